@@ -1,1 +1,72 @@
-//! Under construction.
+//! A typed client for an HTTP email service.
+//!
+//! ```no_run
+//! # async fn example() -> posthaste::Result<()> {
+//! use posthaste::{Client, Email};
+//!
+//! let client = Client::new("https://api.example.com", "re_…")?;
+//! let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
+//! let accepted = client.emails().send(&email).await?;
+//! println!("accepted as {}", accepted.id);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it promises
+//!
+//! - **A send happens once.** Every send carries an idempotency key, and keeps it over all its attempts. A request whose
+//!   outcome is unknown is repeated only when that can't do a thing twice. When the outcome stays unknown, the error says so
+//!   and carries the key with which you can safely repeat: [`Error::outcome`], [`Error::idempotency_key`].
+//! - **Everything wrong is said at once**, with its place, before anything is sent: [`Email::check`].
+//! - **Nothing the service adds breaks you**: unknown fields, unknown enum values, other 2xx codes, either timestamp style.
+//! - **Large things stream**: an [`Attachment::from_file`] costs the same memory whatever its size;
+//!   [`List::stream`](page::List::stream) asks page by page.
+//! - **Nothing secret shows** in `Debug`, in errors or in `tracing` events.
+//!
+//! # Finding your way
+//!
+//! A [`Client`] has one accessor a resource ([`Client::emails`], [`Client::logs`]). An operation returns a [`Call`], which takes its options
+//! and is then awaited; a list returns a [`List`](page::List), which is a page when awaited and all items when streamed. An operation without
+//! a type of its own is reached with [`Client::request`]. Errors are one enum, [`Error`], whose table says what to do.
+//!
+//! Retries, time limits and pace have defaults that suit a service in production; [`ClientBuilder`] changes them for all calls
+//! and [`Call`] for one.
+//!
+//! It runs on tokio. HTTP goes over reqwest, which appears in no public type: with `default-features = false` an application
+//! brings its own [`Transport`](transport::Transport).
+
+#[macro_use]
+pub mod types;
+
+mod auth;
+pub mod body;
+mod call;
+pub mod check;
+mod client;
+mod error;
+mod execute;
+pub mod page;
+mod path;
+mod rate;
+pub mod resources;
+mod retry;
+pub mod transport;
+
+pub use call::{Call, IdempotencyKey, Preview, Raw, Retry};
+pub use check::{Problem, Problems};
+pub use client::{Client, ClientBuilder};
+pub use error::{
+    ApiError, ApiErrorKind, Error, FileError, Lost, Outcome, PagingError, Result, SettingsError, Unreadable,
+};
+pub use page::{List, Page, Paginator};
+pub use path::path_segment;
+pub use rate::RateLimit;
+pub use resources::{
+    emails::{
+        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailRecord, LastEvent,
+        SentEmail, Tag, VariableValue, check_batch,
+    },
+    logs::LogEntry,
+};
+pub use retry::{Replay, RetryPolicy};
+pub use types::{EmailId, LogId, Recipients, TemplateId, Timestamp, TopicId};

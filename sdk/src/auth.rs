@@ -1,0 +1,36 @@
+//! Who is asking: the credential that every call carries.
+
+use std::fmt;
+
+use http::HeaderValue;
+
+use crate::types::{AccessToken, ApiKey};
+
+/// The credential of a client, ready to be put on a request.
+#[derive(Clone)]
+pub(crate) struct Credentials {
+    header: HeaderValue,
+}
+
+impl Credentials {
+    #[expect(clippy::needless_pass_by_value, reason = "the secret's own memory is cleared here")]
+    pub(crate) fn api_key(key: ApiKey) -> Self {
+        Self { header: key.header() }
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "the secret's own memory is cleared here")]
+    pub(crate) fn access_token(token: AccessToken) -> Self {
+        Self { header: token.header() }
+    }
+
+    /// The value of `Authorization`, marked sensitive.
+    pub(crate) fn header(&self) -> HeaderValue {
+        self.header.clone()
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials([redacted])")
+    }
+}

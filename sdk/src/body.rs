@@ -1,0 +1,283 @@
+//! A request body as a list of chunks that can be sent again: bytes, or a file that is Base64-encoded while it goes out.
+//!
+//! The length is known before the first byte leaves, so the service can refuse early and a proxy sees no surprise;
+//! and a second attempt sends the same bytes as the first, or fails: an idempotency key promises that.
+
+use std::{io, path::PathBuf, sync::Arc, time::SystemTime};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+use futures_util::stream;
+use tokio::{fs::File, io::AsyncReadExt as _};
+
+/// Bytes read from a file at a time: a multiple of three, so that Base64 needs no padding in between.
+const PIECE: usize = 96 * 1024;
+
+/// What a request carries. Cloning it is cheap, and each clone can be sent.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    chunks: Vec<Chunk>,
+    len: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Chunk {
+    Plain(Bytes),
+    Encoded(Bytes),
+    File(Arc<FileSource>),
+}
+
+/// A file as it was when it was first looked at.
+#[derive(Debug)]
+pub(crate) struct FileSource {
+    path: PathBuf,
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+/// A piece of a body, as [`Preview`](crate::Preview) shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BodyPart {
+    /// Text that is sent as it is.
+    Text(Bytes),
+    /// The Base64 text of an attachment's content.
+    Encoded {
+        /// Which attachment of the email, from 0.
+        attachment: usize,
+        /// The content's size before Base64, in bytes.
+        bytes: u64,
+    },
+}
+
+impl Body {
+    pub(crate) fn plain(mut self, bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        self.len += bytes.len() as u64;
+        self.chunks.push(Chunk::Plain(bytes));
+        self
+    }
+
+    pub(crate) fn encoded(mut self, bytes: Bytes) -> Self {
+        self.len += encoded_len(bytes.len() as u64);
+        self.chunks.push(Chunk::Encoded(bytes));
+        self
+    }
+
+    pub(crate) fn file(mut self, source: Arc<FileSource>) -> Self {
+        self.len += encoded_len(source.len);
+        self.chunks.push(Chunk::File(source));
+        self
+    }
+
+    /// The body's length on the wire, in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether nothing is carried.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The whole body, when it is in memory in one piece (as it is without attachments).
+    pub fn as_bytes(&self) -> Option<Bytes> {
+        match self.chunks.as_slice() {
+            [] => Some(Bytes::new()),
+            [Chunk::Plain(bytes)] => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+
+    /// The body from its first byte, in pieces of at most a few hundred KiB. Files are read as they go out.
+    ///
+    /// # Errors
+    /// A file can't be read, or is no longer what it was when the attachment was made.
+    pub fn stream(&self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
+        let chunks = self.chunks.clone().into_iter();
+        stream::try_unfold((chunks, None), |(mut chunks, open)| async move {
+            let mut open: Option<OpenChunk> = open;
+            loop {
+                if let Some(current) = &mut open
+                    && let Some(bytes) = current.next().await?
+                {
+                    return Ok(Some((bytes, (chunks, open))));
+                }
+                match chunks.next() {
+                    None => return Ok(None),
+                    Some(Chunk::Plain(bytes)) => return Ok(Some((bytes, (chunks, None)))),
+                    Some(Chunk::Encoded(bytes)) => open = Some(OpenChunk::Memory(bytes)),
+                    Some(Chunk::File(source)) => open = Some(OpenChunk::File(source.open().await?)),
+                }
+            }
+        })
+    }
+
+    pub(crate) fn parts(&self) -> Vec<BodyPart> {
+        let mut attachment = 0;
+        let mut next = |bytes| {
+            attachment += 1;
+            BodyPart::Encoded { attachment: attachment - 1, bytes }
+        };
+        let part = |chunk: &Chunk| match chunk {
+            Chunk::Plain(bytes) => BodyPart::Text(bytes.clone()),
+            Chunk::Encoded(bytes) => next(bytes.len() as u64),
+            Chunk::File(source) => next(source.len),
+        };
+        self.chunks.iter().map(part).collect()
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::default().plain(bytes)
+    }
+}
+
+/// How many characters Base64 with padding takes for so many bytes.
+pub(crate) fn encoded_len(bytes: u64) -> u64 {
+    bytes.div_ceil(3) * 4
+}
+
+enum OpenChunk {
+    Memory(Bytes),
+    File(OpenFile),
+}
+
+impl OpenChunk {
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        match self {
+            Self::Memory(bytes) if bytes.is_empty() => Ok(None),
+            Self::Memory(bytes) => {
+                let piece = bytes.split_to(bytes.len().min(PIECE));
+                Ok(Some(encode(&piece)))
+            }
+            Self::File(file) => file.next().await,
+        }
+    }
+}
+
+struct OpenFile {
+    source: Arc<FileSource>,
+    file: File,
+    left: u64,
+    buffer: BytesMut,
+}
+
+impl FileSource {
+    /// Looks at a file: it must be a regular one that can be opened.
+    pub(crate) async fn look(path: PathBuf) -> io::Result<Self> {
+        let found = tokio::fs::metadata(&path).await?;
+        if !found.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let file = File::open(&path).await?;
+        let found = file.metadata().await?;
+        Ok(Self { path, len: found.len(), modified: found.modified().ok() })
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    async fn open(self: Arc<Self>) -> io::Result<OpenFile> {
+        let mut file = File::open(&self.path).await.map_err(|error| self.named(&error))?;
+        file.set_max_buf_size(PIECE);
+        let now = file.metadata().await.map_err(|error| self.named(&error))?;
+        if now.len() != self.len || now.modified().ok() != self.modified {
+            return Err(self.changed());
+        }
+        Ok(OpenFile { left: self.len, file, source: self, buffer: BytesMut::new() })
+    }
+
+    fn changed(&self) -> io::Error {
+        let text = format!("{}: the file changed after it was attached", self.path.display());
+        io::Error::new(io::ErrorKind::InvalidData, text)
+    }
+
+    fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+    }
+}
+
+impl OpenFile {
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let wanted = usize::try_from(self.left).unwrap_or(PIECE).min(PIECE);
+        self.buffer.resize(wanted, 0);
+        if let Err(error) = self.file.read_exact(&mut self.buffer).await {
+            let shrunk = error.kind() == io::ErrorKind::UnexpectedEof;
+            return Err(if shrunk { self.source.changed() } else { self.source.named(&error) });
+        }
+        self.left -= wanted as u64;
+        if self.left == 0 && self.file.read(&mut [0]).await? > 0 {
+            return Err(self.source.changed());
+        }
+        Ok(Some(encode(&self.buffer)))
+    }
+}
+
+fn encode(piece: &[u8]) -> Bytes {
+    let mut text = BytesMut::zeroed(usize::try_from(encoded_len(piece.len() as u64)).unwrap_or(usize::MAX));
+    let written = STANDARD.encode_slice(piece, &mut text).unwrap_or_default();
+    text.truncate(written);
+    text.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt as _;
+
+    use super::*;
+
+    async fn sent(body: &Body) -> io::Result<Vec<u8>> {
+        let pieces: Vec<Bytes> = body.stream().try_collect().await?;
+        Ok(pieces.concat())
+    }
+
+    fn scratch(name: &str, content: &[u8]) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("posthaste-body-{}-{name}", std::process::id()));
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    #[tokio::test]
+    async fn a_file_goes_out_as_the_base64_of_its_bytes_every_time() {
+        // EMAIL-31
+        let content: Vec<u8> = (0..=255).cycle().take(PIECE * 2 + 77).collect();
+        let path = scratch("twice", &content);
+        let source = Arc::new(FileSource::look(path.clone()).await.unwrap());
+        let body = Body::default().plain("[\"").file(source).plain("\"]");
+        let expected = format!("[\"{}\"]", STANDARD.encode(&content)).into_bytes();
+        assert_eq!(body.len(), expected.len() as u64);
+        assert_eq!(sent(&body).await.unwrap(), expected);
+        assert_eq!(sent(&body).await.unwrap(), expected);
+        let memory = Body::default().plain("[\"").encoded(content.into()).plain("\"]");
+        assert_eq!(sent(&memory).await.unwrap(), expected);
+        assert_eq!(memory.len(), body.len());
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_file_that_grew_or_shrank_is_refused() {
+        for now in [b"12345678901".as_slice(), b"1"] {
+            let path = scratch(&format!("changed{}", now.len()), b"1234567890");
+            let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+            std::fs::write(&path, now).unwrap();
+            let error = sent(&body).await.unwrap_err().to_string();
+            assert!(error.contains("changed"), "{error}");
+            assert!(error.contains(path.to_str().unwrap()), "{error}");
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn only_regular_files_can_be_attached() {
+        assert!(FileSource::look(std::env::temp_dir()).await.is_err());
+        assert!(FileSource::look("/nonexistent/report.pdf".into()).await.is_err());
+        assert!(FileSource::look("/dev/null".into()).await.is_err());
+    }
+}

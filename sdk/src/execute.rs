@@ -1,0 +1,179 @@
+//! The life of one call: authorize, attempt, judge, pause, attempt again, decode.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, header};
+use tokio::time::{Instant, sleep, timeout_at};
+use tracing::Instrument as _;
+use url::Url;
+
+use crate::{
+    call::{Decode, IDEMPOTENCY_KEY, Operation, Retry},
+    client::{Client, Inner},
+    error::{ApiError, Error, Result, SettingsError, Tried, Unreadable, chain},
+    retry::{self, Cause, RetryPolicy},
+    transport::{Outgoing, Reached, TransportError, TransportErrorKind},
+};
+
+/// What a call may take before it has sent a byte.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// The slowest line on which a large body still goes through.
+const SLOWEST_BYTES_PER_SECOND: u64 = 64 * 1024;
+
+/// Carries out `operation` and reads its answer.
+pub(crate) async fn run<T>(client: Client, operation: Operation, decode: Decode<T>) -> Result<T> {
+    // Neither the path nor a header is recorded: both can hold addresses.
+    let span = tracing::debug_span!("posthaste", operation = operation.name);
+    live(client, operation, decode).instrument(span).await
+}
+
+async fn live<T>(client: Client, operation: Operation, decode: Decode<T>) -> Result<T> {
+    let mut life = Life::begin(&client.inner, operation.ready()?)?;
+    let mut read_again = life.tried.key.is_some();
+    loop {
+        let answer = life.until_accepted().await?;
+        match decode(answer) {
+            Ok(value) => return Ok(value),
+            // The service keeps the answer to a keyed request, so asking again fetches it.
+            Err(_) if read_again => read_again = false,
+            Err(undecoded) => {
+                let unreadable = Unreadable::from_answer(undecoded.answer, undecoded.error, &life.tried);
+                return Err(Error::Unreadable(Box::new(unreadable)));
+            }
+        }
+    }
+}
+
+/// The headers of a request, but for the credential.
+pub(crate) fn headers(client: &Inner, operation: &Operation) -> HeaderMap {
+    let mut headers = client.headers.clone();
+    headers.extend(operation.headers.clone());
+    if let Some(key) = &operation.key {
+        headers.insert(IDEMPOTENCY_KEY, key.header());
+    }
+    headers
+}
+
+struct Life<'a> {
+    client: &'a Inner,
+    url: Url,
+    policy: RetryPolicy,
+    patience: Duration,
+    deadline: Option<Instant>,
+    tried: Tried,
+    operation: Operation,
+}
+
+impl<'a> Life<'a> {
+    fn begin(client: &'a Inner, operation: Operation) -> Result<Self> {
+        let url = format!("{}{}", client.base, operation.path_and_query());
+        let url = Url::parse(&url).map_err(|error| {
+            SettingsError::new("path", "does not make an address with the base address")
+                .found(error.to_string())
+        })?;
+        let patience = PATIENCE + Duration::from_secs(operation.body.len() / SLOWEST_BYTES_PER_SECOND);
+        let limit = operation.timeout.or(client.timeout).unwrap_or(patience);
+        let tried = Tried {
+            operation: operation.name,
+            attempts: 0,
+            key: operation.key.clone(),
+            replay: operation.replay,
+            reads: operation.method == Method::GET || operation.method == Method::HEAD,
+            unknown: false,
+        };
+        Ok(Self {
+            client,
+            url,
+            policy: operation.retry.clone().unwrap_or_else(|| client.retry.clone()),
+            patience,
+            deadline: Instant::now().checked_add(limit),
+            tried,
+            operation,
+        })
+    }
+
+    /// Attempts until the service accepts, or says no for good, or there is no time or no attempt left.
+    async fn until_accepted(&mut self) -> Result<http::Response<Bytes>> {
+        loop {
+            self.client.limiter.turn().await;
+            self.tried.attempts += 1;
+            let (error, cause) = match self.attempt().await {
+                Ok(answer) if answer.status().is_success() => {
+                    self.client.limiter.learn(answer.headers(), None);
+                    self.client.budget.succeeded();
+                    return Ok(answer);
+                }
+                Ok(answer) => self.refused(answer),
+                Err(error) => self.lost(error),
+            };
+            let Some(pause) = cause.as_ref().and_then(|cause| self.pause(cause)) else {
+                tracing::debug!(attempts = self.tried.attempts, error = chain(&error), "gave up");
+                return Err(error);
+            };
+            let cause = cause.map(|cause| cause.what).unwrap_or_default();
+            tracing::debug!(attempt = self.tried.attempts, cause, ?pause, "trying again");
+            if let Some(listener) = &self.operation.on_retry {
+                listener(&Retry { attempt: self.tried.attempts, pause, cause });
+            }
+            sleep(pause).await;
+        }
+    }
+
+    async fn attempt(&self) -> Result<http::Response<Bytes>, TransportError> {
+        let limit = self.client.attempt_timeout.unwrap_or(self.patience);
+        let end = [Instant::now().checked_add(limit), self.deadline].into_iter().flatten().min();
+        let attempt = self.client.transport.send(self.outgoing());
+        match end {
+            None => attempt.await,
+            Some(end) => timeout_at(end, attempt)
+                .await
+                .unwrap_or_else(|_| Err(TransportError::new(Reached::Unknown, TransportErrorKind::Timeout))),
+        }
+    }
+
+    fn outgoing(&self) -> Outgoing {
+        let mut headers = headers(self.client, &self.operation);
+        headers.insert(header::AUTHORIZATION, self.client.credentials.header());
+        Outgoing {
+            method: self.operation.method.clone(),
+            url: self.url.clone(),
+            headers,
+            body: self.operation.body.clone(),
+            answer_limit: self.client.answer_limit,
+            idle: self.client.idle_timeout,
+            on_upload: self.operation.on_upload.clone(),
+        }
+    }
+
+    fn refused(&mut self, answer: http::Response<Bytes>) -> (Error, Option<Cause>) {
+        let error = ApiError::from_answer(answer, &self.tried);
+        let cause = retry::after_refusal(&error, self.tried.replay);
+        let limited = error.status == http::StatusCode::TOO_MANY_REQUESTS && cause.is_some();
+        let pause = limited.then(|| error.retry_after().unwrap_or(Duration::from_secs(1)));
+        self.client.limiter.learn(&error.headers, pause);
+        let error = Error::Api(Box::new(error));
+        self.tried.unknown |= error.outcome() == crate::Outcome::Unknown;
+        (error, cause)
+    }
+
+    fn lost(&mut self, error: TransportError) -> (Error, Option<Cause>) {
+        let cause = retry::after_transport_error(&error, self.tried.replay);
+        let reached = error.reached();
+        let error = self.tried.lost(error);
+        self.tried.unknown |= reached == Reached::Unknown;
+        (error, cause)
+    }
+
+    /// The pause before the next attempt, if there may be one: the policy, the shared budget and the time that is left agree.
+    fn pause(&self, cause: &Cause) -> Option<Duration> {
+        if !self.policy.allows(self.tried.attempts) {
+            return None;
+        }
+        let pause = self.policy.pause(self.tried.attempts, cause, rand::random());
+        let in_time = self.deadline.is_none_or(|deadline| {
+            Instant::now().checked_add(pause).is_some_and(|resumed| resumed < deadline)
+        });
+        (in_time && self.client.budget.take(cause)).then_some(pause)
+    }
+}

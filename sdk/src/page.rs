@@ -1,0 +1,281 @@
+//! Lists: a page when awaited, all items when streamed.
+//!
+//! Newest first, as the service lists them. `after` walks to older items, `before` to newer ones, and `has_more` speaks of the
+//! direction that was asked (the specification is silent on the order).
+
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use futures_core::Stream;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    call::{Call, Operation},
+    check::{Problem, limits},
+    client::Client,
+    error::{Error, PagingError, Result},
+    retry::RetryPolicy,
+};
+
+/// What a list is made of: an item that the next page can be asked for by.
+pub trait Item: DeserializeOwned + Send + Unpin + 'static {
+    /// The item's id, which serves as a cursor.
+    fn cursor(&self) -> Option<&str>;
+}
+
+impl Item for serde_json::Value {
+    fn cursor(&self) -> Option<&str> {
+        self.get("id")?.as_str()
+    }
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Page<T> {
+    /// The items, newest first.
+    pub data: Vec<T>,
+    /// Whether more follow in the direction that was asked.
+    #[serde(default, deserialize_with = "null_is_false")]
+    pub has_more: bool,
+}
+
+fn null_is_false<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Option::<bool>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl<T: Item> Page<T> {
+    /// What to give to [`List::after`] for the items that follow this page (the older ones).
+    pub fn next_cursor(&self) -> Option<&str> {
+        self.data.last()?.cursor()
+    }
+
+    /// What to give to [`List::before`] for the items that come before this page (the newer ones).
+    pub fn previous_cursor(&self) -> Option<&str> {
+        self.data.first()?.cursor()
+    }
+}
+
+/// Where a page begins. One of the two at most: the service refuses both (`SPEC.md`, Common list parameters).
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Cursor {
+    After(String),
+    Before(String),
+}
+
+/// A list on its way to being asked for: `.await` it for one page, or [`stream`](Self::stream) it for all items.
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// use futures_util::TryStreamExt;
+///
+/// let newest = client.emails().list().limit(10).await?;
+/// println!("{} emails, more: {}", newest.data.len(), newest.has_more);
+///
+/// let mut all = client.emails().list().stream();
+/// while let Some(email) = all.try_next().await? {
+///     println!("{} {}", email.id, email.subject);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a list does nothing until it is awaited or streamed"]
+pub struct List<T> {
+    client: Client,
+    operation: Operation,
+    limit: Option<u8>,
+    cursor: Option<Cursor>,
+    item: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T: Item> List<T> {
+    pub(crate) fn new(client: &Client, operation: Operation) -> Self {
+        Self { client: client.clone(), operation, limit: None, cursor: None, item: std::marker::PhantomData }
+    }
+
+    /// Items a page: 1 to 100. Without it, the service's default: 20, or on some lists everything.
+    pub fn limit(mut self, items: u8) -> Self {
+        self.limit = Some(items);
+        self
+    }
+
+    /// Begins behind this item, towards older ones; the item itself is not listed. Takes the place of [`before`](Self::before).
+    pub fn after(mut self, id: impl AsRef<str>) -> Self {
+        self.cursor = Some(Cursor::After(id.as_ref().to_owned()));
+        self
+    }
+
+    /// Begins in front of this item, towards newer ones; the item itself is not listed. Takes the place of [`after`](Self::after).
+    pub fn before(mut self, id: impl AsRef<str>) -> Self {
+        self.cursor = Some(Cursor::Before(id.as_ref().to_owned()));
+        self
+    }
+
+    /// The longest that asking for one page may take.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.operation.timeout = Some(limit);
+        self
+    }
+
+    /// How often each page is asked for.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.operation.retry = Some(policy);
+        self
+    }
+
+    /// The same list with its items as the service wrote them, unknown fields included.
+    pub fn as_json(self) -> List<serde_json::Value> {
+        List {
+            client: self.client,
+            operation: self.operation,
+            limit: self.limit,
+            cursor: self.cursor,
+            item: std::marker::PhantomData,
+        }
+    }
+
+    /// The call for one page, for its options.
+    pub fn call(&self) -> Call<Page<T>> {
+        let mut operation = self.operation.clone();
+        if let Some(limit) = self.limit {
+            if !(1..=limits::PAGE_SIZE_MAX).contains(&limit) {
+                let problem = Problem::new("/limit", "range", "a page has 1 to 100 items").found(limit);
+                operation.problems.push(problem);
+            }
+            operation.query.push((Cow::Borrowed("limit"), limit.to_string()));
+        }
+        match &self.cursor {
+            Some(Cursor::After(id)) => operation.query.push((Cow::Borrowed("after"), id.clone())),
+            Some(Cursor::Before(id)) => operation.query.push((Cow::Borrowed("before"), id.clone())),
+            None => {}
+        }
+        Call::new(&self.client, operation)
+    }
+
+    /// All items, page after page, in one stream. A page has 100 items unless [`limit`](Self::limit) says otherwise; the next one is
+    /// asked for when the items of the last are used up.
+    ///
+    /// From [`before`](Self::before) the walk goes towards newer items, and the stream yields the oldest of them first.
+    ///
+    /// An error ends the stream. The items before it have been yielded, and asking on from the last of them loses nothing.
+    pub fn stream(self) -> Paginator<T> {
+        Paginator { pages: self.pages(), items: VecDeque::new() }
+    }
+
+    /// All pages, one after the other.
+    pub fn pages(mut self) -> Pages<T> {
+        self.limit = Some(self.limit.unwrap_or(limits::PAGE_SIZE_MAX));
+        Pages { list: Some(self), asked: None }
+    }
+}
+
+impl<T: Item> IntoFuture for List<T> {
+    type Output = Result<Page<T>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.call().into_future()
+    }
+}
+
+/// `Debug` names the operation.
+impl<T> fmt::Debug for List<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List").field("operation", &self.operation.name).finish_non_exhaustive()
+    }
+}
+
+/// The answer to the page that was asked for.
+type Asked<T> = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
+
+/// The pages of a list as a stream.
+#[must_use = "a stream does nothing until it is polled"]
+pub struct Pages<T> {
+    /// What to ask for next; nothing behind the last page and after an error.
+    list: Option<List<T>>,
+    asked: Option<Asked<T>>,
+}
+
+impl<T: Item> Pages<T> {
+    /// Where the page after this one begins, if there is one.
+    fn follow(list: List<T>, page: &Page<T>) -> Result<Option<List<T>>, PagingError> {
+        if !page.has_more {
+            return Ok(None);
+        }
+        let newer = matches!(list.cursor, Some(Cursor::Before(_)));
+        let edge = if newer { page.data.first() } else { page.data.last() };
+        let edge = edge.ok_or(PagingError::EmptyPage)?.cursor().ok_or(PagingError::NoId)?.to_owned();
+        let next = if newer { Cursor::Before(edge.clone()) } else { Cursor::After(edge.clone()) };
+        if list.cursor.as_ref() == Some(&next) {
+            return Err(PagingError::Repeated(edge));
+        }
+        Ok(Some(List { cursor: Some(next), ..list }))
+    }
+}
+
+impl<T: Item> Stream for Pages<T> {
+    type Item = Result<Page<T>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(list) = &this.list else {
+            return Poll::Ready(None);
+        };
+        let mut asked = this.asked.take().unwrap_or_else(|| list.call().into_future());
+        let Poll::Ready(answer) = asked.as_mut().poll(context) else {
+            this.asked = Some(asked);
+            return Poll::Pending;
+        };
+        let list = this.list.take();
+        Poll::Ready(Some(answer.and_then(|page| {
+            this.list = list.map_or(Ok(None), |list| Self::follow(list, &page)).map_err(Error::from)?;
+            Ok(page)
+        })))
+    }
+}
+
+impl<T> fmt::Debug for Pages<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").field("list", &self.list).finish_non_exhaustive()
+    }
+}
+
+/// The items of a list as a stream.
+#[must_use = "a stream does nothing until it is polled"]
+pub struct Paginator<T> {
+    pages: Pages<T>,
+    items: VecDeque<T>,
+}
+
+impl<T: Item> Stream for Paginator<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(item) = self.items.pop_front() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            let newer =
+                self.pages.list.as_ref().is_some_and(|list| matches!(list.cursor, Some(Cursor::Before(_))));
+            match ready!(Pin::new(&mut self.pages).poll_next(context)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(page)) if newer => self.items = page.data.into_iter().rev().collect(),
+                Some(Ok(page)) => self.items = page.data.into(),
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Paginator<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Paginator").field("waiting", &self.items.len()).finish_non_exhaustive()
+    }
+}

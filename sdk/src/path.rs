@@ -1,0 +1,98 @@
+//! Path segments: how an identifier becomes one part of an address, and never more than one.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::check::Problem;
+
+/// All but the unreserved characters of RFC 3986.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Writes `text` as one segment of a path: every reserved character is percent-encoded.
+///
+/// ```
+/// assert_eq!(posthaste::path_segment("a+b@x.test")?, "a%2Bb%40x.test");
+/// # Ok::<(), posthaste::Problem>(())
+/// ```
+///
+/// # Errors
+/// `text` is empty, `.` or `..`: every reader of addresses takes those for something else than a name.
+pub fn path_segment(text: &str) -> Result<String, Problem> {
+    match text {
+        "" => Err(Problem::new("", "empty", "an identifier in a path must not be empty")),
+        "." | ".." => {
+            Err(Problem::new("", "charset", "an identifier in a path must not be `.` or `..`").found(text))
+        }
+        text => Ok(utf8_percent_encode(text, ENCODED).to_string()),
+    }
+}
+
+/// What keeps `path` from being put behind the base address as it is.
+pub(crate) fn fault(path: &str) -> Option<Problem> {
+    let problem = |rule: &str| Some(Problem::new("", "url", rule).found(path));
+    if !path.starts_with('/') || path.starts_with("//") {
+        return problem("a path begins with one `/` and is relative to the base address");
+    }
+    if path.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '#' | '\\')) {
+        return problem(
+            "a path must not hold white space, control characters, `#` or `\\`: percent-encode them",
+        );
+    }
+    let only_path = path.split('?').next().unwrap_or(path);
+    let folds = |segment: &str| {
+        let segment = segment.to_ascii_lowercase().replace("%2e", ".");
+        segment == "." || segment == ".."
+    };
+    if only_path.split('/').any(folds) {
+        return problem("a path must not hold the segments `.` or `..`");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_identifier_stays_one_segment() {
+        // GEN-31
+        for (text, segment) in [
+            ("a/b", "a%2Fb"),
+            ("a?b#c", "a%3Fb%23c"),
+            ("%2F", "%252F"),
+            ("a b", "a%20b"),
+            ("é", "%C3%A9"),
+            ("%2e%2e", "%252e%252e"),
+            ("d91cd9bd-1176-453e-8fc1-35364d380206", "d91cd9bd-1176-453e-8fc1-35364d380206"),
+        ] {
+            assert_eq!(path_segment(text).unwrap(), segment);
+        }
+        for text in ["", ".", ".."] {
+            assert!(path_segment(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_raw_path_cant_leave_the_base_address() {
+        for path in
+            ["", "emails", "//evil.test/x", "/a/../b", "/a/%2E%2e/b", "/a b", "/a#b", "https://evil.test"]
+        {
+            assert!(fault(path).is_some(), "{path}");
+        }
+        assert!(fault("/emails/a%2Fb?limit=5").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_comes_back_as_it_was(text in ".+") {
+            prop_assume!(text != "." && text != "..");
+            let segment = path_segment(&text).unwrap();
+            let url = url::Url::parse("http://127.0.0.1/x/").unwrap().join(&segment).unwrap();
+            let segments: Vec<_> = url.path_segments().unwrap().collect();
+            prop_assert_eq!(segments.len(), 2);
+            let back = percent_encoding::percent_decode_str(segments[1]).decode_utf8().unwrap();
+            prop_assert_eq!(back, text);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Emails: one at a time, in batches, and those that were sent.
+
+mod attachment;
+mod batch;
+mod email;
+mod letter;
+mod read;
+mod sent;
+mod variable;
+
+pub use attachment::Attachment;
+pub use batch::{AcceptedBatch, BatchEmail, BatchError, check_batch};
+pub use email::Email;
+pub use sent::{Accepted, EmailRecord, LastEvent, SentEmail, Tag};
+pub use variable::VariableValue;
+
+use http::{HeaderValue, Method};
+
+use crate::{
+    body::Body,
+    call::{Call, Operation},
+    client::Client,
+    page::List,
+    types::EmailId,
+};
+
+/// The operations on emails: [`Client::emails`].
+#[derive(Clone, Copy, Debug)]
+pub struct Emails<'a> {
+    client: &'a Client,
+}
+
+impl<'a> Emails<'a> {
+    pub(crate) fn of(client: &'a Client) -> Self {
+        Self { client }
+    }
+
+    /// Sends one email: `POST /emails`.
+    ///
+    /// It always carries an `Idempotency-Key`: the one given with [`Call::idempotency_key`], or a random one. The service then does
+    /// the send once, however often the request reaches it within 24 hours, so the client can try again after a lost answer.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`Email::check`] finds, before anything is sent.
+    pub fn send(&self, email: &Email) -> Call<Accepted> {
+        let operation = Operation::new("emails.send", Method::POST, "/emails")
+            .with_problems(email.problems())
+            .with_body(email.body());
+        Call::new(self.client, operation)
+    }
+
+    /// Sends up to 100 emails in one request: `POST /emails/batch`.
+    ///
+    /// It always carries an `Idempotency-Key`, as [`send`](Self::send) does; one key covers the whole batch. By default one invalid email
+    /// refuses them all and nothing is sent; [`Call::permissive`] sends the valid ones.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`check_batch`] finds, before anything is sent.
+    pub fn send_batch(&self, emails: &[BatchEmail]) -> Call<AcceptedBatch> {
+        let operation = Operation::new("emails.send_batch", Method::POST, "/emails/batch")
+            .with_problems(batch::problems(emails))
+            .with_body(Body::from(batch::wire(emails)));
+        Call::new(self.client, operation)
+    }
+
+    /// The emails that were sent, newest first: `GET /emails`, 20 a page unless a limit is given.
+    pub fn list(&self) -> List<SentEmail> {
+        List::new(self.client, Operation::get("emails.list", "/emails"))
+    }
+
+    /// One email with its body: `GET /emails/{id}`.
+    pub fn get(&self, id: impl Into<EmailId>) -> Call<EmailRecord> {
+        let id = id.into();
+        Call::new(self.client, Operation::on("emails.get", Method::GET, "/emails/", id.as_str(), ""))
+    }
+}
+
+impl Call<AcceptedBatch> {
+    /// Sends the valid emails of a batch even if others are not: `x-batch-validation: permissive`.
+    ///
+    /// The answer then names the refused ones in [`AcceptedBatch::errors`], and the client checks only what holds for the batch as a
+    /// whole. (The specification is silent on invalid emails in a batch.)
+    pub fn permissive(self) -> Self {
+        self.batch_validation(HeaderValue::from_static("permissive"))
+    }
+}

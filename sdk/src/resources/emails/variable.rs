@@ -1,0 +1,64 @@
+//! Values of a template's variables.
+
+use serde::{Serialize, Serializer};
+
+/// What a template's variable is replaced by: a text of at most 2,000 characters, or a number not beyond 2^53 − 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariableValue(Value);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Whole(i128),
+    Real(f64),
+}
+
+impl VariableValue {
+    pub(super) fn value(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl From<&str> for VariableValue {
+    fn from(text: &str) -> Self {
+        Self(Value::Text(text.to_owned()))
+    }
+}
+
+impl From<String> for VariableValue {
+    fn from(text: String) -> Self {
+        Self(Value::Text(text))
+    }
+}
+
+impl From<f64> for VariableValue {
+    fn from(number: f64) -> Self {
+        Self(Value::Real(number))
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($number:ty),+) => {
+        $(impl From<$number> for VariableValue {
+            fn from(number: $number) -> Self {
+                Self(Value::Whole(i128::from(number)))
+            }
+        })+
+    };
+}
+
+whole_numbers!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Serialize for VariableValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Real(number) => serializer.serialize_f64(*number),
+            Value::Whole(number) => match (i64::try_from(*number), u64::try_from(*number)) {
+                (Ok(number), _) => serializer.serialize_i64(number),
+                (_, Ok(number)) => serializer.serialize_u64(number),
+                _ => serializer.serialize_none(),
+            },
+        }
+    }
+}

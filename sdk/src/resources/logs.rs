@@ -1,0 +1,52 @@
+//! The log of API requests that the service keeps.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    call::Operation,
+    client::Client,
+    page::{Item, List},
+    types::{LogId, Timestamp},
+};
+
+/// One request that the service has answered (`SPEC.md`, API log entry).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LogEntry {
+    /// The entry's id.
+    pub id: LogId,
+    /// When the request was answered.
+    pub created_at: Timestamp,
+    /// The path that was asked for.
+    pub endpoint: String,
+    /// The HTTP method.
+    pub method: String,
+    /// The status of the answer.
+    pub response_status: u16,
+    /// What the client said of itself.
+    #[serde(default)]
+    pub user_agent: Option<String>,
+}
+
+impl Item for LogEntry {
+    fn cursor(&self) -> Option<&str> {
+        Some(self.id.as_str())
+    }
+}
+
+/// The log's operations: [`Client::logs`].
+#[derive(Clone, Copy, Debug)]
+pub struct Logs<'a> {
+    client: &'a Client,
+}
+
+impl<'a> Logs<'a> {
+    pub(crate) fn of(client: &'a Client) -> Self {
+        Self { client }
+    }
+
+    /// The requests, newest first: `GET /logs`, 20 a page unless a limit is given.
+    pub fn list(&self) -> List<LogEntry> {
+        List::new(self.client, Operation::get("logs.list", "/logs"))
+    }
+}

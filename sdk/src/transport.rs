@@ -1,0 +1,147 @@
+//! The seam between the client and the network.
+//!
+//! Everything above this file is about the service; everything below is about HTTP. An application that has its own HTTP
+//! stack, or a test that has none, implements [`Transport`].
+
+#[cfg(feature = "reqwest")]
+pub(crate) mod reqwest;
+
+use std::{error::Error as StdError, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use url::Url;
+
+use crate::body::Body;
+
+/// A boxed future that can move between threads.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Is told how many bytes of a body have gone out, and of how many: `(sent, total)`.
+pub(crate) type UploadListener = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// Sends one request and reads one whole answer.
+///
+/// An implementation must not follow redirects, must not repeat a request on its own, and must stop reading at
+/// [`Outgoing::answer_limit`] bytes after decompression. It is dropped in the middle when a time limit ends a call.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends `request` once.
+    fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
+}
+
+/// One request, ready for the network.
+#[non_exhaustive]
+pub struct Outgoing {
+    /// The HTTP method.
+    pub method: Method,
+    /// The whole address.
+    pub url: Url,
+    /// All headers, the credential's (marked sensitive) included, but for `Host` and `Content-Length`.
+    pub headers: HeaderMap,
+    /// The body; empty for a request without one.
+    pub body: Body,
+    /// The most bytes that a successful answer's body may have after decompression.
+    pub answer_limit: usize,
+    /// How long the peer may be silent: while it takes the body, before its answer, and within it.
+    pub idle: Duration,
+    pub(crate) on_upload: Option<UploadListener>,
+}
+
+impl Outgoing {
+    /// Says that so many bytes of the body have gone out. A transport calls it as it sends, for progress bars.
+    pub fn uploaded(&self, sent: u64) {
+        if let Some(listener) = &self.on_upload {
+            listener(sent, self.body.len());
+        }
+    }
+}
+
+/// `Debug` names the method and the host: paths, headers and bodies can hold addresses and secrets.
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.url.host_str().unwrap_or_default();
+        f.debug_struct("Outgoing").field("method", &self.method).field("host", &host).finish_non_exhaustive()
+    }
+}
+
+/// How far a failed request got. It decides whether the request may be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reached {
+    /// No byte of the request reached the service: sending it again can't do a thing twice.
+    Nowhere,
+    /// Bytes left and no whole answer came: the service may have acted.
+    Unknown,
+}
+
+/// What went wrong on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TransportErrorKind {
+    /// The name could not be resolved, or nobody accepted the connection.
+    Connect,
+    /// The peer is not who it claims to be, or speaks no TLS. Trying again doesn't help.
+    Tls,
+    /// A time limit passed.
+    Timeout,
+    /// The connection ended before the whole answer was there.
+    Closed,
+    /// The answer is larger than the limit.
+    TooLarge,
+    /// The body could not be read from its file; the service can't have accepted an incomplete request.
+    Body,
+    /// Anything else.
+    Other,
+}
+
+/// A request that got no whole answer.
+#[derive(Debug)]
+pub struct TransportError {
+    pub(crate) reached: Reached,
+    pub(crate) kind: TransportErrorKind,
+    pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl TransportError {
+    /// Says how far the request got and what stopped it.
+    pub fn new(reached: Reached, kind: TransportErrorKind) -> Self {
+        Self { reached, kind, source: None }
+    }
+
+    /// Adds the error underneath.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// How far the request got.
+    pub fn reached(&self) -> Reached {
+        self.reached
+    }
+
+    /// What stopped it.
+    pub fn kind(&self) -> TransportErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            TransportErrorKind::Connect => "no connection to the service",
+            TransportErrorKind::Tls => "no trusted TLS connection to the service",
+            TransportErrorKind::Timeout => "the service did not answer in time",
+            TransportErrorKind::Closed => "the connection ended before the answer was complete",
+            TransportErrorKind::TooLarge => "the answer is larger than the limit",
+            TransportErrorKind::Body => "the body could not be read",
+            TransportErrorKind::Other => "the request failed on its way",
+        })
+    }
+}
+
+impl StdError for TransportError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

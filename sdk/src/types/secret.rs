@@ -1,0 +1,85 @@
+//! Credentials as types that don't show what they hold.
+
+use std::fmt;
+
+use http::HeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::error::SettingsError;
+
+/// Defines one kind of bearer credential.
+macro_rules! secret {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        ///
+        /// `Debug` prints `[redacted]`; there is no `Display`, no `Serialize` and no comparison. The memory is
+        /// cleared when the value is dropped.
+        #[derive(Clone)]
+        pub struct $name(SecretString);
+
+        impl $name {
+            /// Takes the credential as text.
+            ///
+            /// # Errors
+            /// The text is empty, or has a character that can't stand in an HTTP header (white space, control or
+            /// non-ASCII characters). The message never repeats the text.
+            pub fn new(text: impl Into<String>) -> Result<Self, SettingsError> {
+                let text = text.into();
+                if text.is_empty() {
+                    return Err(SettingsError::new($what, "must not be empty"));
+                }
+                if let Some(at) = text.find(|c: char| !c.is_ascii_graphic()) {
+                    let rule = "may hold only visible ASCII characters, without white space";
+                    return Err(SettingsError::new($what, rule).found(format!("another character at byte {at}")));
+                }
+                Ok(Self(text.into()))
+            }
+
+            pub(crate) fn header(&self) -> HeaderValue {
+                let text = format!("Bearer {}", self.0.expose_secret());
+                let mut value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("Bearer"));
+                value.set_sensitive(true);
+                value
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "([redacted])"))
+            }
+        }
+    };
+}
+
+secret!(
+    /// An API key, sent as `Authorization: Bearer …` (`SPEC.md`, Authentication 1).
+    ApiKey,
+    "api_key"
+);
+secret!(
+    /// An OAuth access token, accepted in the same header (`SPEC.md`, Authentication 2).
+    AccessToken,
+    "access_token"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_never_shows_in_debug() {
+        // AUTH-08
+        let key = ApiKey::new("re_sentinel").unwrap();
+        assert_eq!(format!("{key:?}"), "ApiKey([redacted])");
+        assert!(format!("{:?}", key.header()).contains("Sensitive"));
+    }
+
+    #[test]
+    fn a_malformed_credential_is_refused_without_being_repeated() {
+        for text in ["", " ", "a b", "a\nb", "a\0b", "clé"] {
+            let error = ApiKey::new(text).unwrap_err().to_string();
+            assert!(error.contains("api_key"), "{error}");
+            assert!(text.len() < 2 || !error.contains(text), "{error}");
+        }
+    }
+}
