@@ -1,2 +1,16 @@
-//! The command line.
-fn main() {}
+//! The program `posthaste`: email from the command line.
+
+use std::process::ExitCode;
+
+mod args;
+mod commands;
+mod context;
+mod fail;
+mod output;
+mod problem;
+mod run;
+mod settings;
+
+fn main() -> ExitCode {
+    run::main(std::env::args_os().collect())
+}

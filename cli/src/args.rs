@@ -1,0 +1,182 @@
+//! The command line's root: the nouns and the flags that hold for all of them.
+//!
+//! Parsing reads shapes only. Whether a value makes sense is decided afterwards, so that everything wrong is said at once.
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+use crate::output::{ColorChoice, Wishes};
+use crate::settings::{Flags, Form};
+
+/// The colours of help texts.
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Send email from the command line, and look at what was sent.
+#[derive(Debug, Parser)]
+#[command(
+    name = "posthaste",
+    version,
+    styles = STYLES,
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Try it without an account:\n  \
+        posthaste --sandbox emails send --from 'Acme <hi@acme.test>' --to ada@example.com --subject Hello --text 'It works'\n\n\
+        More: posthaste help COMMAND, posthaste help exit-codes, posthaste help options"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// One noun a variant.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[cfg(feature = "sandbox")]
+    #[command(subcommand)]
+    Sandbox(commands::sandbox::Command),
+    #[command(subcommand)]
+    Config(commands::config::Command),
+    Doctor(commands::doctor::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
+    Help(commands::help::Args),
+}
+
+/// The flags that every command takes, before or after its name.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct Global {
+    /// Profile of the configuration file
+    #[arg(short, long, global = true, value_name = "NAME", hide_short_help = true)]
+    pub(crate) profile: Option<String>,
+    /// Address of the service: https, or http for this machine
+    #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
+    pub(crate) base_url: Option<String>,
+    /// File that holds the API key; - is standard input
+    ///
+    /// One line end after the key is not part of it. There is no flag for the key itself: other users of the machine can
+    /// read a command line.
+    #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
+    pub(crate) api_key_file: Option<String>,
+    /// Use a sandbox of this command's own: no account, no network
+    ///
+    /// The service runs inside this program for as long as the command does. Emails go nowhere; on standard error it says
+    /// what would have left.
+    #[cfg(feature = "sandbox")]
+    #[arg(long, global = true, hide_short_help = true)]
+    pub(crate) sandbox: bool,
+    /// Form of results: human, json, ndjson or tsv
+    #[arg(short, long, global = true, value_name = "FORM", hide_short_help = true)]
+    pub(crate) output: Option<String>,
+    /// Results as JSON; with =FIELDS only those, separated by commas
+    #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true,
+          default_missing_value = "", hide_short_help = true)]
+    pub(crate) json: Option<String>,
+    /// Filter the JSON with an expression of the jq language
+    #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
+    pub(crate) jq: Option<String>,
+    /// Columns of a list, separated by commas
+    #[arg(long, global = true, value_name = "NAMES", value_delimiter = ',', hide_short_help = true)]
+    pub(crate) columns: Vec<String>,
+    /// No notes and no progress; errors stay
+    #[arg(short, long, global = true, hide_short_help = true)]
+    pub(crate) quiet: bool,
+    /// Say more: once requests and causes, twice headers, three times bodies
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, hide_short_help = true)]
+    pub(crate) verbose: u8,
+    /// When to colour: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", hide_short_help = true)]
+    pub(crate) color: Option<String>,
+    /// Never ask anything
+    #[arg(long, global = true, hide_short_help = true)]
+    pub(crate) no_input: bool,
+    /// Answer yes where a question would be asked
+    #[arg(short, long, global = true, hide_short_help = true)]
+    pub(crate) yes: bool,
+    /// Limit of the whole call, with its retries: 30s, 2m
+    #[arg(long, global = true, value_name = "TIME", hide_short_help = true, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<String>,
+    /// Further attempts where repeating does no harm
+    #[arg(long, global = true, value_name = "N", hide_short_help = true, allow_hyphen_values = true)]
+    pub(crate) retries: Option<String>,
+    /// Progress of an upload: auto, plain, json or none
+    #[arg(long, global = true, value_name = "HOW", hide_short_help = true)]
+    pub(crate) progress: Option<String>,
+}
+
+impl Global {
+    /// Whether the command brings its own service.
+    pub(crate) fn has_sandbox(&self) -> bool {
+        #[cfg(feature = "sandbox")]
+        return self.sandbox;
+        #[cfg(not(feature = "sandbox"))]
+        false
+    }
+
+    /// The flags that stand for settings.
+    pub(crate) fn flags(&self) -> Flags {
+        let json = self.json.is_some().then(|| "json".to_owned());
+        let no_input = self.no_input.then(|| "true".to_owned());
+        let values = [
+            ("base_url", self.base_url.clone()),
+            ("output", self.output.clone().or(json)),
+            ("timeout", self.timeout.clone()),
+            ("retries", self.retries.clone()),
+            ("color", self.color.clone()),
+            ("progress", self.progress.clone()),
+            ("no_input", no_input),
+        ];
+        Flags {
+            profile: self.profile.clone(),
+            api_key_file: self.api_key_file.clone(),
+            values: values.into_iter().filter_map(|(key, value)| Some((key, value?))).collect(),
+        }
+    }
+
+    /// The flags about output; the form is decided with the other settings.
+    pub(crate) fn wishes(&self, form: Form) -> Wishes {
+        let fields = self.json.iter().flat_map(|fields| fields.split(',')).map(str::trim);
+        Wishes {
+            form,
+            fields: fields.filter(|field| !field.is_empty()).map(str::to_owned).collect(),
+            jq: self.jq.clone(),
+            columns: self.columns.clone(),
+            quiet: self.quiet,
+        }
+    }
+
+    /// The colour that the flag asks for, as far as it makes sense.
+    pub(crate) fn color_choice(&self) -> Option<ColorChoice> {
+        clap::ValueEnum::from_str(self.color.as_deref()?, false).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_tree_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_projection_is_one_flag_with_commas() {
+        let cli = Cli::try_parse_from(["posthaste", "doctor", "--json=id,to"]).unwrap();
+        assert_eq!(cli.global.wishes(Form::Json).fields, ["id", "to"]);
+        assert_eq!(cli.global.flags().values, [("output", "json".to_owned())]);
+        let cli = Cli::try_parse_from(["posthaste", "--json", "doctor"]).unwrap();
+        assert!(cli.global.json.is_some() && cli.global.wishes(Form::Json).fields.is_empty());
+    }
+}

@@ -1,0 +1,9 @@
+//! The commands, a file each.
+
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod help;
+pub(crate) mod man;
+#[cfg(feature = "sandbox")]
+pub(crate) mod sandbox;

@@ -1,0 +1,32 @@
+//! `completions`: what a shell needs to know to complete this program's command lines.
+
+use clap::{CommandFactory as _, ValueEnum};
+use clap_complete::Shell;
+
+use crate::args::Cli;
+use crate::context::Context;
+use crate::fail::Fail;
+
+/// Print completions for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste completions bash > ~/.local/share/bash-completion/completions/posthaste\n  \
+    posthaste completions zsh > ~/.zfunc/_posthaste\n  \
+    posthaste completions fish > ~/.config/fish/completions/posthaste.fish")]
+pub(crate) struct Args {
+    /// The shell
+    #[arg(value_name = "SHELL", value_parser = clap::builder::EnumValueParser::<Shell>::new())]
+    shell: Shell,
+}
+
+/// Prints them.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "posthaste", &mut script);
+    context.out.bytes(&script)
+}
+
+/// The shells that there are completions for.
+pub(crate) fn shells() -> impl Iterator<Item = &'static Shell> {
+    Shell::value_variants().iter()
+}

@@ -1,0 +1,82 @@
+//! `config list` and `config get`: what counts, and who said so.
+
+use serde_json::{Value, json};
+
+use super::known;
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::output::table::{Column, Kind, at};
+use crate::settings::keys::KEYS;
+use crate::settings::merge::Layers;
+
+/// Print every setting that counts
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste config list --origin\n  posthaste --profile work config list")]
+pub(crate) struct Args {
+    /// Also print where each comes from
+    #[arg(long)]
+    origin: bool,
+}
+
+/// Print one setting
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste config get base_url")]
+pub(crate) struct GetArgs {
+    /// The setting's name
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Text },
+    Column { name: "value", header: "VALUE", get: |row| at(row, "/value"), kind: Kind::Shrinks },
+    Column { name: "source", header: "SOURCE", get: |row| at(row, "/source"), kind: Kind::Text },
+];
+
+/// Prints all settings.
+pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let shown = if args.origin { COLUMNS } else { &COLUMNS[..2] };
+    let columns = context.out.columns(if context.global.columns.is_empty() { shown } else { COLUMNS })?;
+    let rows = rows(context)?;
+    if context.out.is_json() {
+        return context.out.document(&json!({ "settings": rows }));
+    }
+    context.out.list(&json!({ "data": rows }), &columns)
+}
+
+/// Prints one setting; one that is not set is 5, so that a script can tell.
+pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
+    known(&args.key)?;
+    let rows = rows(context)?;
+    let row = rows.iter().find(|row| row["name"] == args.key.as_str()).filter(|row| !row["value"].is_null());
+    match row {
+        Some(row) => context.out.result(&[at(row, "/value")], row),
+        None => Err(Fail::NotFound { message: format!("`{}` is not set", args.key), hint: None }),
+    }
+}
+
+/// Every setting as name, value and source. The credential shows where it comes from and nothing else.
+fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
+    let settings = context.settings()?;
+    let flags = context.global.flags();
+    let layers = Layers::read(&flags, &context.env)?;
+    let mut rows = vec![json!({
+        "name": "default_profile",
+        "value": settings.profile.as_ref().map(|profile| &profile.value),
+        "source": settings.profile.as_ref().map(|profile| profile.source.to_string()),
+    })];
+    for key in KEYS {
+        let setting = layers.text(key).map(|(setting, _)| setting);
+        rows.push(json!({
+            "name": key.name,
+            "value": setting.as_ref().map(|setting| &setting.value),
+            "source": setting.as_ref().map(|setting| setting.source.to_string()),
+        }));
+    }
+    if let Some(credential) = &settings.credential {
+        rows.push(
+            json!({ "name": "credential", "value": "(hidden)", "source": credential.source.to_string() }),
+        );
+    }
+    Ok(rows)
+}

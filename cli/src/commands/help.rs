@@ -1,0 +1,283 @@
+//! `help`: a command's help, a topic, or the whole tree for programs.
+
+use clap::{CommandFactory as _, builder::ValueRange};
+use serde_json::{Value, json};
+
+use crate::args::Cli;
+use crate::context::Context;
+use crate::fail::{EXIT_CODES, Fail};
+use crate::output::color;
+use crate::problem::{Found, Origin, Problem, Report};
+use crate::settings::keys::{self, KEYS};
+
+/// A page that belongs to no command.
+struct Topic {
+    name: &'static str,
+    about: &'static str,
+    text: &'static str,
+}
+
+static TOPICS: &[Topic] = &[
+    Topic {
+        name: "config",
+        about: "the configuration file and its profiles",
+        text: include_str!("help/config.md"),
+    },
+    Topic {
+        name: "environment",
+        about: "every variable that is read",
+        text: include_str!("help/environment.md"),
+    },
+    Topic {
+        name: "exit-codes",
+        about: "what the exit code tells a script",
+        text: include_str!("help/exit-codes.md"),
+    },
+    Topic {
+        name: "formatting",
+        about: "tables, JSON, --jq and pipes",
+        text: include_str!("help/formatting.md"),
+    },
+    Topic { name: "input", about: "where values can come from", text: include_str!("help/input.md") },
+    Topic {
+        name: "json-schema",
+        about: "the JSON of this program's own",
+        text: include_str!("help/json-schema.md"),
+    },
+    Topic {
+        name: "options",
+        about: "the flags that every command takes",
+        text: include_str!("help/options.md"),
+    },
+];
+
+/// Print the help of a command, or a topic
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Topics: config, environment, exit-codes, formatting, input, json-schema, options\n\n\
+    Examples:\n  posthaste help emails send\n  posthaste help exit-codes\n  posthaste help --json"
+)]
+pub(crate) struct Args {
+    /// A command, as `emails send`, or a topic
+    #[arg(value_name = "COMMAND|TOPIC")]
+    of: Vec<String>,
+}
+
+/// Prints it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let root = tree();
+    if let [name] = args.of.as_slice()
+        && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
+    {
+        let text = fill(topic.text, &root);
+        return context
+            .out
+            .result(&[text.trim_end().to_owned()], &json!({ "topic": topic.name, "text": text }));
+    }
+    let (command, name) = find(&root, &args.of)?;
+    if context.out.is_json() {
+        return context.out.document(&describe(command, &name.replace('-', " ")));
+    }
+    let mut command = command.clone().bin_name(name.replace('-', " "));
+    let help = command.render_long_help();
+    let styled = context.out.terminal.color_stdout;
+    let mut text = if styled { help.ansi().to_string() } else { help.to_string() };
+    if args.of.is_empty() {
+        text += &format!("\n{}\n", color::paint("Topics (posthaste help TOPIC):", color::HEADING, styled));
+        for topic in TOPICS {
+            text += &format!("  {:<12} {}\n", topic.name, topic.about);
+        }
+    }
+    context.out.bytes(text.as_bytes())
+}
+
+/// The whole tree, every command with its own flags and the shared ones.
+pub(crate) fn tree() -> clap::Command {
+    let mut root = Cli::command();
+    root.build();
+    root
+}
+
+/// The command under that path, and its name with dashes.
+pub(crate) fn find<'a>(
+    root: &'a clap::Command,
+    path: &[String],
+) -> Result<(&'a clap::Command, String), Fail> {
+    let (mut command, mut name) = (root, "posthaste".to_owned());
+    for part in path {
+        let Some(child) = command.find_subcommand(part) else {
+            let known = command.get_subcommands().map(clap::Command::get_name);
+            let known = known.chain(TOPICS.iter().map(|topic| topic.name).filter(|_| path.len() == 1));
+            let hint = keys::nearest(part, known).map(|meant| format!("did you mean `{meant}`?"));
+            let problem = Problem::new("", "unknown", format!("there is no command or topic `{part}`"));
+            let origin = Origin::Flag { name: "help".to_owned(), n: 1, value: part.clone(), span: None };
+            let summary = Some(problem.message.clone());
+            return Err(Fail::Usage(Report {
+                summary,
+                found: vec![Found { problem, origin: Some(origin), hint }],
+                help: Some("posthaste help".to_owned()),
+                ..Report::default()
+            }));
+        };
+        command = child;
+        name = format!("{name}-{}", child.get_name());
+    }
+    Ok((command, name))
+}
+
+/// Puts tables that are data elsewhere into a topic.
+fn fill(text: &str, root: &clap::Command) -> String {
+    let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let names = width(&mut EXIT_CODES.iter().map(|row| row.name.len()));
+    let meanings = width(&mut EXIT_CODES.iter().map(|row| row.meaning.len()));
+    let codes = EXIT_CODES.iter().map(|row| {
+        let (code, name, meaning, advice) = (row.code, row.name, row.meaning, row.advice);
+        format!("  {code:>3}  {name:<names$}  {meaning:<meanings$}  {advice}\n")
+    });
+    let settings = KEYS.iter().map(|key| {
+        let default = key.default.map(|value| format!(" [{value}]")).unwrap_or_default();
+        let also = [key.env, key.flag].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        format!("  {:<9} {}{default}\n            {also}\n", key.name, key.help)
+    });
+    let shared = root.get_arguments().filter(|arg| arg.is_global_set());
+    let options = shared.map(|arg| {
+        let short = arg.get_short().map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
+        let value = if takes_value(arg) { format!(" <{}>", value_name(arg)) } else { String::new() };
+        let long = arg.get_long().unwrap_or_default();
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        format!("  {:<26} {help}\n", format!("{short}--{long}{value}"))
+    });
+    text.replace("{exit-codes}\n", &codes.collect::<String>())
+        .replace("{settings}\n", &settings.collect::<String>())
+        .replace("{options}\n", &options.collect::<String>())
+}
+
+fn takes_value(arg: &clap::Arg) -> bool {
+    arg.get_num_args().is_none_or(|number: ValueRange| number.takes_values())
+        && arg.get_action().takes_values()
+}
+
+fn value_name(arg: &clap::Arg) -> String {
+    arg.get_value_names()
+        .and_then(|names| names.first())
+        .map_or_else(|| "VALUE".to_owned(), ToString::to_string)
+}
+
+/// A command and all below it, for programs.
+fn describe(command: &clap::Command, path: &str) -> Value {
+    let own = |arg: &&clap::Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let arguments: Vec<Value> = command
+        .get_arguments()
+        .filter(own)
+        .filter(|arg| path == "posthaste" || !arg.is_global_set())
+        .map(argument)
+        .collect();
+    let commands: Vec<Value> = command
+        .get_subcommands()
+        .filter(|child| !child.is_hide_set())
+        .map(|child| describe(child, &format!("{path} {}", child.get_name())))
+        .collect();
+    let mut object = json!({
+        "command": path,
+        "about": command.get_about().map(ToString::to_string),
+        "arguments": arguments,
+        "commands": commands,
+    });
+    if path == "posthaste" {
+        object["version"] = json!(command.get_version());
+        object["exit_codes"] = EXIT_CODES
+            .iter()
+            .map(|row| json!({ "code": row.code, "name": row.name, "meaning": row.meaning, "advice": row.advice }))
+            .collect();
+        object["settings"] = KEYS
+            .iter()
+            .map(|key| json!({ "name": key.name, "default": key.default, "env": key.env, "flag": key.flag, "about": key.help }))
+            .collect();
+        object["topics"] =
+            TOPICS.iter().map(|topic| json!({ "name": topic.name, "about": topic.about })).collect();
+    }
+    object
+}
+
+fn argument(arg: &clap::Arg) -> Value {
+    let choices: Vec<String> = arg
+        .get_possible_values()
+        .iter()
+        .filter(|value| !value.is_hide_set())
+        .map(|value| value.get_name().to_owned())
+        .collect();
+    let kind = if !takes_value(arg) {
+        "switch"
+    } else if choices.is_empty() {
+        "text"
+    } else {
+        "choice"
+    };
+    let repeats = matches!(arg.get_action(), clap::ArgAction::Append | clap::ArgAction::Count)
+        || arg.get_num_args().is_some_and(|number| number.max_values() > 1);
+    json!({
+        "name": arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}")),
+        "short": arg.get_short().map(|short| format!("-{short}")),
+        "positional": arg.is_positional(),
+        "type": kind,
+        "value": takes_value(arg).then(|| value_name(arg)),
+        "required": arg.is_required_set(),
+        "repeats": repeats,
+        "global": arg.is_global_set(),
+        "default": arg.get_default_values().first().map(|value| value.to_string_lossy()),
+        "choices": choices,
+        "about": arg.get_help().map(ToString::to_string),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commands that a person can run, with their path.
+    fn leaves(command: &clap::Command, path: &str, found: &mut Vec<(String, clap::Command)>) {
+        if command.get_subcommands().next().is_none() {
+            found.push((path.to_owned(), command.clone()));
+        }
+        for child in command.get_subcommands() {
+            leaves(child, &format!("{path} {}", child.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn every_command_says_what_it_does_and_names_its_values() {
+        let mut found = Vec::new();
+        leaves(&tree(), "posthaste", &mut found);
+        for (path, command) in found {
+            assert!(command.get_about().is_some(), "{path} has no sentence");
+            for arg in command.get_arguments() {
+                assert!(arg.get_help().is_some(), "{path} {} has no help", arg.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn every_topic_is_filled_and_fits_a_terminal() {
+        let root = tree();
+        for topic in TOPICS {
+            let text = fill(topic.text, &root);
+            assert!(
+                !text.contains("{exit-codes}") && !text.contains("{settings}") && !text.contains("{options}")
+            );
+            assert!(text.lines().all(|line| line.chars().count() <= 132), "{}", topic.name);
+        }
+    }
+
+    #[test]
+    fn the_tree_for_programs_has_types_and_exit_codes() {
+        let root = describe(&tree(), "posthaste");
+        assert_eq!(root["exit_codes"].as_array().unwrap().len(), EXIT_CODES.len());
+        let shell = &root["commands"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|command| command["command"] == "posthaste completions")
+            .unwrap()["arguments"][0];
+        assert_eq!((shell["type"].as_str(), shell["required"].as_bool()), (Some("choice"), Some(true)));
+    }
+}

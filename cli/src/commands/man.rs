@@ -1,0 +1,69 @@
+//! `man`: the manual, a page for each command, made from the same tree as `--help`.
+
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory as _;
+
+use super::help;
+use crate::args::Cli;
+use crate::context::Context;
+use crate::fail::{EXIT_CODES, Fail};
+
+/// Print the manual page of a command, or write all pages to a folder
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste man emails send | man -l -\n  \
+    posthaste man --install ~/.local/share/man/man1")]
+pub(crate) struct Args {
+    /// The command: `emails send`
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Write every page to this folder instead
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    install: Option<PathBuf>,
+}
+
+/// Prints a page or writes all.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let root = help::tree();
+    if let Some(folder) = &args.install {
+        let mut written = 0;
+        install(&root, "posthaste", folder, &mut written)?;
+        context.out.note(&format!("{written} pages in {}", folder.display()));
+        return Ok(());
+    }
+    let (command, name) = help::find(&root, &args.command)?;
+    let page = page(command, &name).map_err(|error| Fail::local("the page cannot be made", error))?;
+    context.out.bytes(&page)
+}
+
+fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usize) -> Result<(), Fail> {
+    let save = || {
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(folder.join(format!("{name}.1")), page(command, name)?)
+    };
+    save().map_err(|error| {
+        Fail::local(format!("the page {name}.1 cannot be written to {}", folder.display()), error)
+    })?;
+    *written += 1;
+    for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
+        install(child, &format!("{name}-{}", child.get_name()), folder, written)?;
+    }
+    Ok(())
+}
+
+/// One page, with the exit codes that every command shares.
+fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
+    let version = Cli::command().get_version().unwrap_or_default().to_owned();
+    let man = clap_mangen::Man::new(
+        command.clone().name(name.to_owned()).bin_name(name.replace('-', " ")).version(version),
+    );
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    let mut codes = String::from(".SH \"EXIT CODES\"\n");
+    for row in EXIT_CODES {
+        codes += &format!(".TP\n\\fB{}\\fR {}\n{}\n", row.code, row.name, row.meaning);
+    }
+    page.extend_from_slice(codes.as_bytes());
+    Ok(page)
+}

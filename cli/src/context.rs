@@ -1,0 +1,104 @@
+//! What a command gets: the settings, a client that is built when it is needed, and where to write.
+
+use std::cell::RefCell;
+
+use posthaste::{Client, RetryPolicy};
+use secrecy::ExposeSecret as _;
+
+use crate::args::Global;
+use crate::fail::Fail;
+use crate::output::{Out, Terminal};
+use crate::problem::Report;
+use crate::settings::env::Env;
+use crate::settings::{self, Credential, Settings};
+
+/// Everything around one command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The flags that hold for all commands.
+    pub(crate) global: Global,
+    /// The environment.
+    pub(crate) env: Env,
+    /// The two streams.
+    pub(crate) out: Out,
+    settings: Result<Settings, RefCell<Option<Fail>>>,
+    embedded: Option<Service>,
+}
+
+/// A service to use instead of the one that is set.
+#[derive(Debug, Clone)]
+pub(crate) struct Service {
+    /// Its address.
+    pub(crate) base_url: String,
+    /// The key it knows.
+    pub(crate) api_key: String,
+}
+
+impl Context {
+    /// Reads the settings. A wrong one fails the command that asks for them, so that `config` and `help` work always.
+    pub(crate) fn new(global: Global, env: Env) -> Result<Self, Fail> {
+        let settings = settings::load(&global.flags(), &env);
+        let usual = settings.as_ref().ok();
+        let color =
+            usual.map(|settings| settings.color.value).or_else(|| global.color_choice()).unwrap_or_default();
+        let form = usual.map(|settings| settings.output.value).unwrap_or_default();
+        let out = Out::new(Terminal::detect(&env, color), global.wishes(form))?;
+        let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
+        Ok(Self { global, env, out, settings, embedded: None })
+    }
+
+    /// Every setting with its source; what is unknown in the file is told once, as a warning.
+    pub(crate) fn settings(&self) -> Result<&Settings, Fail> {
+        self.settings.as_ref().map_err(|fail| fail.take().unwrap_or_else(|| Fail::Usage(Report::default())))
+    }
+
+    /// The settings, if they make sense.
+    pub(crate) fn settings_if_valid(&self) -> Option<&Settings> {
+        self.settings.as_ref().ok()
+    }
+
+    /// Uses this service, whatever the settings say.
+    pub(crate) fn use_service(&mut self, service: Service) {
+        self.embedded = Some(service);
+    }
+
+    /// A client for the service that is set, with its credential.
+    pub(crate) fn client(&self) -> Result<Client, Fail> {
+        let settings = self.settings()?;
+        if let Some(service) = &self.embedded {
+            let builder = self.builder(settings).base_url(&service.base_url).api_key(&service.api_key);
+            return Ok(builder.build()?);
+        }
+        let Some(base_url) = &settings.base_url else {
+            return Err(Fail::Usage(Report {
+                summary: Some("the address of the service is not set; nothing was sent".to_owned()),
+                missing: vec!["--base-url, POSTHASTE_BASE_URL or `base_url` in the profile".to_owned()],
+                help: Some("posthaste config set base_url https://…, or try it with --sandbox".to_owned()),
+                ..Report::default()
+            }));
+        };
+        let builder = self.builder(settings).base_url(base_url.value.as_str());
+        let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
+            Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
+            Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
+            None => {
+                return Err(Fail::Auth {
+                    message: "there is no credential; nothing was sent".to_owned(),
+                    hint: Some("set POSTHASTE_API_KEY, or name a file: --api-key-file PATH".to_owned()),
+                });
+            }
+        };
+        Ok(builder.build()?)
+    }
+
+    /// The client's settings that don't depend on the service.
+    pub(crate) fn builder(&self, settings: &Settings) -> posthaste::ClientBuilder {
+        let product = concat!("posthaste-cli/", env!("CARGO_PKG_VERSION"));
+        let retry = RetryPolicy::default().attempts(settings.retries.value.saturating_add(1));
+        let builder = Client::builder().user_agent(product).retry(retry);
+        match &settings.timeout {
+            Some(timeout) => builder.timeout(timeout.value),
+            None => builder,
+        }
+    }
+}

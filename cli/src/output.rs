@@ -1,0 +1,15 @@
+//! What a command shows: results on standard output, everything said to a person on standard error.
+
+pub(crate) mod color;
+pub(crate) mod jq;
+pub(crate) mod json;
+pub(crate) mod out;
+pub(crate) mod progress;
+pub(crate) mod report;
+pub(crate) mod snippet;
+pub(crate) mod table;
+pub(crate) mod terminal;
+pub(crate) mod time;
+
+pub(crate) use out::{Out, Wishes, write_stderr, write_stdout};
+pub(crate) use terminal::{ColorChoice, Terminal};

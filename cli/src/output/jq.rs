@@ -1,0 +1,192 @@
+//! `--jq`: a filter in the language of jq over what `--json` would print.
+
+use std::fmt;
+use std::ops::Range;
+
+use jaq_core::load::{Arena, File, Loader, lex, parse, span};
+use jaq_core::{Compiler, Ctx, Vars, data};
+use jaq_json::{Val, read, write};
+use serde_json::Value;
+
+use super::json;
+use super::terminal::safe_lines;
+
+/// `@csv` and `@tsv`, which the language has and the library leaves to the program.
+const TABLES: &str = r#"
+def cells($format; quote): map(
+  if type == "string" then quote
+  elif . == null then ""
+  elif type == "number" or type == "boolean" then tostring
+  else error("\(type) is not valid in \($format)") end);
+def @csv: cells("@csv"; "\"" + (split("\"") | join("\"\"")) + "\"") | join(",");
+def @tsv: cells("@tsv"; split("\\") | join("\\\\") | split("\t") | join("\\t") | split("\n") | join("\\n")
+  | split("\r") | join("\\r")) | join("\t");
+"#;
+
+/// A filter that is valid, ready to be run as often as there are documents.
+pub(crate) struct Jq {
+    filter: jaq_core::Filter<data::JustLut<Val>>,
+}
+
+/// Why an expression is no filter, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Invalid {
+    /// What was expected or is unknown.
+    pub(crate) message: String,
+    /// The bytes of the expression concerned.
+    pub(crate) span: Range<usize>,
+}
+
+impl fmt::Debug for Jq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jq").finish_non_exhaustive()
+    }
+}
+
+impl Jq {
+    /// Reads the expression, before anything is sent.
+    pub(crate) fn compile(expression: &str) -> Result<Self, Vec<Invalid>> {
+        let tables = parse(TABLES, |parser| parser.defs()).unwrap_or_default();
+        let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(tables);
+        let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+        let arena = Arena::default();
+        let modules = Loader::new(definitions)
+            .load(&arena, File { code: expression, path: () })
+            .map_err(|errors| loading(expression, errors))?;
+        let filter = Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
+            let undefined = errors.into_iter().flat_map(|(_, undefined)| undefined);
+            undefined
+                .map(|(name, what)| Invalid {
+                    message: format!("there is no {} `{name}`", what.as_str()),
+                    span: span_in(expression, name),
+                })
+                .collect::<Vec<_>>()
+        })?;
+        Ok(Self { filter })
+    }
+
+    /// What the filter makes of one document: strings raw, anything else as JSON, a line or more each.
+    pub(crate) fn run(&self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
+        let input = read::parse_single(document.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        let context = Ctx::<data::JustLut<Val>>::new(&self.filter.lut, Vars::new([]));
+        let mut lines = Vec::new();
+        for output in self.filter.id.run((context, input)) {
+            match output {
+                Ok(value) => lines.push(print(&value, terminal)),
+                Err(stopped) => match stopped.get_err() {
+                    Ok(error) => return Err(error.to_string()),
+                    // `halt` ends the filter, not the program, whose exit code speaks of the request.
+                    Err(_) => break,
+                },
+            }
+        }
+        Ok(lines)
+    }
+}
+
+fn print(value: &Val, terminal: bool) -> String {
+    if let Val::TStr(bytes) = value {
+        let text = String::from_utf8_lossy(bytes);
+        return if terminal { safe_lines(&text).into_owned() } else { text.into_owned() };
+    }
+    let style =
+        write::Pp { indent: terminal.then(|| "  ".to_owned()), sep_space: terminal, ..Default::default() };
+    let mut bytes = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = write::write(&mut bytes, &style, 0, value);
+    let text = String::from_utf8_lossy(&bytes);
+    if terminal { json::escape(&text) } else { text.into_owned() }
+}
+
+fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<Invalid> {
+    use jaq_core::load::Error;
+    let mut found = Vec::new();
+    for (_, error) in errors {
+        match error {
+            Error::Io(missing) => found.extend(missing.into_iter().map(|(path, message)| Invalid {
+                message: format!("modules cannot be loaded: {message}"),
+                span: span_in(expression, path),
+            })),
+            Error::Lex(errors) => found.extend(errors.into_iter().map(|(expected, rest)| {
+                let start = span_in(expression, rest).start;
+                let end = start + rest.chars().next().map_or(0, char::len_utf8);
+                let unclosed = matches!(expected, lex::Expect::Delim(_));
+                Invalid {
+                    message: format!("expected {}", expected.as_str()),
+                    // What was not closed is closed at the end at the latest, so that is where the caret points.
+                    span: if unclosed { expression.len()..expression.len() } else { start..end },
+                }
+            })),
+            Error::Parse(errors) => found.extend(errors.into_iter().map(|(expected, rest)| Invalid {
+                message: format!("expected {}", expected.as_str()),
+                span: span_in(expression, rest),
+            })),
+        }
+    }
+    found
+}
+
+/// The place of a part inside the expression; the end for a text from elsewhere.
+fn span_in(expression: &str, part: &str) -> Range<usize> {
+    let whole = expression.as_bytes().as_ptr_range();
+    if whole.contains(&part.as_ptr()) || part.as_ptr() == whole.end {
+        span(expression, part)
+    } else {
+        expression.len()..expression.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(expression: &str, document: &Value) -> Vec<String> {
+        Jq::compile(expression).unwrap().run(document, false).unwrap()
+    }
+
+    #[test]
+    fn strings_are_raw_and_other_values_are_json() {
+        let list = json!({"data":[{"id":"a","n":1},{"id":"b","n":[true,null]}]});
+        assert_eq!(run(".data[].id", &list), ["a", "b"]);
+        assert_eq!(run(".data[].n", &list), ["1", "[true,null]"]);
+        assert_eq!(run(r#".data[] | "\(.id)\t\(.n)""#, &list), ["a\t1", "b\t[true,null]"]);
+        assert_eq!(run(".data | map(.id) | @csv", &list), [r#""a","b""#]);
+        assert_eq!(run("@tsv", &json!(["a\tb\\", 1, null, true])), ["a\\tb\\\\\t1\t\ttrue"]);
+        assert_eq!(run("@csv", &json!(["a\"b"])), [r#""a""b""#]);
+        assert_eq!(run("@sh", &json!("it's")), [r"'it'\''s'"]);
+    }
+
+    #[test]
+    fn an_expression_that_is_not_closed_is_pointed_at_where_it_ends() {
+        let invalid = Jq::compile(".data[.subject").unwrap_err();
+        assert_eq!(invalid, [Invalid { message: "expected closing bracket".to_owned(), span: 14..14 }]);
+    }
+
+    #[test]
+    fn an_unknown_function_is_named_in_its_place() {
+        let invalid = Jq::compile(".data | lenght").unwrap_err();
+        assert_eq!(invalid, [Invalid { message: "there is no filter `lenght`".to_owned(), span: 8..14 }]);
+        assert!(!Jq::compile(".a | | .b").unwrap_err().is_empty());
+    }
+
+    #[test]
+    fn a_failure_while_running_is_a_message_and_halt_ends_the_filter_only() {
+        assert!(Jq::compile(".id | keys").unwrap().run(&json!({"id":"a"}), false).is_err());
+        assert_eq!(run("1, halt, 2", &json!(null)), ["1"]);
+    }
+
+    #[test]
+    fn a_raw_string_cannot_act_on_the_terminal() {
+        let jq = Jq::compile(".").unwrap();
+        assert_eq!(jq.run(&json!("\u{1b}]0;x\u{7}"), true).unwrap(), ["\\u{1b}]0;x\\u{7}"]);
+        assert_eq!(jq.run(&json!("\u{1b}"), false).unwrap(), ["\u{1b}"]);
+        assert_eq!(jq.run(&json!(["\u{9b}"]), true).unwrap(), ["[\n  \"\\u009b\"\n]"]);
+    }
+
+    #[test]
+    fn large_numbers_keep_their_digits() {
+        assert_eq!(run(".n", &json!({"n": 9_007_199_254_740_993_i64})), ["9007199254740993"]);
+    }
+}

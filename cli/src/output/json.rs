@@ -1,0 +1,103 @@
+//! JSON as the service wrote it, for a pipe or for eyes.
+
+use serde_json::{Map, Value};
+
+use super::terminal::is_hostile;
+
+/// One document: compact for a pipe, indented for a terminal.
+///
+/// On a terminal the characters it would obey are written as `\u` escapes, which is the same JSON.
+pub(crate) fn text(value: &Value, terminal: bool) -> String {
+    if terminal { escape(&format!("{value:#}")) } else { value.to_string() }
+}
+
+/// Writes as `\u` escapes what a terminal would obey; JSON text has such characters in strings only.
+pub(crate) fn escape(json: &str) -> String {
+    if !json.contains(|c| is_hostile(c) && c != '\n') {
+        return json.to_owned();
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_hostile(c) && c != '\n' {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                use std::fmt::Write as _;
+                // Writing to a String cannot fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// Keeps the named fields of an object, or of each item of a list's `data`; `a.b` reaches inside.
+///
+/// A field that an item lacks is left out of it. Returns also the names that no item has.
+pub(crate) fn project(value: &Value, fields: &[String]) -> (Value, Vec<String>) {
+    let mut unknown = fields.to_vec();
+    let projected = match value {
+        Value::Object(envelope) if envelope.get("data").is_some_and(Value::is_array) => {
+            let mut envelope = envelope.clone();
+            if let Some(Value::Array(items)) = envelope.get_mut("data") {
+                if items.is_empty() {
+                    unknown.clear();
+                }
+                for item in items {
+                    *item = project_item(item, fields, &mut unknown);
+                }
+            }
+            Value::Object(envelope)
+        }
+        item => project_item(item, fields, &mut unknown),
+    };
+    (projected, unknown)
+}
+
+fn project_item(item: &Value, fields: &[String], unknown: &mut Vec<String>) -> Value {
+    let mut kept = Map::new();
+    for field in fields {
+        let reached = field.split('.').try_fold(item, |value, part| value.get(part));
+        if let Some(value) = reached {
+            kept.insert(field.clone(), value.clone());
+            unknown.retain(|name| name != field);
+        }
+    }
+    Value::Object(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back_as_the_same_value(text_in in any::<String>(), number in any::<i64>()) {
+            let value = json!({"subject": text_in, text_in.clone(): [number, null, true]});
+            for terminal in [true, false] {
+                let printed = text(&value, terminal);
+                prop_assert_eq!(&serde_json::from_str::<Value>(&printed).unwrap(), &value);
+                prop_assert!(!terminal || !printed.chars().any(|c| is_hostile(c) && c != '\n'));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tag_character_is_escaped_as_its_two_utf_16_units() {
+        assert_eq!(text(&json!("\u{E0041}\u{9b}"), true), r#""\udb40\udc41\u009b""#);
+        assert_eq!(text(&json!("\u{9b}"), false), "\"\u{9b}\"", "a pipe gets what was sent");
+    }
+
+    #[test]
+    fn a_projection_keeps_the_envelope_and_names_what_nobody_has() {
+        let list = json!({"object":"list","data":[{"id":"a","x":{"y":1}},{"id":"b"}],"has_more":false});
+        let (kept, unknown) = project(&list, &["id".into(), "x.y".into(), "idd".into()]);
+        assert_eq!(kept, json!({"object":"list","data":[{"id":"a","x.y":1},{"id":"b"}],"has_more":false}));
+        assert_eq!(unknown, ["idd"]);
+        let (kept, _) = project(&json!({"id":"a","object":"email"}), &["id".into()]);
+        assert_eq!(kept, json!({"id":"a"}));
+    }
+}

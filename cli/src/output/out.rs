@@ -1,0 +1,265 @@
+//! The two streams: results on standard output, everything said to a person on standard error.
+//!
+//! Nothing is printed with `println!`, which panics on a full disk. A reader that went away ends the program quietly.
+
+use std::io::{self, Write as _};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::jq::Jq;
+use super::table::{Column, Columns};
+use super::terminal::{Terminal, safe, safe_lines};
+use super::{color, json};
+use crate::fail::Fail;
+use crate::problem::{Found, Origin, Problem, Report};
+use crate::settings::{Form, keys};
+
+/// What the command line said about output.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wishes {
+    /// The form of results.
+    pub(crate) form: Form,
+    /// `--json=FIELDS`.
+    pub(crate) fields: Vec<String>,
+    /// `--jq`.
+    pub(crate) jq: Option<String>,
+    /// `--columns`.
+    pub(crate) columns: Vec<String>,
+    /// `--quiet`.
+    pub(crate) quiet: bool,
+}
+
+/// Where a command writes.
+#[derive(Debug)]
+pub(crate) struct Out {
+    /// The streams' facts.
+    pub(crate) terminal: Terminal,
+    form: Form,
+    fields: Vec<String>,
+    jq: Option<Jq>,
+    columns: Vec<String>,
+    quiet: bool,
+}
+
+impl Out {
+    /// Reads the wishes; an expression that is no filter is refused here, before anything is sent.
+    pub(crate) fn new(terminal: Terminal, wishes: Wishes) -> Result<Self, Fail> {
+        let jq = wishes
+            .jq
+            .as_deref()
+            .map(|expression| Jq::compile(expression).map_err(|found| invalid_jq(expression, found)));
+        let form = match wishes.form {
+            Form::Human | Form::Tsv if wishes.jq.is_some() || !wishes.fields.is_empty() => Form::Json,
+            form => form,
+        };
+        let Wishes { fields, columns, quiet, .. } = wishes;
+        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet })
+    }
+
+    /// Whether results, notes and errors are JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.form, Form::Json | Form::Ndjson)
+    }
+
+    /// How results are written.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Whether notes are unwanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Whether items can be written while more are on their way: everything but one JSON document and an aligned table.
+    pub(crate) fn streams(&self) -> bool {
+        match self.form {
+            Form::Json => false,
+            Form::Ndjson | Form::Tsv => true,
+            Form::Human => !self.terminal.stdout,
+        }
+    }
+
+    /// The columns that were asked for, or all; a name that is none of them is refused.
+    pub(crate) fn columns(&self, all: &[Column]) -> Result<Columns, Fail> {
+        if self.columns.is_empty() {
+            return Ok(Columns::all(all));
+        }
+        Columns::named(all, &self.columns).map_err(|name| {
+            let known: Vec<_> = all.iter().map(|column| column.name).collect();
+            let rule = format!("there is no column `{name}`; there are: {}", known.join(", "));
+            let hint = keys::nearest(name, known).map(|meant| format!("did you mean `{meant}`?"));
+            let value = self.columns.join(",");
+            let start = value.find(name).unwrap_or(0);
+            let span = Some(start..start + name.len());
+            let origin = Some(Origin::Flag { name: "--columns".to_owned(), n: 1, value, span });
+            Fail::Usage(Report {
+                found: vec![Found { problem: Problem::new("", "unknown", rule), origin, hint }],
+                ..Report::default()
+            })
+        })
+    }
+
+    /// A list as the service sent it: `{"object":"list","data":[…],"has_more":…}`.
+    pub(crate) fn list(&self, envelope: &Value, columns: &Columns) -> Result<(), Fail> {
+        let rows = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        match self.form {
+            Form::Json => self.document(envelope),
+            Form::Human if self.terminal.stdout => {
+                if rows.is_empty() {
+                    return Ok(());
+                }
+                self.line(&columns.human(
+                    rows,
+                    self.terminal.width,
+                    Timestamp::now(),
+                    self.terminal.color_stdout,
+                ))
+            }
+            Form::Human | Form::Tsv | Form::Ndjson => self.rows(rows, columns),
+        }
+    }
+
+    /// Some items of a list, a line each; only where [`streams`](Self::streams) says so.
+    pub(crate) fn rows(&self, rows: &[Value], columns: &Columns) -> Result<(), Fail> {
+        if self.form == Form::Ndjson {
+            for row in rows {
+                self.document_in(row, false)?;
+            }
+            return Ok(());
+        }
+        let mut text = String::new();
+        for row in rows {
+            let line = columns.tsv(row);
+            text += &if self.terminal.stdout { safe_lines(&line) } else { line.into() };
+            text.push('\n');
+        }
+        self.bytes(text.as_bytes())
+    }
+
+    /// A result that people see as lines of text and programs as JSON.
+    pub(crate) fn result(&self, lines: &[String], document: &Value) -> Result<(), Fail> {
+        match self.form {
+            Form::Json => self.document(document),
+            Form::Ndjson => self.document_in(document, false),
+            Form::Human | Form::Tsv => {
+                let mut text = String::new();
+                for line in lines {
+                    text += &if self.terminal.stdout { safe_lines(line) } else { line.as_str().into() };
+                    text.push('\n');
+                }
+                self.bytes(text.as_bytes())
+            }
+        }
+    }
+
+    /// A JSON document, projected and filtered as was wished.
+    pub(crate) fn document(&self, document: &Value) -> Result<(), Fail> {
+        self.document_in(document, self.terminal.stdout)
+    }
+
+    fn document_in(&self, document: &Value, indented: bool) -> Result<(), Fail> {
+        let mut document = std::borrow::Cow::Borrowed(document);
+        if !self.fields.is_empty() {
+            let (kept, unknown) = json::project(&document, &self.fields);
+            document = std::borrow::Cow::Owned(kept);
+            for field in unknown {
+                self.warn(&format!("there is no field `{field}`"));
+            }
+        }
+        let Some(jq) = &self.jq else {
+            let mut text = json::text(&document, indented);
+            if self.terminal.stdout {
+                text = json::escape(&text);
+            }
+            return self.line(&text);
+        };
+        let lines = jq.run(&document, self.terminal.stdout).map_err(|message| Fail::Local {
+            message: format!("the --jq expression failed on this answer: {message}"),
+            source: None,
+            hint: Some("the request itself succeeded; look at the answer with `--json`".to_owned()),
+        })?;
+        lines.iter().try_for_each(|line| self.line(line))
+    }
+
+    /// One line on standard output, as it is.
+    pub(crate) fn line(&self, text: &str) -> Result<(), Fail> {
+        self.bytes(format!("{text}\n").as_bytes())
+    }
+
+    /// Bytes on standard output, as they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Fail> {
+        write_stdout(bytes)
+    }
+
+    /// Something that helps a person and that no program needs; silent with `--quiet`.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.say("note", text, None);
+        }
+    }
+
+    /// Something that may be a mistake.
+    pub(crate) fn warn(&self, text: &str) {
+        if !self.quiet {
+            self.say("warning", text, Some("warning: "));
+        }
+    }
+
+    /// Text on standard error that is already fit for it.
+    pub(crate) fn stderr(&self, text: &str) {
+        write_stderr(text);
+    }
+
+    fn say(&self, kind: &str, text: &str, label: Option<&str>) {
+        if self.is_json() {
+            return self.stderr(&format!("{}\n", json!({ kind: { "message": text } })));
+        }
+        let label = label.map(|label| color::paint(label, color::DOUBTFUL, self.terminal.color_stderr));
+        let text = text.lines().map(safe).collect::<Vec<_>>().join("\n");
+        self.stderr(&format!("{}{text}\n", label.unwrap_or_default()));
+    }
+}
+
+/// Bytes on standard output, at once.
+pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(lost)
+}
+
+/// Text on standard error.
+pub(crate) fn write_stderr(text: &str) {
+    // There is nobody left to tell that standard error is gone.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// A reader that went away is no failure; a full disk is.
+fn lost(error: io::Error) -> Fail {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Fail::BrokenPipe;
+    }
+    Fail::Local {
+        message: "standard output cannot be written".to_owned(),
+        source: Some(Box::new(error)),
+        hint: None,
+    }
+}
+
+fn invalid_jq(expression: &str, found: Vec<super::jq::Invalid>) -> Fail {
+    let found = found.into_iter().map(|invalid| Found {
+        problem: Problem::new("", "jq", invalid.message),
+        origin: Some(Origin::Flag {
+            name: "--jq".to_owned(),
+            n: 1,
+            value: expression.to_owned(),
+            span: Some(invalid.span),
+        }),
+        hint: None,
+    });
+    Fail::Usage(Report {
+        summary: Some("the --jq expression is not valid".to_owned()),
+        found: found.collect(),
+        ..Report::default()
+    })
+}

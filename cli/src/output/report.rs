@@ -1,0 +1,257 @@
+//! A failure as a person reads it, and as a program reads it.
+//!
+//! For a person: one sentence, every place that is wrong with a caret under it, what is missing, and what to type next.
+//! For a program: one JSON object on one line, the last of standard error.
+
+use std::error::Error as _;
+
+use posthaste::{ApiErrorKind, Outcome};
+use serde_json::{Value, json};
+
+use super::color;
+use super::snippet::{self, place};
+use super::terminal::{Terminal, safe, safe_lines};
+use crate::fail::{Fail, Kind};
+use crate::problem::{Found, Origin, Report};
+
+/// As many problems as fit a screen; a program gets all of them.
+const SHOWN: usize = 20;
+
+/// What a person sees on standard error, with its last line feed.
+pub(crate) fn human(fail: &Fail, terminal: &Terminal, verbose: bool) -> String {
+    let paint = |text: &str, style| color::paint(text, style, terminal.color_stderr);
+    let mut text = match fail {
+        Fail::Usage(report) => return usage(report, terminal),
+        Fail::Sdk(posthaste::Error::Invalid(problems)) => {
+            let found = problems.iter().cloned().map(|problem| Found { problem, origin: None, hint: None });
+            return usage(&Report { found: found.collect(), ..Report::default() }, terminal);
+        }
+        fail => {
+            let message = message(fail);
+            if message.is_empty() {
+                return String::new();
+            }
+            format!("{} {}\n", paint("error:", color::BAD), safe_lines(&message))
+        }
+    };
+    if verbose {
+        let mut cause = source(fail);
+        while let Some(error) = cause {
+            text += &format!("  caused by: {}\n", safe(&error.to_string()));
+            cause = error.source();
+        }
+    }
+    for hint in hints(fail) {
+        text += &format!("{} {}\n", paint("help:", color::HINT), safe(&hint));
+    }
+    text
+}
+
+/// The one JSON object of a failure.
+pub(crate) fn json(fail: &Fail) -> Value {
+    let report = match fail {
+        Fail::Usage(report) => Some(report.clone()),
+        Fail::Sdk(posthaste::Error::Invalid(problems)) => {
+            let found = problems.iter().cloned().map(|problem| Found { problem, origin: None, hint: None });
+            Some(Report { found: found.collect(), ..Report::default() })
+        }
+        _ => None,
+    };
+    let sdk = if let Fail::Sdk(error) = fail { Some(error) } else { None };
+    let problems: Vec<Value> =
+        report.iter().flat_map(|report| &report.found).map(|found| problem(found)).collect();
+    let mut error = json!({
+        "kind": fail.kind().name(),
+        "exit_code": fail.exit_code(),
+        "message": report.as_ref().map_or_else(|| message(fail), title),
+        "outcome": outcome(fail),
+        "retryable": sdk.is_some_and(posthaste::Error::is_retryable),
+        "http": sdk.and_then(http),
+        "api": sdk.and_then(api),
+        "idempotency_key": sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned()),
+        "hint": report.as_ref().and_then(hint).or_else(|| hints(fail).into_iter().next()),
+        "problems": problems,
+    });
+    if let Some(report) = report.filter(|report| !report.missing.is_empty()) {
+        error["missing"] = json!(report.missing);
+    }
+    json!({ "error": error })
+}
+
+fn usage(report: &Report, terminal: &Terminal) -> String {
+    let paint = |text: &str, style| color::paint(text, style, terminal.color_stderr);
+    let mut text = snippet::render(
+        &safe_lines(&title(report)),
+        &report.found[..report.found.len().min(SHOWN)],
+        terminal,
+    );
+    text.push('\n');
+    if let Some(more) = report.found.len().checked_sub(SHOWN).filter(|&more| more > 0) {
+        text += &format!("and {more} more problems; all of them: --json\n");
+    }
+    if !report.missing.is_empty() {
+        text += &format!("{} {}\n", paint("missing:", color::BAD), safe(&report.missing.join(", ")));
+    }
+    let hints = report.found.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help);
+    let mut told: Vec<&String> = Vec::new();
+    for hint in hints {
+        if !told.contains(&hint) {
+            text += &format!("{} {}\n", paint("help:", color::HINT), safe(hint));
+            told.push(hint);
+        }
+    }
+    text
+}
+
+/// The report's own sentence, or how many problems there are; either way that nothing was sent.
+fn title(report: &Report) -> String {
+    report.summary.clone().unwrap_or_else(|| match report.found.len() + report.missing.len() {
+        1 => "1 problem; nothing was sent".to_owned(),
+        n => format!("{n} problems; nothing was sent"),
+    })
+}
+
+fn hint(report: &Report) -> Option<String> {
+    report.found.iter().find_map(|found| found.hint.clone()).or_else(|| report.help.clone())
+}
+
+fn message(fail: &Fail) -> String {
+    match fail {
+        Fail::Sdk(error) => sdk_message(error),
+        Fail::Local { message, source, .. } => match source {
+            Some(source) => format!("{message}: {source}"),
+            None => message.clone(),
+        },
+        Fail::Auth { message, .. }
+        | Fail::NotFound { message, .. }
+        | Fail::Pending { message, .. }
+        | Fail::Partial { message, .. } => message.clone(),
+        Fail::Usage(report) => title(report),
+        Fail::Interrupted(_) => "interrupted".to_owned(),
+        Fail::Child(_) | Fail::BrokenPipe => String::new(),
+    }
+}
+
+/// The error's sentence with the one cause that says what happened.
+fn sdk_message(error: &posthaste::Error) -> String {
+    match (error, error.source()) {
+        (posthaste::Error::Api(_) | posthaste::Error::Settings(_) | posthaste::Error::Paging(_), _)
+        | (_, None) => error.to_string(),
+        (_, Some(cause)) => format!("{error}: {cause}"),
+    }
+}
+
+fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
+    match fail {
+        Fail::Sdk(error) => error.source().and_then(std::error::Error::source),
+        Fail::Local { source: Some(source), .. } => source.source(),
+        _ => None,
+    }
+}
+
+/// What to do next, each a line.
+fn hints(fail: &Fail) -> Vec<String> {
+    let given = match fail {
+        Fail::Local { hint, .. }
+        | Fail::Auth { hint, .. }
+        | Fail::NotFound { hint, .. }
+        | Fail::Pending { hint, .. }
+        | Fail::Partial { hint, .. } => hint.clone(),
+        _ => None,
+    };
+    let mut hints: Vec<String> = given.into_iter().collect();
+    let Fail::Sdk(error) = fail else { return hints };
+    match (fail.kind(), error.idempotency_key()) {
+        (Kind::Unknown, Some(key)) => hints.push(format!(
+            "it may have been accepted; repeat it within 24 hours with `--idempotency-key {}`: that cannot send it twice",
+            key.as_str()
+        )),
+        (Kind::Unknown, None) => {
+            hints.push("it may have been done; look before you repeat it".to_owned());
+        }
+        (Kind::Unavailable, Some(key)) if error.is_retryable() => {
+            hints.push(format!("to repeat it without sending twice: --idempotency-key {}", key.as_str()));
+        }
+        (Kind::Limited, _) => hints.extend(
+            error.retry_after().map(|pause| format!("the service asks to wait {} s", pause.as_secs())),
+        ),
+        (Kind::Auth, _) => {
+            hints.push("set POSTHASTE_API_KEY, or name a file: --api-key-file PATH; then: posthaste doctor".to_owned());
+        }
+        _ => {}
+    }
+    if let posthaste::Error::Unreadable(unreadable) = error
+        && !unreadable.sample.is_empty()
+    {
+        hints.push(format!("the answer began: {}", unreadable.sample));
+    }
+    if matches!(error, posthaste::Error::Api(api) if api.kind() == ApiErrorKind::Redirect) {
+        hints.push(
+            "is --base-url right? redirects are not followed, so that the key goes nowhere else".to_owned(),
+        );
+    }
+    if let Some(id) = error.request_id() {
+        hints.push(format!("request id for the service's support: {id}"));
+    }
+    hints
+}
+
+fn outcome(fail: &Fail) -> Value {
+    let outcome = match fail {
+        Fail::Usage(_) | Fail::Auth { .. } => Outcome::NotSent,
+        Fail::Sdk(error) => error.outcome(),
+        _ => return Value::Null,
+    };
+    match outcome {
+        Outcome::NotSent => "not_sent".into(),
+        Outcome::Rejected => "rejected".into(),
+        Outcome::Accepted => "accepted".into(),
+        _ => "unknown".into(),
+    }
+}
+
+fn http(error: &posthaste::Error) -> Option<Value> {
+    Some(json!({
+        "status": error.status()?.as_u16(),
+        "request_id": error.request_id(),
+        "retry_after": error.retry_after().map(|pause| pause.as_secs()),
+    }))
+}
+
+fn api(error: &posthaste::Error) -> Option<Value> {
+    let posthaste::Error::Api(error) = error else { return None };
+    let text = String::from_utf8_lossy(&error.body);
+    let body = serde_json::from_slice(&error.body).unwrap_or_else(|_| Value::String(text.into_owned()));
+    Some(json!({ "name": error.name, "message": error.message, "body": body }))
+}
+
+fn problem(found: &Found) -> Value {
+    let mut object = json!({
+        "path": found.problem.path,
+        "origin": found.origin.as_ref().map(origin),
+        "code": found.problem.code,
+        "message": found.problem.message,
+    });
+    if let Some(what) = &found.problem.found {
+        object["found"] = json!(what);
+    }
+    if let Some(hint) = &found.hint {
+        object["hint"] = json!(hint);
+    }
+    object
+}
+
+fn origin(origin: &Origin) -> Value {
+    match origin {
+        Origin::Flag { name, n, .. } => json!({ "flag": name, "n": n }),
+        Origin::Env { name } => json!({ "env": name }),
+        Origin::File { path, text, span } => placed("file", path.display().to_string(), text, span.start),
+        Origin::Config { path, text, span } => placed("config", path.display().to_string(), text, span.start),
+        Origin::Stdin { text, span } => placed("stdin", "-".to_owned(), text, span.start),
+    }
+}
+
+fn placed(key: &str, name: String, text: &str, at: usize) -> Value {
+    let (line, column) = place(text, at);
+    json!({ key: name, "line": line, "column": column })
+}

@@ -1,0 +1,242 @@
+//! The places that are wrong, each with its line of source and a caret.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::terminal::{Terminal, is_hostile, safe};
+use crate::problem::{Found, Origin};
+
+/// A caret line is no longer than this; a whole object need not be underlined.
+const LONGEST: usize = 160;
+/// The renderer draws a part of a longer line.
+const WIDEST: usize = 140;
+
+/// The title and under it every problem, those with a source in it and the others as a line.
+pub(crate) fn render(title: &str, found: &[Found], terminal: &Terminal) -> String {
+    let mut sources: Vec<Source> = Vec::new();
+    let mut lines = Vec::new();
+    for found in found {
+        match found.origin.as_ref().and_then(Source::of) {
+            None => lines.push(line(found)),
+            Some((source, span)) => {
+                let index = sources.iter().position(|other| other.is_at(&source));
+                let index = index.unwrap_or_else(|| {
+                    sources.push(source);
+                    sources.len() - 1
+                });
+                sources[index].marks.push((span, label(found)));
+            }
+        }
+    }
+    let mut group = Group::with_title(Level::ERROR.primary_title(title));
+    for source in &sources {
+        group = group.element(source.snippet());
+    }
+    let renderer = if terminal.color_stderr { Renderer::styled() } else { Renderer::plain() };
+    let width = if terminal.stderr { terminal.width } else { WIDEST };
+    let mut text = renderer.term_width(width.max(20)).render(&[group]);
+    for line in lines {
+        text.push_str("\n  ");
+        text.push_str(&line);
+    }
+    text
+}
+
+/// Line and column, from 1, in characters.
+pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+fn label(found: &Found) -> String {
+    let problem = &found.problem;
+    let text = if problem.path.is_empty() {
+        problem.message.clone()
+    } else {
+        format!("{}: {}", problem.path, problem.message)
+    };
+    safe(&text).into_owned()
+}
+
+/// A problem that has no source to show: of the environment, or of a value that nobody wrote down.
+fn line(found: &Found) -> String {
+    let mut text = match &found.origin {
+        Some(Origin::Env { name }) => format!("{name}: {}", label(found)),
+        _ => label(found),
+    };
+    if let Some(what) = &found.problem.found {
+        text += &format!(" (found `{}`)", safe(what));
+    }
+    text
+}
+
+struct Source {
+    name: String,
+    text: String,
+    first_line: usize,
+    marks: Vec<(Range<usize>, String)>,
+}
+
+impl Source {
+    /// The source of an origin, fit for a terminal, and the place in it.
+    fn of(origin: &Origin) -> Option<(Self, Range<usize>)> {
+        let (name, text, span): (_, &str, _) = match origin {
+            Origin::Env { .. } => return None,
+            Origin::Flag { name, n, value, span } => {
+                let name = if *n > 1 { format!("{name} ({})", ordinal(*n)) } else { name.clone() };
+                (name, value, span.clone().unwrap_or(0..value.len()))
+            }
+            Origin::File { path, text, span } | Origin::Config { path, text, span } => {
+                (path.display().to_string(), text, span.clone())
+            }
+            Origin::Stdin { text, span } => ("standard input".to_owned(), text, span.clone()),
+        };
+        let start = text.floor_char_boundary(span.start);
+        let first = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let last = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let end = text.floor_char_boundary(span.end.min(last).min(start + LONGEST)).max(start);
+        let (shown, span) = shown(&text[first..last], start - first..end - first);
+        let first_line = text[..first].matches('\n').count() + 1;
+        Some((Self { name: safe(&name).into_owned(), text: shown, first_line, marks: Vec::new() }, span))
+    }
+
+    /// Whether both are the same line of the same source.
+    fn is_at(&self, other: &Self) -> bool {
+        (&self.name, self.first_line, &self.text) == (&other.name, other.first_line, &other.text)
+    }
+
+    fn snippet(&self) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
+        let marks = self
+            .marks
+            .iter()
+            .map(|(span, label)| AnnotationKind::Primary.span(span.clone()).label(label.as_str()));
+        Snippet::source(self.text.as_str())
+            .line_start(self.first_line)
+            .path(self.name.as_str())
+            .annotations(marks)
+    }
+}
+
+fn ordinal(n: usize) -> String {
+    let suffix = match (n % 10, n % 100) {
+        (1, rest) if rest != 11 => "st",
+        (2, rest) if rest != 12 => "nd",
+        (3, rest) if rest != 13 => "rd",
+        _ => "th",
+    };
+    format!("{n}{suffix}")
+}
+
+/// One line with what a terminal would obey made visible, and the place moved accordingly.
+fn shown(line: &str, span: Range<usize>) -> (String, Range<usize>) {
+    let mut text = String::with_capacity(line.len());
+    let (mut start, mut end) = (None, None);
+    for (at, c) in line.char_indices() {
+        if at >= span.start {
+            start.get_or_insert(text.len());
+        }
+        if at >= span.end {
+            end.get_or_insert(text.len());
+        }
+        if c == '\t' {
+            text.push(' ');
+        } else if is_hostile(c) {
+            text.extend(c.escape_unicode());
+        } else {
+            text.push(c);
+        }
+    }
+    let start = start.unwrap_or(text.len());
+    let end = end.unwrap_or(text.len()).max(start);
+    (text, start..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::output::terminal::ColorChoice;
+    use crate::problem::Problem;
+    use crate::settings::env::Env;
+
+    fn plain() -> Terminal {
+        Terminal::detect(&Env::of(&[("POSTHASTE_FORCE_TTY", "100")]), ColorChoice::Never)
+    }
+
+    fn flag(name: &str, n: usize, value: &str, span: Range<usize>, path: &str, message: &str) -> Found {
+        Found {
+            problem: Problem::new(path, "x", message),
+            origin: Some(Origin::Flag { name: name.into(), n, value: value.into(), span: Some(span) }),
+            hint: None,
+        }
+    }
+
+    #[test]
+    fn problems_of_several_flags_stand_in_one_report() {
+        let found = [
+            flag("--to", 2, "bob@@example.com", 4..5, "/to/1", "an address has one `@`"),
+            flag("--tag", 1, "week 47=x", 4..5, "/tags/0/name", "only A-Z a-z 0-9 _ - are allowed"),
+        ];
+        assert_eq!(
+            render("2 problems; nothing was sent", &found, &plain()),
+            "error: 2 problems; nothing was sent\n \
+             --> --to (2nd):1:5\n  \
+               |\n\
+             1 | bob@@example.com\n  \
+               |     ^ /to/1: an address has one `@`\n  \
+               |\n \
+             ::: --tag:1:5\n  \
+               |\n\
+             1 | week 47=x\n  \
+               |     ^ /tags/0/name: only A-Z a-z 0-9 _ - are allowed"
+        );
+    }
+
+    #[test]
+    fn a_place_in_a_file_keeps_its_line_number() {
+        let text: Arc<str> = "{\n  \"from\": \"Acme\",\n  \"x\": 1\n}".into();
+        let span = 12..18;
+        let origin = Origin::File { path: "mail.json".into(), text, span };
+        let found =
+            [Found { problem: Problem::new("/from", "address", "no `@`"), origin: Some(origin), hint: None }];
+        let shown = render("1 problem", &found, &plain());
+        assert!(shown.contains("--> mail.json:2:11"), "{shown}");
+        assert!(shown.contains("2 |   \"from\": \"Acme\","), "{shown}");
+    }
+
+    #[test]
+    fn hostile_source_and_hostile_rules_are_shown_and_not_obeyed() {
+        let value = "a\u{1b}[2J\u{9b}\u{202e}b\tc\r";
+        let found =
+            [flag("--to", 1, value, value.len() - 1..value.len(), "/to", "bad \u{1b}]0;x\u{7}\n\u{9b}")];
+        let shown = render("title", &found, &plain());
+        assert!(!shown.chars().any(|c| is_hostile(c) && c != '\n'), "{shown:?}");
+        assert!(shown.contains("a\\u{1b}[2J"), "{shown}");
+    }
+
+    #[test]
+    fn empty_values_and_places_at_the_end_have_a_caret() {
+        let found = [
+            flag("--jq", 1, ".data[.subject", 14..14, "", "expected closing bracket"),
+            flag("--to", 1, "", 0..0, "/to/0", "empty"),
+        ];
+        let shown = render("not valid", &found, &plain());
+        assert!(shown.contains("^ expected closing bracket") && shown.contains("^ /to/0: empty"), "{shown}");
+    }
+
+    #[test]
+    fn a_problem_without_a_source_is_a_line_with_what_was_found() {
+        let problem = Problem::new("", "setting", "timeout must be above zero").found("0");
+        let origin = Some(Origin::Env { name: "POSTHASTE_TIMEOUT".into() });
+        let shown = render("1 problem", &[Found { problem, origin, hint: None }], &plain());
+        assert_eq!(shown, "error: 1 problem\n  POSTHASTE_TIMEOUT: timeout must be above zero (found `0`)");
+    }
+
+    #[test]
+    fn a_place_is_counted_in_lines_and_characters() {
+        assert_eq!((place("aé\nböc", 0), place("aé\nböc", 7)), ((1, 1), (2, 3)));
+    }
+}

@@ -1,0 +1,305 @@
+//! Lists for people (aligned, cut to the terminal) and for pipes (tabs, everything in full).
+//!
+//! The layout is ours because it is small and decides three things that table crates decide otherwise: one line a row,
+//! one column that gives way, and colours that are put on after the widths are known.
+
+use jiff::Timestamp;
+use serde_json::Value;
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::terminal::safe;
+use super::{color, time};
+
+/// Between two columns.
+const GAP: &str = "  ";
+/// Of an id when there is no room for all of it.
+const SHORT_ID: usize = 8;
+/// The column that gives way keeps at least this.
+const LEAST: usize = 8;
+/// No single character of an honest text has more bytes; a flood of accents has.
+const CLUSTER_BYTES: usize = 64;
+
+/// One column of a list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    /// The name for `--columns`: stable.
+    pub(crate) name: &'static str,
+    /// The heading for people: not stable.
+    pub(crate) header: &'static str,
+    /// The whole text, as the service wrote it.
+    pub(crate) get: fn(&Value) -> String,
+    /// How a person sees it.
+    pub(crate) kind: Kind,
+}
+
+/// How a cell is shown to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// As it is.
+    Text,
+    /// As it is, and cut with `…` where the terminal is narrow; one column a table.
+    Shrinks,
+    /// Whole where there is room, else its beginning.
+    Id,
+    /// Relative to now.
+    Time,
+    /// A word with a colour of its own.
+    State,
+}
+
+/// The columns of a list, all or those that were asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Columns(Vec<Column>);
+
+impl Columns {
+    /// Every column the command shows by itself.
+    pub(crate) fn all(columns: &[Column]) -> Self {
+        Self(columns.to_vec())
+    }
+
+    /// The columns named, in that order.
+    ///
+    /// # Errors
+    /// The first name that is none of them.
+    pub(crate) fn named<'a>(columns: &[Column], names: &'a [String]) -> Result<Self, &'a str> {
+        names
+            .iter()
+            .map(|name| columns.iter().find(|column| column.name == name).copied().ok_or(name.as_str()))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// One row for a pipe: full ids, RFC 3339 times, tabs between, no heading.
+    pub(crate) fn tsv(&self, row: &Value) -> String {
+        let cells = self.0.iter().map(|column| {
+            let text = (column.get)(row);
+            let text = if column.kind == Kind::Time { time::rfc3339(&text) } else { text };
+            text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+        });
+        cells.collect::<Vec<_>>().join("\t")
+    }
+
+    /// Heading and rows for a terminal of that width, a line each.
+    pub(crate) fn human(&self, rows: &[Value], width: usize, now: Timestamp, colored: bool) -> String {
+        let mut cells: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| {
+                let cell = |column: &Column| {
+                    let text = (column.get)(row);
+                    let text = if column.kind == Kind::Time { time::relative(&text, now) } else { text };
+                    // What can't be shown need not be escaped either: a cell of 10 MB costs no more than a line.
+                    fit(&safe(beginning(&text, (width + 1) * CLUSTER_BYTES)), width)
+                };
+                self.0.iter().map(cell).collect()
+            })
+            .collect();
+        let mut widths = self.widths(&cells);
+        let room = width.saturating_sub(GAP.len() * self.0.len().saturating_sub(1));
+        if self.0.iter().any(|column| column.kind == Kind::Id) && self.least(&widths) > room {
+            for row in &mut cells {
+                for (cell, _) in row.iter_mut().zip(&self.0).filter(|(_, column)| column.kind == Kind::Id) {
+                    *cell = cell.graphemes(true).take(SHORT_ID).collect();
+                }
+            }
+            widths = self.widths(&cells);
+        }
+        let over = widths.iter().sum::<usize>().saturating_sub(room);
+        if let Some(index) = self.0.iter().position(|column| column.kind == Kind::Shrinks) {
+            widths[index] = widths[index].saturating_sub(over).max(LEAST.min(widths[index]));
+        }
+
+        let heading = self.0.iter().map(|column| column.header.to_owned()).collect::<Vec<_>>();
+        let mut text = self.line(&heading, &widths, |_, _| Some(color::HEADING), colored);
+        for row in &cells {
+            text.push('\n');
+            text += &self.line(
+                row,
+                &widths,
+                |column, cell| (column.kind == Kind::State).then(|| color::of_state(cell)).flatten(),
+                colored,
+            );
+        }
+        text
+    }
+
+    fn widths(&self, cells: &[Vec<String>]) -> Vec<usize> {
+        let widest = |(index, column): (usize, &Column)| {
+            cells.iter().map(|row| row[index].width()).chain([column.header.width()]).max().unwrap_or(0)
+        };
+        self.0.iter().enumerate().map(widest).collect()
+    }
+
+    /// The width without which more than the one column would have to give way.
+    fn least(&self, widths: &[usize]) -> usize {
+        let keeps = |(column, &width): (&Column, &usize)| match column.kind {
+            Kind::Shrinks => width.min(LEAST),
+            _ => width,
+        };
+        self.0.iter().zip(widths).map(keeps).sum()
+    }
+
+    fn line(
+        &self,
+        cells: &[String],
+        widths: &[usize],
+        style: impl Fn(&Column, &str) -> Option<anstyle::Style>,
+        colored: bool,
+    ) -> String {
+        let mut line = String::new();
+        for (index, column) in self.0.iter().enumerate() {
+            let cell = fit(&cells[index], widths[index]);
+            let padding = widths[index].saturating_sub(cell.width());
+            line += &match style(column, &cell) {
+                Some(style) => color::paint(&cell, style, colored),
+                None => cell,
+            };
+            if index + 1 < self.0.len() {
+                line.extend(std::iter::repeat_n(' ', padding));
+                line += GAP;
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// The text cut to a number of columns, between two characters as a reader sees them, with `…` at the cut.
+pub(crate) fn fit(text: &str, width: usize) -> String {
+    let (mut fitted, mut used, mut cut) = (String::new(), 0, 0);
+    for cluster in text.graphemes(true) {
+        let cluster = beginning(cluster, CLUSTER_BYTES);
+        used += cluster.width();
+        if used > width {
+            fitted.truncate(cut);
+            if width > 0 {
+                fitted.push('…');
+            }
+            return fitted;
+        }
+        fitted += cluster;
+        if used < width {
+            cut = fitted.len();
+        }
+    }
+    fitted
+}
+
+/// At most so many bytes of the text, whole characters only.
+fn beginning(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The text at a JSON pointer: a string as it is, a list with commas, null and nothing as an empty text.
+pub(crate) fn at(row: &Value, pointer: &str) -> String {
+    match row.pointer(pointer) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(items)) => {
+            let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+            items.iter().map(text).collect::<Vec<_>>().join(", ")
+        }
+        Some(other) => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
+        Column { name: "subject", header: "SUBJECT", get: |row| at(row, "/subject"), kind: Kind::Shrinks },
+        Column {
+            name: "last_event",
+            header: "LAST EVENT",
+            get: |row| at(row, "/last_event"),
+            kind: Kind::State,
+        },
+        Column { name: "created_at", header: "SENT", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ];
+
+    fn email(subject: &str) -> Value {
+        json!({"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "to": ["ada@example.com"], "subject": subject,
+               "last_event": "delivered", "created_at": "2026-03-01T11:59:56Z"})
+    }
+
+    fn human(rows: &[Value], width: usize) -> String {
+        Columns::all(COLUMNS).human(rows, width, "2026-03-01T12:00:00Z".parse().unwrap(), false)
+    }
+
+    #[test]
+    fn a_wide_terminal_shows_everything() {
+        assert_eq!(
+            human(&[email("Hello")], 120),
+            "ID                                    TO               SUBJECT  LAST EVENT  SENT\n\
+             49a3999c-0ce1-4ea6-ab68-afcd6dc2e794  ada@example.com  Hello    delivered   4s ago"
+        );
+    }
+
+    #[test]
+    fn a_narrow_terminal_shortens_the_id_and_cuts_one_column() {
+        assert_eq!(
+            human(&[email("Your invoice for the month of March is ready")], 70),
+            "ID        TO               SUBJECT                  LAST EVENT  SENT\n\
+             49a3999c  ada@example.com  Your invoice for the m…  delivered   4s ago"
+        );
+    }
+
+    #[test]
+    fn a_row_is_one_line_whatever_the_cell_holds() {
+        let rows = [
+            email("two\nlines\u{1b}[2J"),
+            email(&"é\u{301}".repeat(100_000)),
+            email(&"x".repeat(10_000_000)),
+        ];
+        let text = human(&rows, 80);
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.contains("two\\u{a}li"));
+        assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_pipe_gets_full_values_with_tabs_and_line_feeds_escaped() {
+        assert_eq!(
+            Columns::all(COLUMNS).tsv(&email("a\tb\nc\\")),
+            "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\tada@example.com\ta\\tb\\nc\\\\\tdelivered\t2026-03-01T11:59:56Z"
+        );
+    }
+
+    #[test]
+    fn columns_are_taken_by_name_and_in_order() {
+        let names = ["subject".to_owned(), "id".to_owned()];
+        let columns = Columns::named(COLUMNS, &names).unwrap();
+        assert_eq!(columns.tsv(&email("Hi")), "Hi\t49a3999c-0ce1-4ea6-ab68-afcd6dc2e794");
+        assert_eq!(Columns::named(COLUMNS, &["sbject".to_owned()]).unwrap_err(), "sbject");
+    }
+
+    #[test]
+    fn a_cut_falls_between_characters_as_a_reader_sees_them() {
+        assert_eq!(fit("漢字漢字", 5), "漢字…");
+        assert_eq!(fit("漢字漢字", 4), "漢…");
+        assert_eq!(fit("a👩🏽‍🚀bcd", 4), "a👩🏽‍🚀…");
+        assert_eq!(fit("abc", 3), "abc");
+        assert_eq!((fit("abc", 1), fit("abc", 0)), ("…".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn a_state_is_colored_and_still_a_word() {
+        let now = "2026-03-01T12:00:00Z".parse().unwrap();
+        let text = Columns::all(COLUMNS).human(&[email("Hi")], 80, now, true);
+        assert!(text.contains("\u{1b}[32mdelivered\u{1b}[0m"), "{text:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_ever_wider_than_its_column(text in any::<String>(), width in 0_usize..40) {
+            let fitted = fit(&safe(&text), width);
+            prop_assert!(fitted.width() <= width, "{fitted:?}");
+        }
+    }
+}

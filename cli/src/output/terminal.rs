@@ -1,0 +1,193 @@
+//! What the terminal is, asked once, and text that cannot act on it.
+//!
+//! Names, subjects and error messages come from strangers. [`safe`] makes every character that a terminal would obey, or
+//! that reorders what is read, visible as `\u{…}`; whatever is shown to a person goes through it. JSON stays lossless.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+use crate::settings::env::Env;
+
+/// The columns taken for granted where nobody says how wide the terminal is.
+const USUAL_WIDTH: usize = 80;
+
+/// When output is coloured: the flag `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// Where the stream is a terminal that knows colours and nobody said no.
+    #[default]
+    Auto,
+    /// Also in a pipe.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// The facts about the three standard streams, asked once at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "five independent facts, not states")]
+pub(crate) struct Terminal {
+    /// Standard input is a terminal.
+    pub(crate) stdin: bool,
+    /// Standard output is a terminal, or `POSTHASTE_FORCE_TTY` says so.
+    pub(crate) stdout: bool,
+    /// Standard error is a terminal, or `POSTHASTE_FORCE_TTY` says so.
+    pub(crate) stderr: bool,
+    /// Columns; never 0.
+    pub(crate) width: usize,
+    /// Standard output takes colours.
+    pub(crate) color_stdout: bool,
+    /// Standard error takes colours.
+    pub(crate) color_stderr: bool,
+}
+
+impl Terminal {
+    /// Asks the streams and the environment.
+    pub(crate) fn detect(env: &Env, color: ColorChoice) -> Self {
+        let facts = [
+            std::io::stdin().is_terminal(),
+            std::io::stdout().is_terminal(),
+            std::io::stderr().is_terminal(),
+        ];
+        let measured = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        Self::from_facts(facts, measured, env, color)
+    }
+
+    fn from_facts(
+        [stdin, stdout, stderr]: [bool; 3],
+        measured: Option<usize>,
+        env: &Env,
+        color: ColorChoice,
+    ) -> Self {
+        let columns =
+            |name| env.get(name).and_then(|text| text.parse().ok()).filter(|&width: &usize| width > 0);
+        let forced = columns("POSTHASTE_FORCE_TTY");
+        let width = forced.or_else(|| columns("COLUMNS")).or(measured).filter(|&width| width > 0);
+        let stdout = stdout || forced.is_some();
+        let stderr = stderr || forced.is_some();
+        Self {
+            stdin,
+            stdout,
+            stderr,
+            width: width.unwrap_or(USUAL_WIDTH),
+            color_stdout: colored(stdout, env, color),
+            color_stderr: colored(stderr, env, color),
+        }
+    }
+}
+
+/// `--color` > `NO_COLOR` > `CLICOLOR_FORCE` > (terminal, `TERM` not `dumb`, `CLICOLOR` not 0).
+fn colored(terminal: bool, env: &Env, choice: ColorChoice) -> bool {
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if env.get("NO_COLOR").is_some() => false,
+        ColorChoice::Auto if env.get("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        ColorChoice::Auto => {
+            terminal
+                && env.get("TERM").is_none_or(|term| term != "dumb")
+                && env.get("CLICOLOR").is_none_or(|value| value != "0")
+        }
+    }
+}
+
+/// Text for one line of a terminal: line feeds and tabs are shown too.
+pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+    escape(text, is_hostile)
+}
+
+/// Text that may have lines of its own: line feeds and tabs stay.
+pub(crate) fn safe_lines(text: &str) -> Cow<'_, str> {
+    escape(text, |c| is_hostile(c) && c != '\n' && c != '\t')
+}
+
+fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&hostile) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hostile(c) {
+            // Writing to a String cannot fail.
+            let _ = write!(shown, "{}", c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a terminal obeys the character, or shows text in another order or not at all because of it.
+pub(crate) fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
+            | '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn facts(tty: bool, env: &[(&str, &str)], color: ColorChoice) -> Terminal {
+        Terminal::from_facts([tty; 3], Some(132), &Env::of(env), color)
+    }
+
+    proptest! {
+        #[test]
+        fn no_control_or_direction_character_survives(text in any::<String>()) {
+            prop_assert!(!safe(&text).chars().any(is_hostile));
+            prop_assert!(!safe_lines(&text).chars().any(|c| is_hostile(c) && c != '\n' && c != '\t'));
+        }
+
+        #[test]
+        fn every_hostile_character_becomes_visible(
+            c in prop::char::ranges(vec!['\0'..='\u{1F}', '\u{7F}'..='\u{9F}', '\u{202A}'..='\u{202E}',
+                '\u{2066}'..='\u{2069}', '\u{200E}'..='\u{200F}', '\u{2028}'..='\u{2029}', '\u{E0000}'..='\u{E007F}'].into()),
+        ) {
+            let text = format!("a{c}b");
+            prop_assert_eq!(safe(&text), format!("a\\u{{{:x}}}b", u32::from(c)));
+        }
+
+        #[test]
+        fn printable_text_is_unchanged(text in "[ -~äöüéßЖ漢字😀👩🏽‍🚀]*") {
+            prop_assert_eq!(safe(&text), text.as_str());
+        }
+    }
+
+    #[test]
+    fn a_clipboard_sequence_is_shown_and_not_obeyed() {
+        assert_eq!(safe("\u{1b}]52;c;YQ==\u{7}x"), "\\u{1b}]52;c;YQ==\\u{7}x");
+        assert_eq!(safe_lines("a\n\tb\r"), "a\n\tb\\u{d}");
+    }
+
+    #[test]
+    fn the_color_order_is_flag_then_no_color_then_force_then_terminal() {
+        assert!(facts(false, &[("NO_COLOR", "1")], ColorChoice::Always).color_stdout);
+        assert!(!facts(true, &[("CLICOLOR_FORCE", "1")], ColorChoice::Never).color_stdout);
+        assert!(!facts(true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], ColorChoice::Auto).color_stdout);
+        assert!(facts(false, &[("CLICOLOR_FORCE", "1")], ColorChoice::Auto).color_stdout);
+        assert!(facts(true, &[("TERM", "xterm")], ColorChoice::Auto).color_stderr);
+        assert!(
+            facts(true, &[("NO_COLOR", "")], ColorChoice::Auto).color_stdout,
+            "an empty variable is unset"
+        );
+        for off in [("TERM", "dumb"), ("CLICOLOR", "0")] {
+            assert!(!facts(true, &[off], ColorChoice::Auto).color_stdout);
+        }
+        assert!(!facts(false, &[], ColorChoice::Auto).color_stdout);
+    }
+
+    #[test]
+    fn a_pretended_terminal_has_the_width_it_was_given() {
+        let terminal = facts(false, &[("POSTHASTE_FORCE_TTY", "40"), ("COLUMNS", "99")], ColorChoice::Auto);
+        assert!(terminal.stdout && terminal.stderr && !terminal.stdin);
+        assert_eq!(terminal.width, 40);
+        assert_eq!(facts(true, &[("COLUMNS", "99")], ColorChoice::Auto).width, 99);
+        assert_eq!(facts(true, &[("COLUMNS", "0")], ColorChoice::Auto).width, 132);
+        assert_eq!(facts(true, &[("COLUMNS", "wide")], ColorChoice::Auto).width, 132);
+    }
+}

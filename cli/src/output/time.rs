@@ -1,0 +1,56 @@
+//! Points in time for people and for pipes.
+
+use jiff::Timestamp;
+
+/// Reads any form in which the service writes a point in time: RFC 3339, or `2026-04-03 22:13:42.674981+00`.
+pub(crate) fn read(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// For a pipe: RFC 3339 in UTC. A text that is no point in time stays as it is.
+pub(crate) fn rfc3339(text: &str) -> String {
+    read(text).map_or_else(|| text.to_owned(), |at| at.to_string())
+}
+
+/// For a person: `4s ago`, `2m ago`, `in 3h`; beyond 30 days the date. A text that is no point in time stays as it is.
+pub(crate) fn relative(text: &str, now: Timestamp) -> String {
+    let Some(at) = read(text) else { return text.to_owned() };
+    let seconds = now.as_second() - at.as_second();
+    let (past, seconds) = (seconds >= 0, seconds.unsigned_abs());
+    let span = match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        86_400..2_592_000 => format!("{}d", seconds / 86_400),
+        _ => return at.strftime("%Y-%m-%d").to_string(),
+    };
+    if past { format!("{span} ago") } else { format!("in {span}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_told_in_the_largest_whole_unit() {
+        let now = "2026-03-01T12:00:00Z".parse().unwrap();
+        for (text, shown) in [
+            ("2026-03-01T11:59:56.9Z", "4s ago"),
+            ("2026-03-01 11:58:00.000001+00", "2m ago"),
+            ("2026-03-01T00:00:00Z", "12h ago"),
+            ("2026-02-19T12:00:00Z", "10d ago"),
+            ("2026-01-01T12:00:00Z", "2026-01-01"),
+            ("2026-03-01T12:05:00Z", "in 5m"),
+            ("soon", "soon"),
+        ] {
+            assert_eq!(relative(text, now), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_gets_one_form_whatever_was_sent() {
+        assert_eq!(rfc3339("2026-04-03 22:13:42.674981+00"), "2026-04-03T22:13:42.674981Z");
+        assert_eq!(rfc3339("2026-04-03T22:13:42.674+02:00"), "2026-04-03T20:13:42.674Z");
+        assert_eq!(rfc3339("never"), "never");
+    }
+}

@@ -1,0 +1,89 @@
+//! What is wrong with what was typed: every problem with its place, gathered before anything is sent.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(crate) use posthaste::Problem;
+
+/// A problem and the place it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The field and the rule.
+    pub(crate) problem: Problem,
+    /// Where the value was written.
+    pub(crate) origin: Option<Origin>,
+    /// What to write instead.
+    pub(crate) hint: Option<String>,
+}
+
+/// Where a value was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// On the command line.
+    Flag {
+        /// The flag with its dashes, or the name of a positional argument.
+        name: String,
+        /// Which of them, from 1, when the flag is repeated.
+        n: usize,
+        /// Its whole value.
+        value: String,
+        /// The bytes of the value concerned; all of them if unknown.
+        span: Option<Range<usize>>,
+    },
+    /// In a file that the command line named.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Its whole text.
+        text: Arc<str>,
+        /// The bytes concerned.
+        span: Range<usize>,
+    },
+    /// On standard input.
+    Stdin {
+        /// The whole text.
+        text: Arc<str>,
+        /// The bytes concerned.
+        span: Range<usize>,
+    },
+    /// In an environment variable. Its value may be secret and is not kept.
+    Env {
+        /// The variable.
+        name: String,
+    },
+    /// In the configuration file.
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// Its whole text, with secrets covered.
+        text: Arc<str>,
+        /// The bytes concerned.
+        span: Range<usize>,
+    },
+}
+
+/// All that is wrong with one command; nothing was sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// The sentence at the top; by default how many problems there are.
+    pub(crate) summary: Option<String>,
+    /// The problems, in the order of the fields.
+    pub(crate) found: Vec<Found>,
+    /// What is needed and was not given: `--from (or \`from\` in the profile)`.
+    pub(crate) missing: Vec<String>,
+    /// What to type next.
+    pub(crate) help: Option<String>,
+}
+
+impl Report {
+    /// One problem with its place.
+    pub(crate) fn one(problem: Problem, origin: Option<Origin>) -> Self {
+        Self { found: vec![Found { problem, origin, hint: None }], ..Self::default() }
+    }
+
+    /// Whether nothing is wrong.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.missing.is_empty()
+    }
+}

@@ -1,0 +1,220 @@
+//! From arguments to exit code: parse, run one command, tell its failure. The only place where a failure becomes a number.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use serde_json::json;
+
+use crate::args::{Cli, Command};
+use crate::commands;
+use crate::context::Context;
+use crate::fail::{Fail, Signal};
+use crate::output::{ColorChoice, Terminal, report, write_stderr, write_stdout};
+use crate::problem::{Found, Origin, Problem, Report};
+use crate::settings::env::Env;
+
+/// Runs the program.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    let env = Env::process();
+    let json = wants_json(&arguments, &env);
+    report_panics(json);
+    let outcome = std::panic::catch_unwind(|| run(arguments, &env, json));
+    ExitCode::from(outcome.unwrap_or(1))
+}
+
+fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error, env, json),
+    };
+    let color = cli.global.color_choice();
+    let verbose = cli.global.verbose > 0;
+    let result = Context::new(cli.global, env.clone()).and_then(|context| {
+        let result = in_runtime(cli.command, context);
+        result
+    });
+    let Err(fail) = result else { return 0 };
+    if json {
+        if !matches!(fail, Fail::BrokenPipe | Fail::Child(_)) {
+            write_stderr(&format!("{}\n", report::json(&fail)));
+        }
+    } else {
+        let terminal = Terminal::detect(env, color.unwrap_or_default());
+        write_stderr(&report::human(&fail, &terminal, verbose));
+    }
+    fail.exit_code()
+}
+
+/// Commands that talk to nobody never pay for a runtime.
+fn in_runtime(command: Command, context: Context) -> Result<(), Fail> {
+    match command {
+        Command::Config(command) => commands::config::run(command, &context),
+        Command::Completions(args) => commands::completions::run(&args, &context),
+        Command::Man(args) => commands::man::run(&args, &context),
+        Command::Help(args) => commands::help::run(&args, &context),
+        networked => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime =
+                runtime.map_err(|error| Fail::local("the program cannot wait for the network", error))?;
+            runtime.block_on(until_signal(networked, context))
+        }
+    }
+}
+
+async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
+    #[cfg(feature = "sandbox")]
+    if let Command::Sandbox(command) = command {
+        // These have their own ideas of what a signal means.
+        return commands::sandbox::run(command, context).await;
+    }
+    tokio::select! {
+        result = networked(command, context) => result,
+        signal = signal() => Err(Fail::Interrupted(signal)),
+    }
+}
+
+async fn networked(command: Command, context: Context) -> Result<(), Fail> {
+    match command {
+        Command::Doctor(args) => commands::doctor::run(&args, &context).await,
+        _ => Ok(()),
+    }
+}
+
+/// Waits until somebody wants the program to stop.
+pub(crate) async fn signal() -> Signal {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            Ok(()) = tokio::signal::ctrl_c() => Signal::Interrupt,
+            _ = terminate.recv() => Signal::Terminate,
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = tokio::signal::ctrl_c().await;
+        Signal::Interrupt
+    }
+}
+
+/// Help, version, or a command line that means nothing.
+fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
+    let terminal = Terminal::detect(env, ColorChoice::Auto);
+    let rendered = error.render();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let text = if terminal.color_stdout { rendered.ansi().to_string() } else { rendered.to_string() };
+        return write_stdout(text.as_bytes()).err().map_or(0, |fail| fail.exit_code());
+    }
+    if json {
+        write_stderr(&format!("{}\n", report::json(&usage(error))));
+    } else {
+        let text = if terminal.color_stderr { rendered.ansi().to_string() } else { rendered.to_string() };
+        write_stderr(&text);
+    }
+    2
+}
+
+/// The parser's error in the form of every other one.
+fn usage(error: &clap::Error) -> Fail {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        _ => None,
+    };
+    let rendered = error.render().to_string();
+    let sentence = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let flag = text(ContextKind::InvalidArg).map(|name| Origin::Flag {
+        name,
+        n: 1,
+        value: text(ContextKind::InvalidValue).unwrap_or_default(),
+        span: None,
+    });
+    let hint = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
+        .into_iter()
+        .find_map(text)
+        .map(|meant| format!("did you mean `{meant}`?"));
+    let problem = Problem::new("", "usage", sentence.clone());
+    Fail::Usage(Report {
+        summary: Some(sentence),
+        found: vec![Found { problem, origin: flag, hint }],
+        ..Report::default()
+    })
+}
+
+/// Whether errors are wanted as JSON, decided before anything is parsed: also a wrong command line has to say so.
+fn wants_json(arguments: &[OsString], env: &Env) -> bool {
+    let is_json = |form: &str| matches!(form, "json" | "ndjson");
+    let mut wants = env.get("POSTHASTE_OUTPUT").is_some_and(is_json);
+    let mut arguments = arguments.iter().skip(1).map(|argument| argument.to_string_lossy());
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            break;
+        } else if argument == "--json" || argument.starts_with("--json=") {
+            wants = true;
+        } else if argument == "--jq" || argument.starts_with("--jq=") {
+            wants = true;
+        } else if argument == "-o" || argument == "--output" {
+            wants = arguments.next().is_some_and(|form| is_json(&form));
+        } else if let Some(form) = argument.strip_prefix("--output=").or_else(|| argument.strip_prefix("-o"))
+        {
+            wants = is_json(form.trim_start_matches('='));
+        }
+    }
+    wants
+}
+
+/// A bug says that it is one.
+fn report_panics(json: bool) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+        let what = panic.payload_as_str().unwrap_or("no message");
+        let sentence = format!(
+            "this is a bug in posthaste {}: {what}{}",
+            env!("CARGO_PKG_VERSION"),
+            place.unwrap_or_default()
+        );
+        write_stderr(&if json {
+            let error = json!({"kind": "error", "exit_code": 1, "message": sentence, "outcome": null, "retryable": false});
+            format!("{}\n", json!({ "error": error }))
+        } else {
+            format!(
+                "error: {sentence}\nhelp: please report it with the command that you ran and its output with -vvv\n"
+            )
+        });
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wants(arguments: &[&str], env: &[(&str, &str)]) -> bool {
+        let arguments: Vec<_> =
+            std::iter::once("posthaste").chain(arguments.iter().copied()).map(Into::into).collect();
+        wants_json(&arguments, &Env::of(env))
+    }
+
+    #[test]
+    fn json_is_recognised_before_the_command_line_is_parsed() {
+        for yes in [
+            &["--json"][..],
+            &["x", "--json=id"],
+            &["--jq", "."],
+            &["-o", "ndjson"],
+            &["-ojson"],
+            &["--output=json"],
+        ] {
+            assert!(wants(yes, &[]), "{yes:?}");
+        }
+        for no in [&[][..], &["-o", "human"], &["--", "--json"], &["--jsonx"]] {
+            assert!(!wants(no, &[]), "{no:?}");
+        }
+        assert!(wants(&[], &[("POSTHASTE_OUTPUT", "json")]));
+        assert!(!wants(&["-o", "tsv"], &[("POSTHASTE_OUTPUT", "json")]));
+    }
+}

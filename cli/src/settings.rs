@@ -1,0 +1,10 @@
+//! The program's settings and where each came from.
+
+pub(crate) mod credential;
+pub(crate) mod env;
+pub(crate) mod file;
+pub(crate) mod keys;
+pub(crate) mod merge;
+pub(crate) mod paths;
+
+pub(crate) use merge::{Credential, Flags, Form, ProgressStyle, Setting, Settings, Source, load};

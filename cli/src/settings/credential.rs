@@ -1,0 +1,118 @@
+//! The credential that was given with the command or by the environment; never by a flag's value, which others can see.
+
+use std::io::Read as _;
+
+use secrecy::SecretString;
+
+use super::env::Env;
+use super::merge::{Credential, Setting, Source, env_origin, flag_origin};
+use crate::problem::{Found, Problem};
+
+/// No key of any service is longer.
+const MOST_BYTES: u64 = 16 * 1024;
+
+/// `--api-key-file`, then `POSTHASTE_API_KEY`, then `POSTHASTE_ACCESS_TOKEN`.
+pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Found> {
+    if let Some(file) = file {
+        let refused = |rule: String| Found {
+            problem: Problem::new("", "credential", rule),
+            origin: Some(flag_origin("--api-key-file", file)),
+            hint: None,
+        };
+        let text = read(file).map_err(|error| refused(format!("the API key cannot be read: {error}")))?;
+        let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
+        check(key).map_err(|rule| refused(format!("the API key {rule}")))?;
+        let source = if file == "-" { "standard input".to_owned() } else { file.to_owned() };
+        let value = Credential::ApiKey(SecretString::from(key));
+        return Ok(Some(Setting { value, source: Source::Given(source) }));
+    }
+    type Make = fn(SecretString) -> Credential;
+    let variables: [(&str, Make); 2] =
+        [("POSTHASTE_API_KEY", Credential::ApiKey), ("POSTHASTE_ACCESS_TOKEN", Credential::AccessToken)];
+    for (name, make) in variables {
+        if let Some(text) = env.raw(name) {
+            let checked =
+                text.to_str().ok_or("must be plain ASCII text").and_then(|text| check(text).map(|()| text));
+            let text = checked.map_err(|rule| Found {
+                problem: Problem::new("", "credential", format!("the credential {rule}")),
+                origin: Some(env_origin(name)),
+                hint: None,
+            })?;
+            return Ok(Some(Setting {
+                value: make(SecretString::from(text)),
+                source: Source::Env(name.to_owned()),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+fn read(file: &str) -> std::io::Result<String> {
+    let mut text = String::new();
+    if file == "-" {
+        std::io::stdin().lock().take(MOST_BYTES).read_to_string(&mut text)?;
+    } else {
+        std::fs::File::open(file)?.take(MOST_BYTES).read_to_string(&mut text)?;
+    }
+    Ok(text)
+}
+
+/// The rule that a credential breaks, said without repeating it.
+fn check(text: &str) -> Result<(), &'static str> {
+    if text.is_empty() {
+        Err("is empty")
+    } else if text.contains(['\n', '\r']) {
+        Err("must be one line")
+    } else if text.contains(|c: char| c.is_whitespace()) {
+        Err("must not contain a space")
+    } else if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Err("must be plain ASCII text")
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    fn of_file(text: &str) -> Result<String, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, text).unwrap();
+        let env = Env::of(&[("POSTHASTE_API_KEY", "sb_other")]);
+        match find(path.to_str(), &env) {
+            Ok(Some(Setting { value: Credential::ApiKey(key), .. })) => Ok(key.expose_secret().to_owned()),
+            Ok(other) => panic!("{other:?}"),
+            Err(found) => Err(found.problem.message),
+        }
+    }
+
+    #[test]
+    fn one_line_end_after_the_key_is_not_part_of_it() {
+        assert_eq!(of_file("sb_test\n"), Ok("sb_test".to_owned()));
+        assert_eq!(of_file("sb_test\r\n"), Ok("sb_test".to_owned()));
+        assert_eq!(of_file("sb_test\n\n"), Err("the API key must be one line".to_owned()));
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_sent_is_refused_without_being_repeated() {
+        for wrong in ["", "sb secret", "sb_secret\u{0}", "sb_secrét", "sb_secret\nx"] {
+            let message = of_file(wrong).unwrap_err();
+            assert!(!message.contains("secr"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_key_comes_before_the_token_and_neither_shows() {
+        let env = Env::of(&[("POSTHASTE_API_KEY", "sb_hidden"), ("POSTHASTE_ACCESS_TOKEN", "token_hidden")]);
+        let found = find(None, &env).unwrap().unwrap();
+        assert!(matches!(found.value, Credential::ApiKey(_)));
+        assert!(!format!("{found:?}").contains("hidden"));
+        let env = Env::of(&[("POSTHASTE_API_KEY", ""), ("POSTHASTE_ACCESS_TOKEN", "token_hidden")]);
+        assert!(matches!(find(None, &env).unwrap().unwrap().value, Credential::AccessToken(_)));
+        assert!(find(None, &Env::default()).unwrap().is_none());
+    }
+}

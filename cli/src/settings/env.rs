@@ -1,0 +1,66 @@
+//! The environment as the program sees it: a value that is empty is not there.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// A snapshot of the environment variables, so that a test can bring its own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Env(BTreeMap<OsString, OsString>);
+
+impl Env {
+    /// The environment of this process.
+    pub(crate) fn process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// An environment of exactly these variables.
+    #[cfg(test)]
+    pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
+        Self(pairs.iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    /// The variable's text; none if it is unset, empty or not Unicode.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.raw(name).and_then(OsStr::to_str)
+    }
+
+    /// The variable as a path; none if it is unset or empty.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.raw(name).map(PathBuf::from)
+    }
+
+    /// The variable, Unicode or not; none if it is unset or empty.
+    pub(crate) fn raw(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+}
+
+/// Reads a switch: `1 true yes on` and their opposites, in any case; nothing else.
+pub(crate) fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_variable_is_unset() {
+        let env = Env::of(&[("A", ""), ("B", "x")]);
+        assert_eq!((env.get("A"), env.get("B"), env.get("C")), (None, Some("x"), None));
+    }
+
+    #[test]
+    fn a_switch_is_one_of_eight_words() {
+        assert_eq!(
+            [switch("Yes"), switch("1"), switch("OFF"), switch("no")],
+            [Some(true), Some(true), Some(false), Some(false)]
+        );
+        assert_eq!([switch("2"), switch("maybe"), switch("")], [None; 3]);
+    }
+}

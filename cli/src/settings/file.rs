@@ -1,0 +1,357 @@
+//! `config.toml`: read with the place of every value, changed without touching comments or order.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
+
+use super::keys::{self, KEYS};
+use crate::fail::Fail;
+use crate::problem::{Found, Origin, Problem, Report};
+
+/// Above this a configuration file is a mistake.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// What has no place in a file that people share.
+const SECRETS: [&str; 3] = ["api_key", "access_token", "refresh_token"];
+
+/// The file as read, with what it says and where.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigFile {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Its whole text.
+    pub(crate) text: Arc<str>,
+    document: Document<Arc<str>>,
+}
+
+/// A value of the file and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The value as text, whatever TOML type it was written in.
+    pub(crate) text: String,
+    /// Its bytes in the file.
+    pub(crate) span: Range<usize>,
+}
+
+impl ConfigFile {
+    /// Reads the file; none if there is none.
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Fail> {
+        let unreadable = |error: std::io::Error| Fail::Local {
+            message: format!("the configuration file {} cannot be read", path.display()),
+            source: Some(Box::new(error)),
+            hint: None,
+        };
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(error)),
+            Ok(facts) if facts.len() > MOST_BYTES => {
+                let rule = format!("{} is larger than 1 MiB: that is no configuration file", path.display());
+                return Err(usage(Problem::new("", "size", rule), None, None));
+            }
+            Ok(_) => {}
+        }
+        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let rule = format!("{} is not UTF-8 text (byte {at})", path.display());
+            usage(Problem::new("", "charset", rule), None, None)
+        })?;
+        Self::parse(path, &text).map(Some)
+    }
+
+    /// Reads the text of a file.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Fail> {
+        let text: Arc<str> = Arc::from(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+        let document = Document::parse(Arc::clone(&text)).map_err(|error| {
+            let origin = origin(path, &text, error.span().unwrap_or_default());
+            usage(Problem::new("", "syntax", error.message().trim()), Some(origin), None)
+        })?;
+        let file = Self { path: path.to_owned(), text, document };
+        let secrets = file.secrets();
+        if secrets.is_empty() {
+            Ok(file)
+        } else {
+            Err(Fail::Usage(Report { found: secrets, ..Report::default() }))
+        }
+    }
+
+    /// The profile that the file names as the usual one.
+    pub(crate) fn default_profile(&self) -> Option<Entry> {
+        entry(self.document.get("default_profile")?)
+    }
+
+    /// The names of the profiles, in the order of the file.
+    pub(crate) fn profiles(&self) -> Vec<&str> {
+        self.table("profiles").map(|table| table.iter().map(|(name, _)| name).collect()).unwrap_or_default()
+    }
+
+    /// A setting of a profile, or of `[defaults]` where no profile is named.
+    pub(crate) fn get(&self, profile: Option<&str>, key: &str) -> Option<Entry> {
+        let table = match profile {
+            Some(name) => self.table("profiles")?.get(name)?.as_table_like()?,
+            None => self.table("defaults")?,
+        };
+        entry(table.get(key)?)
+    }
+
+    /// The origin of a place in this file.
+    pub(crate) fn origin(&self, span: Range<usize>) -> Origin {
+        origin(&self.path, &self.text, span)
+    }
+
+    /// The line of a place in this file, from 1.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1
+    }
+
+    /// What the file holds that means nothing here, each with what was probably meant.
+    pub(crate) fn unknown(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        for (name, _) in self.document.iter() {
+            if !["default_profile", "defaults", "profiles"].contains(&name) {
+                let known = ["default_profile", "defaults", "profiles"].into_iter();
+                let meant = keys::nearest(name, known);
+                let setting = keys::find(name).map(|_| "write settings under [defaults] or [profiles.NAME]");
+                let hint = setting
+                    .map(str::to_owned)
+                    .or_else(|| meant.map(|name| format!("did you mean `{name}`?")));
+                found.push(self.unknown_at(self.document.as_table(), name, hint));
+            }
+        }
+        for (_, table) in self.tables() {
+            for (name, _) in table.iter().filter(|(name, _)| keys::find(name).is_none()) {
+                let meant = keys::nearest(name, KEYS.iter().map(|key| key.name));
+                found.push(self.unknown_at(table, name, meant.map(|name| format!("did you mean `{name}`?"))));
+            }
+        }
+        found
+    }
+
+    fn unknown_at(&self, table: &dyn TableLike, name: &str, hint: Option<String>) -> Found {
+        let problem = Problem::new("", "unknown", format!("there is no setting `{name}`"));
+        let span = table.key(name).and_then(toml_edit::Key::span).unwrap_or_default();
+        Found { problem, origin: Some(self.origin(span)), hint }
+    }
+
+    /// Secrets don't belong in a file that people share and commit.
+    fn secrets(&self) -> Vec<Found> {
+        let root: &dyn TableLike = self.document.as_table();
+        let tables = std::iter::once(root).chain(self.tables().into_iter().map(|(_, table)| table));
+        let mut found = Vec::new();
+        for table in tables {
+            for name in SECRETS {
+                if let Some(key) = table.key(name) {
+                    let rule = format!(
+                        "`{name}` does not belong here: this file holds no secrets, so that it can be shared"
+                    );
+                    found.push(Found {
+                        problem: Problem::new("", "secret", rule),
+                        origin: Some(self.origin(key.span().unwrap_or_default())),
+                        hint: Some("set POSTHASTE_API_KEY, or keep the key in a file of its own: `--api-key-file PATH`".to_owned()),
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    fn table(&self, name: &str) -> Option<&dyn TableLike> {
+        self.document.get(name)?.as_table_like()
+    }
+
+    /// `[defaults]` and every profile, with the profile's name.
+    fn tables(&self) -> Vec<(Option<&str>, &dyn TableLike)> {
+        let defaults = self.table("defaults").map(|table| (None, table));
+        let profiles = self.table("profiles").into_iter().flat_map(|table| table.iter());
+        let profiles = profiles.filter_map(|(name, item)| Some((Some(name), item.as_table_like()?)));
+        defaults.into_iter().chain(profiles).collect()
+    }
+}
+
+/// The text of the file with one setting written; comments and order stay.
+pub(crate) fn with(
+    text: &str,
+    profile: Option<&str>,
+    key: &str,
+    value: &str,
+) -> Result<String, toml_edit::TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    let value = match keys::find(key).map(|key| key.kind) {
+        Some(keys::Kind::Count(most)) => {
+            keys::count(value, most).map_or_else(|_| value.into(), |n| Value::from(i64::from(n)))
+        }
+        Some(keys::Kind::Switch) => super::env::switch(value).map_or_else(|| value.into(), Value::from),
+        _ => Value::from(value),
+    };
+    if key == "default_profile" {
+        put(document.as_table_mut(), key, value);
+        return Ok(document.to_string());
+    }
+    let table = match profile {
+        None => child(document.as_table_mut(), "defaults", false),
+        Some(name) => {
+            child(document.as_table_mut(), "profiles", true).and_then(|profiles| child(profiles, name, false))
+        }
+    };
+    if let Some(table) = table {
+        put(table, key, value);
+    }
+    Ok(document.to_string())
+}
+
+/// The text of the file without one setting; `None` if it was not there.
+pub(crate) fn without(
+    text: &str,
+    profile: Option<&str>,
+    key: &str,
+) -> Result<Option<String>, toml_edit::TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    let table: Option<&mut dyn TableLike> = match profile {
+        _ if key == "default_profile" => Some(document.as_table_mut()),
+        None => document.get_mut("defaults").and_then(Item::as_table_like_mut),
+        Some(name) => document
+            .get_mut("profiles")
+            .and_then(|profiles| profiles.get_mut(name))
+            .and_then(Item::as_table_like_mut),
+    };
+    let removed = table.is_some_and(|table| table.remove(key).is_some());
+    Ok(removed.then(|| document.to_string()))
+}
+
+fn child<'a>(table: &'a mut dyn TableLike, name: &str, implicit: bool) -> Option<&'a mut dyn TableLike> {
+    let fresh = || {
+        let mut fresh = Table::new();
+        fresh.set_implicit(implicit);
+        Item::Table(fresh)
+    };
+    table.entry(name).or_insert_with(fresh).as_table_like_mut()
+}
+
+/// Writes the value where the old one stands, with the comment behind it.
+fn put(table: &mut dyn TableLike, key: &str, mut value: Value) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(old) => {
+            *value.decor_mut() = old.decor().clone();
+            *old = value;
+        }
+        None => {
+            table.insert(key, Item::Value(value));
+        }
+    }
+}
+
+fn entry(item: &Item) -> Option<Entry> {
+    let value = item.as_value()?;
+    let text = match value {
+        Value::String(text) => text.value().clone(),
+        other => other.clone().decorated("", "").to_string(),
+    };
+    Some(Entry { text, span: value.span().unwrap_or_default() })
+}
+
+fn origin(path: &Path, text: &Arc<str>, span: Range<usize>) -> Origin {
+    Origin::Config { path: path.to_owned(), text: masked(text), span }
+}
+
+/// The text with the values of secrets covered, byte for byte, so that every place in it stays where it was.
+fn masked(text: &Arc<str>) -> Arc<str> {
+    if !SECRETS.iter().any(|name| text.contains(name)) {
+        return Arc::clone(text);
+    }
+    let cover = |line: &str| match line.split_once('=') {
+        Some((name, value)) if SECRETS.contains(&name.trim().trim_matches(['"', '\''])) => {
+            let end = if value.ends_with('\n') { "\n" } else { "" };
+            format!("{name}={}{end}", "*".repeat(value.len() - end.len()))
+        }
+        _ => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(cover).collect::<String>().into()
+}
+
+fn usage(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Fail {
+    Fail::Usage(Report { found: vec![Found { problem, origin, hint }], ..Report::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "# mine\ndefault_profile = \"work\"\n\n[defaults]\noutput = \"human\" # for eyes\nretries = 5\n\n\
+                        [profiles.work]\nbase_url = \"https://api.example.com\"\n\n[profiles.local]\nbase_url = \"http://127.0.0.1:4010\"\n";
+
+    fn parse(text: &str) -> Result<ConfigFile, Fail> {
+        ConfigFile::parse(Path::new("config.toml"), text)
+    }
+
+    fn problems(fail: Fail) -> Vec<Found> {
+        match fail {
+            Fail::Usage(report) => report.found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_with_its_line() {
+        let file = parse(FILE).unwrap();
+        let entry = file.get(None, "retries").unwrap();
+        assert_eq!((entry.text.as_str(), file.line(entry.span.start)), ("5", 6));
+        assert_eq!(file.get(Some("local"), "base_url").unwrap().text, "http://127.0.0.1:4010");
+        assert_eq!(file.get(Some("nobody"), "base_url"), None);
+        assert_eq!(file.profiles(), ["work", "local"]);
+        assert_eq!(file.default_profile().unwrap().text, "work");
+    }
+
+    #[test]
+    fn setting_a_value_keeps_comments_and_order() {
+        let changed = with(FILE, None, "output", "json").unwrap();
+        assert_eq!(changed, FILE.replace("\"human\"", "\"json\""));
+        let changed = with(FILE, Some("work"), "from", "Acme <hi@acme.test>").unwrap();
+        assert!(changed.contains("base_url = \"https://api.example.com\"\nfrom = \"Acme <hi@acme.test>\"\n"));
+        assert_eq!(with("", Some("a"), "retries", "2").unwrap(), "[profiles.a]\nretries = 2\n");
+        assert_eq!(with("", None, "no_input", "yes").unwrap(), "[defaults]\nno_input = true\n");
+    }
+
+    #[test]
+    fn unsetting_says_whether_there_was_anything() {
+        assert_eq!(without(FILE, None, "retries").unwrap().unwrap(), FILE.replace("retries = 5\n", ""));
+        assert_eq!(without(FILE, None, "from").unwrap(), None);
+        assert!(!without(FILE, None, "default_profile").unwrap().unwrap().contains("default_profile"));
+    }
+
+    #[test]
+    fn a_key_that_means_nothing_is_found_with_what_was_meant() {
+        let file = parse("[defaults]\noutptu = \"json\"\n[profiles.x]\nzebra = 1\n").unwrap();
+        let unknown = file.unknown();
+        assert_eq!(unknown.len(), 2);
+        assert_eq!(unknown[0].hint.as_deref(), Some("did you mean `output`?"));
+        assert_eq!(unknown[0].origin, Some(file.origin(11..17)));
+        assert_eq!(unknown[1].hint, None);
+    }
+
+    #[test]
+    fn a_setting_outside_a_table_is_told_where_it_belongs() {
+        let hint = parse("base_url = \"x\"").unwrap().unknown()[0].hint.clone().unwrap();
+        assert!(hint.contains("[defaults]"), "{hint}");
+    }
+
+    #[test]
+    fn a_syntax_error_has_its_place() {
+        let found = problems(parse("[defaults]\noutput = \n").unwrap_err());
+        assert!(
+            matches!(&found[0].origin, Some(Origin::Config { span, .. }) if span.start >= 18),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_secret_in_the_file_is_refused_and_not_repeated() {
+        let found = problems(parse("[profiles.x]\napi_key = \"sb_very_secret\"\n").unwrap_err());
+        assert_eq!(found[0].problem.code, "secret");
+        assert!(!format!("{found:?}").contains("very_secret"));
+        let broken = problems(parse("api_key = \"sb_very_secret\"\n]").unwrap_err());
+        assert!(!format!("{broken:?}").contains("very_secret"));
+        assert!(found[0].hint.as_ref().unwrap().contains("POSTHASTE_API_KEY"));
+    }
+}

@@ -1,0 +1,251 @@
+//! Every setting: one table that validation, help, completion and `config list` read.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use url::{Host, Url};
+
+use super::env::switch;
+
+/// One setting of the configuration file.
+#[derive(Debug)]
+pub(crate) struct ConfigKey {
+    /// Its name in the file.
+    pub(crate) name: &'static str,
+    /// What its text must be.
+    pub(crate) kind: Kind,
+    /// What holds where nobody says otherwise.
+    pub(crate) default: Option<&'static str>,
+    /// The environment variable that overrides the file.
+    pub(crate) env: Option<&'static str>,
+    /// The flag that overrides both.
+    pub(crate) flag: Option<&'static str>,
+    /// One line of help.
+    pub(crate) help: &'static str,
+}
+
+/// What the text of a setting must be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// Any text that is not empty.
+    Text,
+    /// An address that can carry a credential: https, or http to this machine.
+    BaseUrl,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A whole number up to this.
+    Count(u32),
+    /// A length of time above zero.
+    Duration,
+    /// Yes or no.
+    Switch,
+}
+
+/// All settings that a profile or `[defaults]` may hold.
+pub(crate) static KEYS: &[ConfigKey] = &[
+    ConfigKey {
+        name: "base_url",
+        kind: Kind::BaseUrl,
+        default: None,
+        env: Some("POSTHASTE_BASE_URL"),
+        flag: Some("--base-url"),
+        help: "address of the service",
+    },
+    ConfigKey {
+        name: "from",
+        kind: Kind::Text,
+        default: None,
+        env: None,
+        flag: Some("--from"),
+        help: "sender of emails that name none",
+    },
+    ConfigKey {
+        name: "output",
+        kind: Kind::OneOf(&["human", "json", "ndjson", "tsv"]),
+        default: Some("human"),
+        env: Some("POSTHASTE_OUTPUT"),
+        flag: Some("--output"),
+        help: "form of results on standard output",
+    },
+    ConfigKey {
+        name: "timeout",
+        kind: Kind::Duration,
+        default: None,
+        env: Some("POSTHASTE_TIMEOUT"),
+        flag: Some("--timeout"),
+        help: "limit of a whole call, with its retries; by default 60 s and what the size of the body adds",
+    },
+    ConfigKey {
+        name: "retries",
+        kind: Kind::Count(100),
+        default: Some("3"),
+        env: Some("POSTHASTE_RETRIES"),
+        flag: Some("--retries"),
+        help: "further attempts where repeating does no harm",
+    },
+    ConfigKey {
+        name: "color",
+        kind: Kind::OneOf(&["auto", "always", "never"]),
+        default: Some("auto"),
+        env: None,
+        flag: Some("--color"),
+        help: "when to colour; NO_COLOR and CLICOLOR_FORCE are heeded too",
+    },
+    ConfigKey {
+        name: "progress",
+        kind: Kind::OneOf(&["auto", "plain", "json", "none"]),
+        default: Some("auto"),
+        env: None,
+        flag: Some("--progress"),
+        help: "how to show the progress of an upload",
+    },
+    ConfigKey {
+        name: "no_input",
+        kind: Kind::Switch,
+        default: Some("false"),
+        env: Some("POSTHASTE_NO_INPUT"),
+        flag: Some("--no-input"),
+        help: "never ask anything",
+    },
+];
+
+/// The setting of that name.
+pub(crate) fn find(name: &str) -> Option<&'static ConfigKey> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The name that was probably meant.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
+    scored
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+impl Kind {
+    /// Checks a text; the error is the rule that it breaks.
+    pub(crate) fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            Self::Text if text.trim().is_empty() => Err("must not be empty".to_owned()),
+            Self::Text => Ok(()),
+            Self::BaseUrl => base_url(text).map(drop),
+            Self::OneOf(words) if words.contains(&text) => Ok(()),
+            Self::OneOf(words) => Err(format!("must be one of {}", words.join(", "))),
+            Self::Count(most) => count(text, most).map(drop),
+            Self::Duration => duration(text).map(drop),
+            Self::Switch => switch(text).map(drop).ok_or_else(|| "must be true or false".to_owned()),
+        }
+    }
+}
+
+/// Reads a number of times.
+pub(crate) fn count(text: &str, most: u32) -> Result<u32, String> {
+    let rule = || format!("must be a whole number from 0 to {most}");
+    text.parse().ok().filter(|&number| number <= most).ok_or_else(rule)
+}
+
+/// Reads `30s`, `1m 30s`, `500ms`, `PT1M`, or a bare number of seconds; above zero.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let rule = "must be a length of time above zero, such as 30s or 2m";
+    let bare = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().map(Duration::from_secs));
+    let read = match bare {
+        Some(Ok(seconds)) => seconds,
+        Some(Err(_)) => return Err(rule.to_owned()),
+        None => {
+            text.parse::<jiff::SignedDuration>().ok().and_then(|span| span.try_into().ok()).ok_or(rule)?
+        }
+    };
+    if read.is_zero() { Err(rule.to_owned()) } else { Ok(read) }
+}
+
+/// Reads the address of a service: https, or http to this machine only; a path prefix is fine, nothing after it is.
+pub(crate) fn base_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("is not an absolute URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("must begin with https:// (or http:// for this machine)".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or a password".to_owned());
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("must not have a query or a fragment".to_owned());
+    }
+    if url.scheme() == "http" && !is_loopback(&url) {
+        return Err("must use https: over plain http the API key could be read on the way \
+                    (http is for this machine only)"
+            .to_owned());
+    }
+    Ok(url)
+}
+
+/// Whether the address is this machine's own.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_keeps_its_own_rule() {
+        for key in KEYS {
+            if let Some(default) = key.default {
+                assert_eq!(key.kind.check(default), Ok(()), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_of_time_is_above_zero_and_may_be_huge() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("45"), Ok(Duration::from_secs(45)));
+        assert_eq!(duration(&u64::MAX.to_string()), Ok(Duration::from_secs(u64::MAX)));
+        for refused in ["0", "0s", "-1s", "-5", "", "soon", "99999999999999999999", "5 apples"] {
+            assert!(duration(refused).is_err(), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_base_url_cannot_give_a_key_away() {
+        for accepted in [
+            "https://api.example.com",
+            "https://api.example.com/prefix/",
+            "http://127.0.0.1:4010",
+            "http://[::1]:4010/",
+            "http://localhost:1",
+            "https://[2001:db8::1]",
+        ] {
+            assert!(base_url(accepted).is_ok(), "{accepted}");
+        }
+        for refused in [
+            "http://api.example.com",
+            "http://127.0.0.1.example.com",
+            "https://user@api.example.com",
+            "https://:secret@api.example.com",
+            "https://api.example.com?x=1",
+            "https://api.example.com#x",
+            "ftp://api.example.com",
+            "api.example.com",
+            "http://10.0.0.1",
+        ] {
+            assert!(base_url(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_misspelling_finds_what_was_meant() {
+        let names = || KEYS.iter().map(|key| key.name);
+        assert_eq!(nearest("base-url", names()), Some("base_url"));
+        assert_eq!(nearest("outptu", names()), Some("output"));
+        assert_eq!(nearest("zebra", names()), None);
+    }
+}

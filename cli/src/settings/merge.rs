@@ -1,0 +1,402 @@
+//! One value for every setting, and where it came from: flag > environment > profile > `[defaults]` > built-in.
+
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use url::Url;
+
+use super::credential;
+use super::env::{Env, switch};
+use super::file::ConfigFile;
+use super::keys::{self, ConfigKey};
+use super::paths;
+use crate::fail::Fail;
+use crate::output::terminal::ColorChoice;
+use crate::problem::{Found, Origin, Problem, Report};
+
+/// What the command line said about settings, as text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flags {
+    /// `--profile`.
+    pub(crate) profile: Option<String>,
+    /// `--api-key-file`.
+    pub(crate) api_key_file: Option<String>,
+    /// The flags that stand for a key of the table, by the key's name.
+    pub(crate) values: Vec<(&'static str, String)>,
+}
+
+/// A value with its source.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting<T> {
+    /// The value.
+    pub(crate) value: T,
+    /// Who said so.
+    pub(crate) source: Source,
+}
+
+/// Who said what a setting is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A flag of the command line.
+    Flag(String),
+    /// An environment variable.
+    Env(String),
+    /// A place in the configuration file: its path and line.
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A file that was named, or standard input.
+    Given(String),
+    /// The program itself.
+    BuiltIn,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) | Self::Env(name) | Self::Given(name) => f.write_str(name),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::BuiltIn => f.write_str("built-in"),
+        }
+    }
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Form {
+    /// A table on a terminal, tabs in a pipe.
+    #[default]
+    Human,
+    /// One document.
+    Json,
+    /// One line an item.
+    Ndjson,
+    /// Tabs, also on a terminal.
+    Tsv,
+}
+
+/// How the progress of an upload is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ProgressStyle {
+    /// A bar where standard error is a terminal.
+    #[default]
+    Auto,
+    /// A line now and then.
+    Plain,
+    /// A JSON object now and then.
+    Json,
+    /// Not at all.
+    None,
+}
+
+/// Every setting, decided.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// The profile in use, if any.
+    pub(crate) profile: Option<Setting<String>>,
+    /// The address of the service; whoever needs it says how to set it.
+    pub(crate) base_url: Option<Setting<Url>>,
+    /// The credential, if one was given.
+    pub(crate) credential: Option<Setting<Credential>>,
+    /// The usual sender.
+    pub(crate) from: Option<Setting<String>>,
+    /// The form of results.
+    pub(crate) output: Setting<Form>,
+    /// The limit of a whole call.
+    pub(crate) timeout: Option<Setting<Duration>>,
+    /// Further attempts.
+    pub(crate) retries: Setting<u32>,
+    /// When to colour.
+    pub(crate) color: Setting<ColorChoice>,
+    /// How to show progress.
+    pub(crate) progress: Setting<ProgressStyle>,
+    /// Never ask.
+    pub(crate) no_input: Setting<bool>,
+    /// What deserves a warning.
+    pub(crate) warnings: Vec<Found>,
+    /// The configuration file, if there is one.
+    pub(crate) file: Option<ConfigFile>,
+}
+
+/// A secret that proves who is asking.
+#[derive(Debug, Clone)]
+pub(crate) enum Credential {
+    /// A key of the service.
+    ApiKey(SecretString),
+    /// A token of OAuth 2.0.
+    AccessToken(SecretString),
+}
+
+/// Flags, environment and file, before they are one.
+#[derive(Debug)]
+pub(crate) struct Layers<'a> {
+    flags: &'a Flags,
+    env: &'a Env,
+    file: Option<ConfigFile>,
+    profile: Option<Setting<String>>,
+    profile_origin: Option<Origin>,
+}
+
+/// Decides every setting; all that is wrong is reported together.
+pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
+    let layers = Layers::read(flags, env)?;
+    let mut found = layers.missing_profile().into_iter().collect::<Vec<_>>();
+
+    let base_url = layers.typed("base_url", keys::base_url, &mut found);
+    let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
+    let output = layers.typed("output", form, &mut found);
+    let timeout = layers.typed("timeout", keys::duration, &mut found);
+    let retries = layers.typed("retries", |text| keys::count(text, 100), &mut found);
+    let color = layers.typed("color", color, &mut found);
+    let progress = layers.typed("progress", progress, &mut found);
+    let no_input = layers.typed("no_input", |text| switch(text).ok_or_else(String::new), &mut found);
+    if let Some(width) =
+        env.get("POSTHASTE_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
+    {
+        let problem = Problem::new("", "type", "must be a number of columns above 0").found(width);
+        found.push(Found { problem, origin: Some(env_origin("POSTHASTE_FORCE_TTY")), hint: None });
+    }
+    let credential = match credential::find(flags.api_key_file.as_deref(), env) {
+        Ok(credential) => credential,
+        Err(problem) => {
+            found.push(problem);
+            None
+        }
+    };
+    if !found.is_empty() {
+        return Err(Fail::Usage(Report { found, ..Report::default() }));
+    }
+    let warnings = layers.file.as_ref().map(ConfigFile::unknown).unwrap_or_default();
+    Ok(Settings {
+        profile: layers.profile,
+        base_url,
+        credential,
+        from,
+        output: output.unwrap_or_default(),
+        timeout,
+        retries: retries.unwrap_or_default(),
+        color: color.unwrap_or_default(),
+        progress: progress.unwrap_or_default(),
+        no_input: no_input.unwrap_or_default(),
+        warnings,
+        file: layers.file,
+    })
+}
+
+impl<T: Default> Default for Setting<T> {
+    fn default() -> Self {
+        Self { value: T::default(), source: Source::BuiltIn }
+    }
+}
+
+impl<'a> Layers<'a> {
+    /// Reads the file and decides which profile counts.
+    pub(crate) fn read(flags: &'a Flags, env: &'a Env) -> Result<Self, Fail> {
+        let file = paths::config_file(env).map(|path| ConfigFile::read(&path)).transpose()?.flatten();
+        Ok(Self::of(flags, env, file))
+    }
+
+    fn of(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
+        let mut profile = None;
+        let mut profile_origin = None;
+        if let Some(name) = &flags.profile {
+            profile = Some(Setting { value: name.clone(), source: Source::Flag("--profile".to_owned()) });
+            profile_origin = Some(flag_origin("--profile", name));
+        } else if let Some(name) = env.get("POSTHASTE_PROFILE") {
+            profile =
+                Some(Setting { value: name.to_owned(), source: Source::Env("POSTHASTE_PROFILE".to_owned()) });
+            profile_origin = Some(env_origin("POSTHASTE_PROFILE"));
+        } else if let Some((file, entry)) =
+            file.as_ref().and_then(|file| Some((file, file.default_profile()?)))
+        {
+            profile_origin = Some(file.origin(entry.span.clone()));
+            let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
+            profile = Some(Setting { value: entry.text, source });
+        }
+        Self { flags, env, file, profile, profile_origin }
+    }
+
+    /// The text that counts for a setting, its source, and the place to point at if it is wrong.
+    pub(crate) fn text(&self, key: &ConfigKey) -> Option<(Setting<String>, Option<Origin>)> {
+        if let Some((_, text)) = self.flags.values.iter().rev().find(|(name, _)| *name == key.name) {
+            let flag = key.flag.unwrap_or(key.name);
+            let source = Source::Flag(flag.to_owned());
+            return Some((Setting { value: text.clone(), source }, Some(flag_origin(flag, text))));
+        }
+        if let Some((name, text)) = key.env.and_then(|name| Some((name, self.env.raw(name)?))) {
+            let source = Source::Env(name.to_owned());
+            let value = text.to_string_lossy().into_owned();
+            return Some((Setting { value, source }, Some(env_origin(name))));
+        }
+        if let Some(file) = &self.file {
+            let profile = self.profile.as_ref().map(|profile| profile.value.as_str());
+            let of_profile = profile.and_then(|name| file.get(Some(name), key.name));
+            if let Some(entry) = of_profile.or_else(|| file.get(None, key.name)) {
+                let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
+                return Some((Setting { value: entry.text, source }, Some(file.origin(entry.span))));
+            }
+        }
+        let value = key.default?.to_owned();
+        Some((Setting { value, source: Source::BuiltIn }, None))
+    }
+
+    fn typed<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+        found: &mut Vec<Found>,
+    ) -> Option<Setting<T>> {
+        let key = keys::find(name)?;
+        let (text, origin) = self.text(key)?;
+        let checked = key.kind.check(&text.value).and_then(|()| read(&text.value));
+        match checked {
+            Ok(value) => Some(Setting { value, source: text.source }),
+            Err(rule) => {
+                // A password may stand in a wrong address, so that value is not repeated.
+                let problem = Problem::new("", "setting", format!("{name} {rule}"));
+                let problem = if name == "base_url" { problem } else { problem.found(&text.value) };
+                found.push(Found { problem, origin, hint: None });
+                None
+            }
+        }
+    }
+
+    /// A profile that was asked for by name must be there.
+    fn missing_profile(&self) -> Option<Found> {
+        let name = &self.profile.as_ref()?.value;
+        let profiles = self.file.as_ref().map(ConfigFile::profiles).unwrap_or_default();
+        if profiles.contains(&name.as_str()) {
+            return None;
+        }
+        let rule = match keys::nearest(name, profiles.iter().copied()) {
+            Some(meant) => format!("there is no profile `{name}`; did you mean `{meant}`?"),
+            None if profiles.is_empty() => {
+                format!("there is no profile `{name}`: the configuration file has none")
+            }
+            None => format!("there is no profile `{name}`; there are: {}", profiles.join(", ")),
+        };
+        let hint = format!("posthaste --profile {name} config set base_url https://…");
+        let hint = if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
+            Some(hint)
+        } else {
+            None
+        };
+        Some(Found { problem: Problem::new("", "unknown", rule), origin: self.profile_origin.clone(), hint })
+    }
+}
+
+pub(super) fn flag_origin(name: &str, value: &str) -> Origin {
+    Origin::Flag { name: name.to_owned(), n: 1, value: value.to_owned(), span: None }
+}
+
+pub(super) fn env_origin(name: &str) -> Origin {
+    Origin::Env { name: name.to_owned() }
+}
+
+fn form(text: &str) -> Result<Form, String> {
+    Ok(match text {
+        "json" => Form::Json,
+        "ndjson" => Form::Ndjson,
+        "tsv" => Form::Tsv,
+        _ => Form::Human,
+    })
+}
+
+fn color(text: &str) -> Result<ColorChoice, String> {
+    Ok(match text {
+        "always" => ColorChoice::Always,
+        "never" => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    })
+}
+
+fn progress(text: &str) -> Result<ProgressStyle, String> {
+    Ok(match text {
+        "plain" => ProgressStyle::Plain,
+        "json" => ProgressStyle::Json,
+        "none" => ProgressStyle::None,
+        _ => ProgressStyle::Auto,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const FILE: &str = "default_profile = \"work\"\n[defaults]\nretries = 5\noutput = \"tsv\"\n[profiles.work]\nretries = 6\n\
+                        base_url = \"https://work.example.com\"\n[profiles.local]\nbase_url = \"http://127.0.0.1:4010\"\n";
+
+    fn retries(flags: &Flags, env: &[(&str, &str)], file: &str) -> (String, String) {
+        let env = Env::of(env);
+        let file = ConfigFile::parse(Path::new("c.toml"), file).unwrap();
+        let layers = Layers::of(flags, &env, Some(file));
+        let (setting, _) = layers.text(keys::find("retries").unwrap()).unwrap();
+        (setting.value, setting.source.to_string())
+    }
+
+    fn load_with(flags: &Flags, env: &[(&str, &str)], text: &str) -> Result<Settings, Fail> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("config.toml"), text).unwrap();
+        let mut env = env.to_vec();
+        env.push(("POSTHASTE_CONFIG_DIR", folder.path().to_str().unwrap()));
+        load(flags, &Env::of(&env))
+    }
+
+    fn problems(fail: Fail) -> Vec<Found> {
+        match fail {
+            Fail::Usage(report) => report.found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn flag_beats_environment_beats_profile_beats_defaults_beats_built_in() {
+        let flags = Flags { values: vec![("retries", "9".to_owned())], ..Flags::default() };
+        let env = [("POSTHASTE_RETRIES", "8")];
+        let pair = |value: &str, source: &str| (value.to_owned(), source.to_owned());
+        assert_eq!(retries(&flags, &env, FILE), pair("9", "--retries"));
+        assert_eq!(retries(&Flags::default(), &env, FILE), pair("8", "POSTHASTE_RETRIES"));
+        assert_eq!(retries(&Flags::default(), &[("POSTHASTE_RETRIES", "")], FILE), pair("6", "c.toml:6"));
+        let local = Flags { profile: Some("local".to_owned()), ..Flags::default() };
+        assert_eq!(retries(&local, &[], FILE), pair("5", "c.toml:3"));
+        assert_eq!(retries(&Flags::default(), &[], ""), pair("3", "built-in"));
+    }
+
+    #[test]
+    fn the_profile_is_named_by_flag_then_environment_then_file() {
+        let flags = Flags { profile: Some("local".to_owned()), ..Flags::default() };
+        let settings = load_with(&flags, &[("POSTHASTE_PROFILE", "work")], FILE).unwrap();
+        assert_eq!(settings.base_url.unwrap().value.as_str(), "http://127.0.0.1:4010/");
+        let settings = load_with(&Flags::default(), &[("POSTHASTE_PROFILE", "local")], FILE).unwrap();
+        assert_eq!(settings.profile.unwrap().source, Source::Env("POSTHASTE_PROFILE".to_owned()));
+        let settings = load_with(&Flags::default(), &[], FILE).unwrap();
+        assert_eq!((settings.retries.value, settings.output.value), (6, Form::Tsv));
+    }
+
+    #[test]
+    fn a_profile_that_does_not_exist_is_refused_with_the_ones_that_do() {
+        let flags = Flags { profile: Some("wrok".to_owned()), ..Flags::default() };
+        let found = problems(load_with(&flags, &[], FILE).unwrap_err());
+        assert_eq!(found[0].problem.message, "there is no profile `wrok`; did you mean `work`?");
+    }
+
+    #[test]
+    fn every_wrong_setting_is_said_at_once_with_its_origin() {
+        let env =
+            [("POSTHASTE_TIMEOUT", "0"), ("POSTHASTE_NO_INPUT", "maybe"), ("POSTHASTE_FORCE_TTY", "wide")];
+        let flags =
+            Flags { values: vec![("base_url", "http://:hunter2@x.test".to_owned())], ..Flags::default() };
+        let found = problems(load_with(&flags, &env, "[defaults]\noutput = \"xml\"\n").unwrap_err());
+        assert_eq!(found.len(), 5, "{found:?}");
+        assert!(matches!(&found[0].origin, Some(Origin::Flag { name, .. }) if name == "--base-url"));
+        assert!(matches!(&found[1].origin, Some(Origin::Config { .. })));
+        assert_eq!(found[3].origin, Some(env_origin("POSTHASTE_NO_INPUT")));
+        assert!(!found[0].problem.to_string().contains("hunter2"));
+    }
+}
