@@ -1,1 +1,61 @@
-//! Under construction.
+//! The reference server of posthaste: the Email Delivery Service of the specification, in memory.
+//!
+//! Tests start it in their own process and look at what arrived; `posthaste sandbox serve` runs the same service for
+//! days. It never delivers anything: an accepted email is rendered as the mail that would have left, and kept.
+//!
+//! ```
+//! # use posthaste_reference_server::ReferenceServer;
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let server = ReferenceServer::start().await;
+//! // Point a client at `server.base_url()` with `server.api_key()`, let it send, then look:
+//! assert!(server.service().mails(&server.api_key()).is_empty());
+//! # });
+//! ```
+//!
+//! # Where things are
+//!
+//! | file | idea |
+//! |---|---|
+//! | [`service`] | the life of a request, from request to response, without a socket |
+//! | `routes` | the table: method, path, scope, handler; a line a route |
+//! | `keys`, `ratelimit`, `idempotency`, [`faults`] | what a request meets before its handler |
+//! | `validation`, `paging`, `problem` | reading bodies and list parameters; error answers |
+//! | `resources` | the handlers, named as the specification names the resources |
+//! | `schedule` | `scheduled_at`, in ISO 8601 or in words |
+//! | [`delivery`] | what becomes of an accepted email: its mail, its fate, its hosted attachments |
+//! | `state` | what is remembered of each tenant, and the bounds on it |
+//! | [`clock`] | time that a test can move, and work that falls due |
+//! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
+//! | [`mount`] | the two doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire |
+//!
+//! Where the specification is silent the modules say what was chosen.
+
+pub mod clock;
+pub mod delivery;
+pub mod faults;
+mod idempotency;
+mod inbox;
+mod keys;
+mod lock;
+pub mod mount;
+mod paging;
+mod problem;
+mod ratelimit;
+mod resources;
+mod routes;
+mod schedule;
+mod seeds;
+mod server;
+pub mod service;
+mod settings;
+mod state;
+mod validation;
+
+pub use clock::Clock;
+pub use delivery::captured::{CapturedAttachment, CapturedMail, Tag};
+pub use delivery::fetch::{Errand, Fetched};
+pub use faults::Faults;
+pub use server::ReferenceServer;
+pub use service::Service;
+pub use settings::{ClockStart, Settings};
+pub use state::requests::RecordedRequest;

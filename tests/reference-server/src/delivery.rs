@@ -1,0 +1,139 @@
+//! From an accepted email to what became of it.
+//!
+//! Accepted, an email leaves at once, or when its schedule is due, or when its hosted attachments have been fetched.
+//! Leaving means: the mail is rendered as it would travel and kept in the inbox, and what its recipients' servers would
+//! say (see [`fate`]) is noted on the agenda, in small steps of the service's clock.
+
+pub(crate) mod captured;
+pub(crate) mod fate;
+pub(crate) mod fetch;
+pub(crate) mod mime;
+pub(crate) mod text;
+
+use std::sync::{Arc, Weak};
+
+use http::StatusCode;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use self::captured::CapturedMail;
+use self::fetch::Errand;
+use crate::clock::plus;
+use crate::lock::lock;
+use crate::problem::Problem;
+use crate::resources::emails::attachments::Content;
+use crate::resources::emails::draft::Draft;
+use crate::resources::emails::recipients::Mailbox;
+use crate::resources::emails::record::{Email, Event};
+use crate::service::Service;
+use crate::state::Tenant;
+
+/// Work on the agenda.
+pub(crate) enum Work {
+    /// A scheduled email is due.
+    Depart { tenant: Weak<Tenant>, email: Weak<Email> },
+    /// Something happens to an email that has left.
+    Note { email: Weak<Email>, event: Event },
+}
+
+/// Refuses a sender whose domain is not verified, if the service is strict.
+pub(crate) fn check_sender(service: &Service, tenant: &Tenant, from: &Mailbox) -> Result<(), Problem> {
+    if !service.settings().strict_domains || tenant.may_send_from(from.domain()) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "validation_error",
+        format!("The domain {} is not verified. Add and verify it before sending from it.", from.domain()),
+    ))
+}
+
+/// Takes an email in and starts it on its way.
+pub(crate) fn accept(service: &Service, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
+    let id = service.next_id();
+    let size = draft.size();
+    let due = draft.scheduled_at.filter(|due| *due > now);
+    let email = Arc::new(Email::new(id, Box::new(draft), now));
+    lock(&tenant.emails).insert(id, Arc::clone(&email));
+    service.state().hold_mail(tenant, id, size);
+    match due {
+        Some(due) => {
+            email.note(now, Event::Scheduled);
+            let work = Work::Depart { tenant: Arc::downgrade(tenant), email: Arc::downgrade(&email) };
+            service.agenda().note(due, work);
+        }
+        None => depart(service, tenant, &email, now),
+    }
+    id
+}
+
+/// Does a piece of work that was due at `due`.
+pub(crate) fn run(service: &Service, due: Timestamp, work: &Work) {
+    match work {
+        Work::Depart { tenant, email } => {
+            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
+                depart(service, &tenant, &email, due);
+            }
+        }
+        Work::Note { email, event } => {
+            if let Some(email) = email.upgrade() {
+                email.note(due, *event);
+            }
+        }
+    }
+}
+
+/// Lets an email leave, or sends for what it still lacks.
+fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
+    let Some(draft) = email.take_waiting() else { return };
+    let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
+    if hosted {
+        email.note(at, Event::Queued);
+        service.push_errand(Errand::new(tenant, email, draft));
+        return;
+    }
+    leave(service, tenant, email, &draft, at);
+}
+
+/// Takes up an email whose hosted attachments have been fetched, or could not be.
+pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<fetch::Fetched>, String>) {
+    let now = service.clock().now();
+    let Some((tenant, email, mut draft)) = errand.open() else { return };
+    let Ok(fetched) = outcome else {
+        // The request was answered long ago; the failure shows in the email's events.
+        email.note(now, Event::Failed);
+        return;
+    };
+    let mut size = 0;
+    for one in fetched {
+        if let Some(attachment) = draft.attachments.get_mut(one.index) {
+            size += one.content.len().div_ceil(3) * 4;
+            attachment.content = Content::Bytes(one.content);
+        }
+    }
+    service.state().grow_mail(email.id, size);
+    leave(service, &tenant, &email, &draft, now);
+}
+
+fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Draft, at: Timestamp) {
+    let course = fate::course(draft.recipients());
+    for (after, event) in course.events {
+        if after.is_zero() {
+            email.note(at, event);
+        } else {
+            service.agenda().note(plus(at, after), Work::Note { email: Arc::downgrade(email), event });
+        }
+    }
+    if !course.leaves {
+        return;
+    }
+    let mail = Arc::new(CapturedMail::new(service.next_id(), email, draft, at));
+    let id = mail.uuid();
+    // Kept only as long as its email is remembered.
+    let remembered = lock(&tenant.emails).contains(email.id);
+    if remembered {
+        email.set_captured(id);
+        lock(&tenant.captured).insert(id, Arc::clone(&mail));
+    }
+    service.tell_captured(&mail);
+}

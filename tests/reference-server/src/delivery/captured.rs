@@ -1,0 +1,103 @@
+//! The mail that left, as the inbox keeps it.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{fate, mime};
+use crate::resources::emails::attachments::Content;
+use crate::resources::emails::draft::Draft;
+use crate::resources::emails::recipients::Mailbox;
+use crate::resources::emails::record::Email;
+pub use crate::resources::emails::tags::Tag;
+
+/// A mail as it would have left: its envelope, its bytes, and when.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CapturedMail {
+    /// The mail's own identifier, as the inbox uses it.
+    pub id: String,
+    /// The identifier of the email that `POST /emails` answered.
+    pub email_id: String,
+    /// The sender as given, with its friendly name.
+    pub from: String,
+    /// The recipients it left for, as given. Those it could not leave for (`suppressed@`, `failed@`) are not among them.
+    pub to: Vec<String>,
+    /// As [`to`](Self::to).
+    pub cc: Vec<String>,
+    /// As [`to`](Self::to). In the mail itself they do not appear.
+    pub bcc: Vec<String>,
+    /// The subject as given.
+    pub subject: String,
+    /// The whole message as it would travel (RFC 5322).
+    pub mime: Bytes,
+    /// When it left, by the service's clock.
+    pub captured_at: Timestamp,
+    /// The email's tags.
+    pub tags: Vec<Tag>,
+    /// What was attached, without its content.
+    pub attachments: Vec<CapturedAttachment>,
+    /// The HTML body.
+    pub html: Option<String>,
+    /// The text body, given or derived.
+    pub text: Option<String>,
+    uuid: Uuid,
+}
+
+/// What a captured mail says of an attachment.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct CapturedAttachment {
+    /// Its file name without folders.
+    pub filename: String,
+    /// Its media type, given or derived from the file name.
+    pub content_type: String,
+    /// In bytes, before Base64.
+    pub size: usize,
+    /// What the HTML refers to as `cid:<content_id>`.
+    pub content_id: Option<String>,
+}
+
+impl CapturedMail {
+    pub(crate) fn new(uuid: Uuid, email: &Email, draft: &Draft, at: Timestamp) -> Self {
+        Self {
+            id: uuid.to_string(),
+            email_id: email.id.to_string(),
+            from: draft.from.text.clone(),
+            to: left_for(&draft.to),
+            cc: left_for(draft.cc.as_deref().unwrap_or_default()),
+            bcc: left_for(draft.bcc.as_deref().unwrap_or_default()),
+            subject: draft.subject.clone(),
+            mime: mime::render(email, draft, at).into(),
+            captured_at: at,
+            tags: draft.tags.clone(),
+            attachments: draft.attachments.iter().map(CapturedAttachment::of).collect(),
+            html: draft.html.clone(),
+            text: draft.text.clone(),
+            uuid,
+        }
+    }
+
+    pub(crate) fn uuid(&self) -> Uuid {
+        self.uuid
+    }
+}
+
+impl CapturedAttachment {
+    fn of(attachment: &crate::resources::emails::attachments::Attachment) -> Self {
+        let size = match &attachment.content {
+            Content::Bytes(bytes) => bytes.len(),
+            Content::Hosted(_) => 0,
+        };
+        Self {
+            filename: attachment.filename.clone(),
+            content_type: attachment.content_type.clone(),
+            size,
+            content_id: attachment.content_id.clone(),
+        }
+    }
+}
+
+fn left_for(mailboxes: &[Mailbox]) -> Vec<String> {
+    mailboxes.iter().filter(|one| !fate::is_refused(one)).map(|one| one.text.clone()).collect()
+}

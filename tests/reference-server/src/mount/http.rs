@@ -1,0 +1,179 @@
+//! The door for a sandbox that runs for days, and for faults on the wire: HTTP/1.1 by `hyper`.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::delivery::fetch;
+use crate::faults::Wire;
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// How long the headers of a request may take to arrive.
+const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// How often work that has fallen due is looked for while no request comes.
+const TICK: Duration = Duration::from_millis(200);
+/// How long open connections may take to finish after `stop`.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// A body from this size on is handled away from the tasks that serve the sockets.
+const LARGE: usize = 256 << 10;
+
+/// Serves until `stop` is ready, then lets running requests finish.
+///
+/// # Errors
+/// If the listener fails for good. A single failed `accept` (too many open files, say) is waited out.
+pub async fn serve(
+    listener: TcpListener,
+    service: Arc<Service>,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let mut stop = pin!(stop);
+    let (stopping, stopped) = watch::channel(false);
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            _ = tick.tick() => {
+                service.run_due();
+                fetch::run_all(&service);
+            }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    tokio::spawn(connection(stream, Arc::clone(&service), stopped.clone()));
+                }
+                // Out of file descriptors, or a connection that was gone before it was taken: both pass.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            },
+        }
+    }
+    drop(stopped);
+    // Every connection holds a receiver: when the last is gone, all are done.
+    let _ = stopping.send(true);
+    let _ = tokio::time::timeout(FAREWELL, stopping.closed()).await;
+    Ok(())
+}
+
+async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch::Receiver<bool>) {
+    // Answers are written whole; waiting for more to send would only delay them.
+    let _ = stream.set_nodelay(true);
+    let answer = service_fn(move |request| answer(Arc::clone(&service), request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_PATIENCE)
+        .serve_connection(TokioIo::new(stream), answer);
+    let mut connection = pin!(connection);
+    tokio::select! {
+        // A connection that was cut on purpose, or by the client, is no news to anybody.
+        _ = connection.as_mut() => return,
+        _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+/// The scripted loss of a connection, as `hyper` wants to hear it.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection was cut on purpose")]
+struct Cut;
+
+async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Result<Response<Cuttable>, Cut> {
+    let response = match read(&service, request).await {
+        Ok(request) => handle(&service, request).await,
+        Err(problem) => {
+            let mut response = problem.into_response();
+            // What is left of the body is not read.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
+    };
+    fetch::run_all(&service);
+    let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
+    if !wire.delay.is_zero() {
+        tokio::time::sleep(wire.delay).await;
+    }
+    match wire.cut {
+        None => Ok(response.map(|body| Cuttable { body, cut_after: None })),
+        Some(Some(bytes)) => Ok(response.map(|body| Cuttable { body, cut_after: Some(bytes) })),
+        Some(None) => Err(Cut),
+    }
+}
+
+async fn read(service: &Service, request: Request<Incoming>) -> Result<Request<Bytes>, Problem> {
+    let limit = service.settings().body_limit;
+    let (parts, body) = request.into_parts();
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Problem::too_large(limit));
+    }
+    let body = Limited::new(body, limit).collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            Problem::too_large(limit)
+        } else {
+            // The client is gone; nobody will read this.
+            Problem::unreadable("The request body ended early.")
+        }
+    })?;
+    Ok(Request::from_parts(parts, body.to_bytes()))
+}
+
+async fn handle(service: &Arc<Service>, request: Request<Bytes>) -> Response<Bytes> {
+    if request.body().len() < LARGE {
+        return service.handle(request);
+    }
+    let service = Arc::clone(service);
+    tokio::task::spawn_blocking(move || service.handle(request))
+        .await
+        .unwrap_or_else(|error| Problem::application(error.to_string()).into_response())
+}
+
+/// A body that may end in a lost connection.
+struct Cuttable {
+    body: Bytes,
+    cut_after: Option<usize>,
+}
+
+impl Body for Cuttable {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let Some(left) = self.cut_after else {
+            let body = std::mem::take(&mut self.body);
+            return Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))));
+        };
+        if left == 0 {
+            return Poll::Ready(Some(Err(Cut)));
+        }
+        let body = std::mem::take(&mut self.body);
+        self.cut_after = Some(0);
+        Poll::Ready(Some(Ok(Frame::data(body.slice(..left.min(body.len()))))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_empty() && self.cut_after.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        // Also of a body that will be cut: the client is promised all of it.
+        SizeHint::with_exact(self.body.len() as u64)
+    }
+}
+
+impl From<Infallible> for Cut {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}

@@ -1,0 +1,52 @@
+//! The door for tests: a `wiremock` server that answers with the service.
+//!
+//! It answers one request at a time and can't lose a connection; a scripted fault that needs that is answered 500
+//! with a text that says so. Such tests take the [HTTP mount](super::http).
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use bytes::Bytes;
+use wiremock::{Request, Respond, ResponseTemplate};
+
+use crate::delivery::fetch;
+use crate::faults::Wire;
+use crate::service::Service;
+
+/// Lets a `wiremock` server answer with this service.
+#[derive(Clone, Debug)]
+pub struct Mounted(pub Arc<Service>);
+
+impl Respond for Mounted {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let mut builder = ::http::Request::builder().method(request.method.clone()).uri(target(request));
+        if let Some(headers) = builder.headers_mut() {
+            *headers = request.headers.clone();
+        }
+        let Ok(request) = builder.body(Bytes::copy_from_slice(&request.body)) else {
+            return ResponseTemplate::new(StatusCode::BAD_REQUEST);
+        };
+        let response = self.0.handle(request);
+        if tokio::runtime::Handle::try_current().is_ok() {
+            fetch::run_all(&self.0);
+        }
+        let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
+        if wire.cut.is_some() {
+            return ResponseTemplate::new(StatusCode::INTERNAL_SERVER_ERROR)
+                .set_body_string("This fault cuts the connection, which takes the HTTP mount.");
+        }
+        let (parts, body) = response.into_parts();
+        let mut template = ResponseTemplate::new(parts.status).set_body_bytes(body);
+        for (name, value) in &parts.headers {
+            template = template.append_header(name, value);
+        }
+        template.set_delay(wire.delay)
+    }
+}
+
+fn target(request: &Request) -> String {
+    match request.url.query() {
+        Some(query) => format!("{}?{query}", request.url.path()),
+        None => request.url.path().to_owned(),
+    }
+}

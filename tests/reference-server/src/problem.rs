@@ -1,0 +1,110 @@
+//! Error answers: `{statusCode, name, message}`, and the names that the service uses.
+//!
+//! The specification is silent on the shape and the names of errors outside OAuth; these are the ones that clients of
+//! this format know. `statusCode` is the one key of the whole interface that is not snake_case.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+
+/// A refusal, on its way to the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    pub(crate) name: &'static str,
+    pub(crate) message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, name: &'static str, message: impl Into<String>) -> Self {
+        Self { status, name, message: message.into() }
+    }
+
+    /// 422: the request was read, and breaks a rule.
+    pub(crate) fn validation(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "validation_error", message)
+    }
+
+    /// 400: the request can't even be read.
+    pub(crate) fn unreadable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "validation_error", message)
+    }
+
+    pub(crate) fn invalid_parameter(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_parameter", message)
+    }
+
+    pub(crate) fn missing_api_key() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "missing_api_key",
+            "Missing API key. Send it in the header `Authorization: Bearer <API_KEY>`.",
+        )
+    }
+
+    pub(crate) fn invalid_api_key() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "invalid_api_key", "The API key is invalid.")
+    }
+
+    pub(crate) fn restricted_api_key() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "restricted_api_key",
+            "This API key may only send emails; this route needs full access.",
+        )
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "validation_error",
+            format!("The request body is larger than {limit} bytes."),
+        )
+    }
+
+    pub(crate) fn rate_limited() -> Self {
+        Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "rate_limit_exceeded",
+            "Too many requests. Look at the header `retry-after` and try again then.",
+        )
+    }
+
+    /// 500: a fault of the service itself.
+    pub(crate) fn application(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "application_error", message)
+    }
+
+    pub(crate) fn into_response(self) -> Response<Bytes> {
+        json(
+            self.status,
+            &Body { status_code: self.status.as_u16(), name: self.name, message: &self.message },
+        )
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(rename = "statusCode")]
+    status_code: u16,
+    name: &'a str,
+    message: &'a str,
+}
+
+/// An answer with a JSON body.
+pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response<Bytes> {
+    let body = serde_json::to_vec(body).unwrap_or_else(|error| {
+        // Only a map with keys that are no strings can get here, and no answer has one.
+        format!("{{\"statusCode\":500,\"name\":\"application_error\",\"message\":\"{error}\"}}").into_bytes()
+    });
+    let mut response = Response::new(Bytes::from(body));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+    response
+}

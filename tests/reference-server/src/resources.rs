@@ -1,0 +1,5 @@
+//! The service's resources, one file each, named as the specification names them.
+
+pub(crate) mod emails;
+pub(crate) mod logs;
+pub(crate) mod timestamp;

@@ -1,0 +1,121 @@
+//! Sent emails: `POST /emails` and its aliases, `POST /emails/batch`, `GET /emails`, `GET /emails/{id}`.
+
+pub(crate) mod attachments;
+pub(crate) mod batch;
+pub(crate) mod draft;
+pub(crate) mod headers;
+pub(crate) mod recipients;
+pub(crate) mod record;
+pub(crate) mod tags;
+pub(crate) mod template;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use self::draft::{Draft, Form};
+use self::record::Email;
+use self::tags::Tag;
+use super::timestamp::database;
+use crate::delivery;
+use crate::lock::lock;
+use crate::paging::{Mode, Window, list};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::validation::{Problems, well_formed};
+
+/// `POST /emails`, and `POST /email`, `/emails/sending`, `/email/sending`, which the specification names without a
+/// shape of their own.
+pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let body = well_formed(context.request.body())?;
+    let mut problems = Problems::default();
+    let mut ignored = context.ignored();
+    let now = context.service.clock().now();
+    let draft = Draft::read(body.get(), &Form::single(now), &mut problems, &mut ignored);
+    let draft = match (draft, problems.into_problem()) {
+        (Some(draft), None) => draft,
+        (_, Some(problem)) => return Err(problem),
+        (None, None) => return Err(Problem::application("An email was refused without a reason.")),
+    };
+    delivery::check_sender(context.service, &context.tenant, &draft.from)?;
+    let id = delivery::accept(context.service, &context.tenant, draft, now);
+    Ok(json(StatusCode::OK, &Accepted { id: id.to_string() }))
+}
+
+/// `GET /emails`, mode A.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::A)?;
+    let page = window.look(&lock(&context.tenant.emails), |_| true)?;
+    Ok(list(&page.map(|email| Item::of(&email))))
+}
+
+/// `GET /emails/{id}`. The specification shows no fields of the full record; these are the list item's, and the body.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("email")?;
+    let email = lock(&context.tenant.emails).get(id).cloned();
+    let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
+    Ok(json(StatusCode::OK, &Record::of(&email)))
+}
+
+#[derive(Serialize)]
+struct Accepted {
+    id: String,
+}
+
+/// `SPEC.md`, Sent email (list item).
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    message_id: String,
+    to: Vec<String>,
+    from: String,
+    created_at: String,
+    subject: String,
+    bcc: Option<Vec<String>>,
+    cc: Option<Vec<String>>,
+    reply_to: Option<Vec<String>>,
+    last_event: &'static str,
+    scheduled_at: Option<String>,
+}
+
+impl Item {
+    fn of(email: &Email) -> Self {
+        Self {
+            id: email.id.to_string(),
+            message_id: email.message_id.clone(),
+            to: email.to.clone(),
+            from: email.from.clone(),
+            created_at: database(email.created_at),
+            subject: email.subject.clone(),
+            bcc: email.bcc.clone(),
+            cc: email.cc.clone(),
+            reply_to: email.reply_to.clone(),
+            last_event: email.last_event().as_str(),
+            scheduled_at: email.scheduled_at.map(database),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+    html: Option<&'a str>,
+    text: Option<&'a str>,
+    tags: &'a [Tag],
+    topic_id: Option<&'a str>,
+}
+
+impl<'a> Record<'a> {
+    fn of(email: &'a Email) -> Self {
+        Self {
+            object: "email",
+            item: Item::of(email),
+            html: email.html.as_deref(),
+            text: email.text.as_deref(),
+            tags: &email.tags,
+            topic_id: None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `POST /emails/batch`: up to 100 emails in one request.
+//!
+//! The specification is silent on a batch with an invalid email. By default it is refused as a whole, nothing is sent,
+//! and the error names the index. With the header `x-batch-validation: permissive` the valid ones go, and the others
+//! are listed in `errors`.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::draft::{Draft, Form};
+use crate::delivery;
+use crate::paging::quoted;
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::validation::{Problems, kind, well_formed};
+
+/// The most emails in a batch (`SPEC.md`, Limits).
+const MOST: usize = 100;
+
+pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let permissive = read_mode(context)?;
+    let body = well_formed(context.request.body())?.get();
+    let items: Vec<&RawValue> = serde_json::from_str(body).map_err(|_| {
+        Problem::validation(format!("The body must be a JSON array of emails; found {}.", kind(body)))
+    })?;
+    if items.is_empty() || items.len() > MOST {
+        return Err(Problem::validation(format!(
+            "The body must be an array of 1 to {MOST} emails; found {}.",
+            items.len()
+        )));
+    }
+
+    let now = context.service.clock().now();
+    let mut ignored = context.ignored();
+    let mut drafts = Vec::with_capacity(items.len());
+    let mut errors = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let mut problems = Problems::default();
+        let draft = Draft::read(item.get(), &Form::in_batch(now, index), &mut problems, &mut ignored);
+        let checked = match (draft, problems.into_problem()) {
+            (_, Some(problem)) => Err(problem),
+            (Some(draft), None) => {
+                delivery::check_sender(context.service, &context.tenant, &draft.from).map(|()| draft)
+            }
+            (None, None) => Err(Problem::application("An email was refused without a reason.")),
+        };
+        match checked {
+            Ok(draft) => drafts.push(draft),
+            Err(problem) if permissive => errors.push(Refused { index, message: problem.message }),
+            Err(problem) => {
+                // Problems of a field name their index already; others do not.
+                let message = if problem.message.contains(&format!("[{index}]")) {
+                    problem.message
+                } else {
+                    format!("[{index}]: {}", problem.message)
+                };
+                return Err(Problem { message, ..problem });
+            }
+        }
+    }
+    let data = drafts
+        .into_iter()
+        .map(|draft| Sent { id: delivery::accept(context.service, &context.tenant, draft, now).to_string() })
+        .collect();
+    let errors = permissive.then_some(errors);
+    Ok(json(StatusCode::OK, &Answer { data, errors }))
+}
+
+fn read_mode(context: &Context<'_>) -> Result<bool, Problem> {
+    match context.request.headers().get("x-batch-validation").map(http::HeaderValue::as_bytes) {
+        None | Some(b"strict") => Ok(false),
+        Some(b"permissive") => Ok(true),
+        Some(other) => Err(Problem::validation(format!(
+            "`x-batch-validation` must be `strict` or `permissive`; found {}.",
+            quoted(&String::from_utf8_lossy(other))
+        ))),
+    }
+}
+
+#[derive(Serialize)]
+struct Answer {
+    data: Vec<Sent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Vec<Refused>>,
+}
+
+#[derive(Serialize)]
+struct Sent {
+    id: String,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    index: usize,
+    message: String,
+}

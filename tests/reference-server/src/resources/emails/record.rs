@@ -1,0 +1,129 @@
+//! What the service remembers of an email, and what has happened to it.
+
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::draft::Draft;
+use super::tags::Tag;
+use crate::lock::lock;
+
+/// A sent email. What was sent never changes; what happened to it does.
+#[derive(Debug)]
+pub(crate) struct Email {
+    pub(crate) id: Uuid,
+    /// With its angle brackets.
+    pub(crate) message_id: String,
+    pub(crate) created_at: Timestamp,
+    pub(crate) scheduled_at: Option<Timestamp>,
+    pub(crate) from: String,
+    pub(crate) to: Vec<String>,
+    pub(crate) cc: Option<Vec<String>>,
+    pub(crate) bcc: Option<Vec<String>>,
+    pub(crate) reply_to: Option<Vec<String>>,
+    pub(crate) subject: String,
+    pub(crate) html: Option<String>,
+    /// The given text, or the derived one.
+    pub(crate) text: Option<String>,
+    pub(crate) tags: Vec<Tag>,
+    progress: Mutex<Progress>,
+}
+
+/// What has happened to an email so far.
+#[derive(Debug)]
+struct Progress {
+    last_event: (Timestamp, Event),
+    /// All that is needed to send it, until it has been sent.
+    waiting: Option<Box<Draft>>,
+    /// The mail that left, in the inbox.
+    captured: Option<Uuid>,
+}
+
+/// An event of an email. The specification has seen two; these are the twelve that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    Queued,
+    Scheduled,
+    #[expect(dead_code, reason = "comes with POST /emails/{id}/cancel")]
+    Canceled,
+    Failed,
+    Suppressed,
+    Sent,
+    DeliveryDelayed,
+    Bounced,
+    Delivered,
+    Opened,
+    Clicked,
+    Complained,
+}
+
+impl Event {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Scheduled => "scheduled",
+            Self::Canceled => "canceled",
+            Self::Failed => "failed",
+            Self::Suppressed => "suppressed",
+            Self::Sent => "sent",
+            Self::DeliveryDelayed => "delivery_delayed",
+            Self::Bounced => "bounced",
+            Self::Delivered => "delivered",
+            Self::Opened => "opened",
+            Self::Clicked => "clicked",
+            Self::Complained => "complained",
+        }
+    }
+}
+
+impl Email {
+    pub(crate) fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
+        let texts = |list: &[super::recipients::Mailbox]| list.iter().map(|one| one.text.clone()).collect();
+        Self {
+            id,
+            message_id: format!("<{id}@{}>", draft.from.message_id_domain()),
+            created_at,
+            scheduled_at: draft.scheduled_at,
+            from: draft.from.text.clone(),
+            to: texts(&draft.to),
+            cc: draft.cc.as_deref().map(texts),
+            bcc: draft.bcc.as_deref().map(texts),
+            reply_to: draft.reply_to.as_deref().map(texts),
+            subject: draft.subject.clone(),
+            html: draft.html.clone(),
+            text: draft.text.clone(),
+            tags: draft.tags.clone(),
+            progress: Mutex::new(Progress {
+                last_event: (created_at, Event::Queued),
+                waiting: Some(draft),
+                captured: None,
+            }),
+        }
+    }
+
+    pub(crate) fn last_event(&self) -> Event {
+        lock(&self.progress).last_event.1
+    }
+
+    /// Notes an event, unless a later one is known already.
+    pub(crate) fn note(&self, at: Timestamp, event: Event) {
+        let mut progress = lock(&self.progress);
+        if at >= progress.last_event.0 {
+            progress.last_event = (at, event);
+        }
+    }
+
+    /// Hands out what is needed to send it, to whoever asks first.
+    pub(crate) fn take_waiting(&self) -> Option<Box<Draft>> {
+        lock(&self.progress).waiting.take()
+    }
+
+    pub(crate) fn captured(&self) -> Option<Uuid> {
+        lock(&self.progress).captured
+    }
+
+    pub(crate) fn set_captured(&self, id: Uuid) {
+        lock(&self.progress).captured = Some(id);
+    }
+}

@@ -1,0 +1,92 @@
+//! One running server, as a test starts it.
+
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::mount;
+use crate::service::Service;
+use crate::settings::Settings;
+
+/// A service behind a socket on 127.0.0.1. Dropped, it stops.
+pub struct ReferenceServer {
+    service: Arc<Service>,
+    base_url: String,
+    _door: Door,
+}
+
+enum Door {
+    #[cfg(feature = "wiremock")]
+    Wiremock(#[expect(dead_code, reason = "kept because it stops when dropped")] wiremock::MockServer),
+    Http(
+        #[expect(dead_code, reason = "kept because the server stops when it is dropped")] oneshot::Sender<()>,
+    ),
+}
+
+impl ReferenceServer {
+    /// Starts with the default settings and repeatable ids.
+    #[cfg(feature = "wiremock")]
+    pub async fn start() -> Self {
+        Self::with(Settings { seed: Some(0), ..Settings::default() }).await
+    }
+
+    /// Starts with these settings, behind `wiremock`: requests are answered one at a time.
+    #[cfg(feature = "wiremock")]
+    pub async fn with(settings: Settings) -> Self {
+        let service = Service::new(settings);
+        let server = wiremock::MockServer::builder().disable_request_recording().start().await;
+        wiremock::Mock::given(wiremock::matchers::any())
+            .respond_with(mount::wiremock::Mounted(Arc::clone(&service)))
+            .mount(&server)
+            .await;
+        Self { service, base_url: server.uri(), _door: Door::Wiremock(server) }
+    }
+
+    /// Starts with these settings, behind `hyper`: requests are answered side by side, and scripted faults may cut
+    /// the connection. It runs on the caller's runtime.
+    ///
+    /// # Panics
+    /// If no socket can be opened on 127.0.0.1.
+    pub async fn over_http(settings: Settings) -> Self {
+        let service = Service::new(settings);
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a socket on 127.0.0.1");
+        let address = listener.local_addr().expect("the address of a bound socket");
+        let (stop, stopped) = oneshot::channel();
+        let serving = Arc::clone(&service);
+        tokio::spawn(async move {
+            let stopped = async {
+                // An error means that the sender was dropped, which is how it is stopped.
+                let _ = stopped.await;
+            };
+            mount::http::serve(listener, serving, stopped).await
+        });
+        Self { service, base_url: format!("http://{address}"), _door: Door::Http(stop) }
+    }
+
+    /// Where a client is pointed at: `http://127.0.0.1:PORT`, without a slash at the end.
+    pub fn base_url(&self) -> String {
+        self.base_url.clone()
+    }
+
+    /// A key with full access.
+    pub fn api_key(&self) -> String {
+        "sb_test".into()
+    }
+
+    /// A key of the same tenant that may only send.
+    pub fn sending_key(&self) -> String {
+        "sb_test_sending".into()
+    }
+
+    /// The service behind the socket: its clock, its faults, its mails.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+}
+
+impl std::fmt::Debug for ReferenceServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReferenceServer").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}

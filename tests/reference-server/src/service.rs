@@ -1,0 +1,381 @@
+//! The whole service as a plain function from request to response.
+//!
+//! The life of a request: what has fallen due is done · a scripted fault may step in · the route is found · the
+//! credential is read and its scope checked · the request is counted against the limit · an idempotency key may bring
+//! back an earlier answer · the route's handler answers · the exchange is logged. There is no socket in it; the
+//! mounts are two doors to this one room.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, RwLock};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, header};
+use uuid::Uuid;
+
+use crate::clock::{Agenda, Clock};
+use crate::delivery::captured::CapturedMail;
+use crate::delivery::fetch::{Errand, Fetched};
+use crate::delivery::{self, Work};
+use crate::faults::{Action, Faults, Wire, too_many};
+use crate::idempotency::{self, Turn};
+use crate::lock::{lock, read, write};
+use crate::problem::Problem;
+use crate::ratelimit::Allowance;
+use crate::resources::logs::Entry;
+use crate::routes::{self, Context, Found, Route};
+use crate::seeds::Ids;
+use crate::settings::Settings;
+use crate::state::requests::RecordedRequest;
+use crate::state::{State, Tenant};
+use crate::validation::Ignored;
+use crate::{inbox, keys};
+
+type Listener = Arc<dyn Fn(&CapturedMail) + Send + Sync>;
+
+/// The email delivery service, in memory. Shared by `Arc`; every method may be called from any thread.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::Request;
+/// use posthaste_reference_server::{Service, Settings};
+///
+/// let service = Service::new(Settings::default());
+/// let request = Request::post("/emails")
+///     .header("authorization", "Bearer sb_example")
+///     .body(Bytes::from(
+///         r#"{"from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "It works"}"#,
+///     ))?;
+/// assert_eq!(service.handle(request).status(), 200);
+/// assert_eq!(service.mails("sb_example")[0].subject, "Hello");
+/// # Ok::<(), http::Error>(())
+/// ```
+pub struct Service {
+    settings: Settings,
+    clock: Clock,
+    agenda: Agenda<Work>,
+    /// Held while due work is done, so that it is done in order and whole.
+    at_work: Mutex<()>,
+    faults: Faults,
+    ids: Ids,
+    request_ids: Ids,
+    state: State,
+    errands: Mutex<VecDeque<Errand>>,
+    listeners: RwLock<Vec<Listener>>,
+}
+
+impl Service {
+    /// A service that remembers nothing yet.
+    pub fn new(settings: Settings) -> Arc<Self> {
+        let service = Arc::new(Self {
+            clock: Clock::new(settings.clock),
+            agenda: Agenda::new(),
+            at_work: Mutex::new(()),
+            faults: Faults::default(),
+            ids: Ids::new(settings.seed, 0),
+            request_ids: Ids::new(settings.seed, 1),
+            state: State::new(&settings),
+            errands: Mutex::default(),
+            listeners: RwLock::default(),
+            settings,
+        });
+        let weak = Arc::downgrade(&service);
+        service.clock.on_move(move || {
+            if let Some(service) = weak.upgrade() {
+                service.run_due();
+            }
+        });
+        service
+    }
+
+    /// Answers one request. How a scripted fault wants the answer to travel is in its extensions, as a
+    /// [`Wire`]; without a fault there is none.
+    #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
+    pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let (mut response, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request)))
+            .unwrap_or_else(|panic| {
+                let text = panic
+                    .downcast_ref::<&str>()
+                    .map(ToString::to_string)
+                    .or_else(|| panic.downcast_ref::<String>().cloned())
+                    .unwrap_or_else(|| "a panic without a text".into());
+                let problem = Problem::application(format!("The service failed: {text}"));
+                (problem.into_response(), Allowance::uncounted(self.settings.rate_limit))
+            });
+        self.finish_headers(&mut response, allowance);
+        if !inbox::is_control(request.uri().path()) {
+            self.record(&request, &response);
+        }
+        response
+    }
+
+    fn exchange(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
+        self.run_due();
+        let path = request.uri().path();
+        if inbox::is_control(path) {
+            return (inbox::answer(self, request), Allowance::uncounted(self.settings.rate_limit));
+        }
+        let (met, delay) = self.faults.meet(request.method(), path);
+        let mut wire = Wire { delay, cut: None };
+        let (mut response, allowance) = match met {
+            None => self.serve(request),
+            Some(Action::DropBefore) => {
+                wire.cut = Some(None);
+                self.unserved(lost())
+            }
+            Some(Action::DropAfter) => {
+                wire.cut = Some(None);
+                self.serve(request)
+            }
+            Some(Action::Truncate(bytes)) => {
+                wire.cut = Some(Some(bytes));
+                self.serve(request)
+            }
+            Some(Action::Answer { status, headers, body }) => {
+                let mut response = Response::new(body);
+                *response.status_mut() = status;
+                *response.headers_mut() = headers;
+                self.unserved(response)
+            }
+            Some(Action::TooMany { retry_after }) => self.unserved(too_many(retry_after.as_deref())),
+            // A delay is never handed out as the fault itself.
+            Some(Action::Delay(_)) => self.serve(request),
+        };
+        if wire != Wire::default() {
+            response.extensions_mut().insert(wire);
+        }
+        (response, allowance)
+    }
+
+    fn unserved(&self, response: Response<Bytes>) -> (Response<Bytes>, Allowance) {
+        (response, Allowance::uncounted(self.settings.rate_limit))
+    }
+
+    /// Finds the route, checks the credential, counts, answers and logs.
+    fn serve(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
+        let mut allowance = Allowance::uncounted(self.settings.rate_limit);
+        let credential = keys::read(request.headers());
+        let tenant = credential.as_ref().ok().map(|credential| self.state.tenant(credential.tenant));
+        let (method, path) = (request.method(), request.uri().path());
+        let response = match (routes::find(method, path), &tenant) {
+            (Found::Nothing, _) => routes::no_such_route(path).into_response(),
+            (Found::WrongMethod(allowed), _) => routes::wrong_method(method, path, &allowed),
+            (Found::Route(route), tenant) => {
+                let checked = credential.and_then(|credential| credential.check(route.scope));
+                match (checked, tenant) {
+                    (Ok(()), Some(tenant)) => match self.count(tenant, &mut allowance) {
+                        Ok(()) => self.call(request, tenant, route),
+                        Err(problem) => {
+                            let mut response = problem.into_response();
+                            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
+                            response
+                        }
+                    },
+                    (Ok(()), None) => Problem::missing_api_key().into_response(),
+                    (Err(problem), _) => problem.into_response(),
+                }
+            }
+        };
+        if let Some(tenant) = &tenant {
+            self.log(tenant, request, &response);
+        }
+        (response, allowance)
+    }
+
+    fn count(&self, tenant: &Tenant, allowance: &mut Allowance) -> Result<(), Problem> {
+        let Some(limit) = self.settings.rate_limit else { return Ok(()) };
+        let (found, allowed) = lock(&tenant.meter).count(limit, self.clock.now());
+        *allowance = found;
+        allowed
+    }
+
+    /// Answers from an earlier request with the same key, or by the route's handler.
+    fn call(&self, request: &Request<Bytes>, tenant: &Arc<Tenant>, route: &'static Route) -> Response<Bytes> {
+        let key = if route.keyed { idempotency::read(request.headers()) } else { Ok(None) };
+        let turn = key.and_then(|key| {
+            let Some(key) = key else { return Ok(None) };
+            let path = request.uri().path();
+            tenant.keys.begin(request.method(), path, key, request.body(), self.clock.now()).map(Some)
+        });
+        match turn {
+            Err(problem) => problem.into_response(),
+            Ok(Some(Turn::Again(answer))) => answer,
+            Ok(turn) => {
+                let response = self.act(request, tenant, route);
+                if let Some(Turn::First(claim)) = turn {
+                    claim.finish(&response);
+                }
+                response
+            }
+        }
+    }
+
+    fn act(&self, request: &Request<Bytes>, tenant: &Arc<Tenant>, route: &'static Route) -> Response<Bytes> {
+        let ignored = RefCell::new(Ignored::default());
+        let context = Context::new(self, request, Arc::clone(tenant), route, &ignored);
+        let mut response = (route.handler)(&context).unwrap_or_else(Problem::into_response);
+        if let Some(names) = ignored.borrow().header() {
+            response.headers_mut().insert("x-sandbox-ignored-fields", names);
+        }
+        response
+    }
+
+    fn log(&self, tenant: &Arc<Tenant>, request: &Request<Bytes>, response: &Response<Bytes>) {
+        let user_agent = request.headers().get(header::USER_AGENT);
+        let entry = Entry {
+            id: self.request_ids.next(),
+            created_at: self.clock.now(),
+            endpoint: request.uri().path().to_owned(),
+            method: request.method().to_string(),
+            response_status: response.status().as_u16(),
+            user_agent: user_agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),
+        };
+        self.state.log(tenant, entry);
+    }
+
+    fn finish_headers(&self, response: &mut Response<Bytes>, allowance: Allowance) {
+        // Headers of a scripted answer win over those that every answer carries.
+        let own = std::mem::take(response.headers_mut());
+        let headers = response.headers_mut();
+        allowance.announce(headers);
+        if let Ok(id) = HeaderValue::try_from(self.request_ids.next().to_string()) {
+            headers.insert("x-request-id", id);
+        }
+        overlay(headers, own);
+    }
+
+    fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
+        self.state.requests.record(RecordedRequest {
+            received_at: self.clock.now(),
+            method: request.method().clone(),
+            path: request.uri().path().to_owned(),
+            query: request.uri().query().map(str::to_owned),
+            headers: request.headers().clone(),
+            body: request.body().clone(),
+            status: response.status(),
+            answer_headers: response.headers().clone(),
+            answer_body: response.body().clone(),
+            bodies_dropped: false,
+        });
+    }
+
+    /// The service's clock. Moving it does the work that falls due on the way.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The script of what is to go wrong.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// How it was set up.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The mails of a tenant that would have left, newest first. A tenant is named by its API key.
+    pub fn mails(&self, tenant: &str) -> Vec<CapturedMail> {
+        self.run_due();
+        let Some(tenant) = self.tenant_of(tenant) else { return Vec::new() };
+        lock(&tenant.captured).newest_first().map(|mail| CapturedMail::clone(mail)).collect()
+    }
+
+    fn tenant_of(&self, key: &str) -> Option<Arc<Tenant>> {
+        self.state.find(keys::credential(key).map_or(key, |credential| credential.tenant))
+    }
+
+    /// The requests that arrived, oldest first, as far back as [`Settings::keep_requests`] and
+    /// [`Settings::keep_request_bytes`] reach.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.state.requests.all()
+    }
+
+    /// Calls this with every mail that leaves, while its request is being answered or its schedule falls due. It must
+    /// not move the clock.
+    pub fn on_captured(&self, listener: impl Fn(&CapturedMail) + Send + Sync + 'static) {
+        write(&self.listeners).push(Arc::new(listener));
+    }
+
+    /// Forgets every tenant, every request, every fault, and all that was to happen later.
+    pub fn reset(&self) {
+        self.agenda.clear();
+        lock(&self.errands).clear();
+        self.faults.clear();
+        self.state.reset();
+    }
+
+    /// Does what has fallen due. Every request and every move of the clock does this too; a mount that lives long
+    /// calls it now and then, so that a scheduled mail leaves on time.
+    pub fn run_due(&self) {
+        // Work may be noted while work is done; it is done too if it is due.
+        let _at_work = lock(&self.at_work);
+        let now = self.clock.now();
+        while let Some((due, work)) = self.agenda.take_due(now) {
+            delivery::run(self, due, &work);
+        }
+    }
+
+    /// Takes the next errand: files to be fetched before an email can leave. The mounts do this.
+    pub fn next_errand(&self) -> Option<Errand> {
+        lock(&self.errands).pop_front()
+    }
+
+    /// Brings an errand's outcome: the files, or why they could not be fetched.
+    pub fn finish_errand(&self, errand: Errand, outcome: Result<Vec<Fetched>, String>) {
+        delivery::resume(self, errand, outcome);
+    }
+
+    pub(crate) fn push_errand(&self, errand: Errand) {
+        lock(&self.errands).push_back(errand);
+    }
+
+    pub(crate) fn tell_captured(&self, mail: &CapturedMail) {
+        let listeners = read(&self.listeners).clone();
+        for listener in listeners {
+            listener(mail);
+        }
+    }
+
+    pub(crate) fn agenda(&self) -> &Agenda<Work> {
+        &self.agenda
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub(crate) fn next_id(&self) -> Uuid {
+        self.ids.next()
+    }
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Stands in for the answer of a request whose connection is lost.
+fn lost() -> Response<Bytes> {
+    Problem::application("The connection was to be lost here; that takes the HTTP mount.").into_response()
+}
+
+fn overlay(headers: &mut HeaderMap, own: HeaderMap) {
+    let mut current = None;
+    for (name, value) in own {
+        match name {
+            Some(name) => {
+                headers.insert(name.clone(), value);
+                current = Some(name);
+            }
+            // Further values of the name before.
+            None => {
+                if let Some(name) = &current {
+                    headers.append(name.clone(), value);
+                }
+            }
+        }
+    }
+}

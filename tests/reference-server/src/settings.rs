@@ -1,0 +1,68 @@
+//! How a service is set up: what it remembers, how strict it is, what time it is.
+
+use jiff::Timestamp;
+
+/// The settings of one [`Service`](crate::Service).
+///
+/// Every limit has a default that suits both a test and a sandbox that runs for days.
+///
+/// ```
+/// use posthaste_reference_server::Settings;
+///
+/// let settings = Settings { rate_limit: Some(10), ..Settings::default() };
+/// assert_eq!(settings.keep_mails, 100_000);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Makes identifiers repeatable: two services with the same seed hand out the same ids in the same order.
+    /// `None` hands out random ones.
+    pub seed: Option<u64>,
+    /// Requests a second for each tenant. `None` switches the limit off; the headers then announce 1,000,000.
+    pub rate_limit: Option<u32>,
+    /// Refuses senders whose domain the tenant has not verified. Off: any domain may send.
+    pub strict_domains: bool,
+    /// How many emails are remembered over all tenants; the oldest go first.
+    pub keep_mails: usize,
+    /// How many bytes of email are remembered over all tenants; the oldest go first.
+    pub keep_mail_bytes: usize,
+    /// How many requests are remembered, by [`Service::requests`](crate::Service::requests) and by `GET /logs`.
+    pub keep_requests: usize,
+    /// How many bytes of request and answer bodies are remembered. An exchange that is larger on its own is
+    /// remembered without its bodies.
+    pub keep_request_bytes: usize,
+    /// How many tenants are remembered; the one that was silent longest goes first.
+    pub keep_tenants: usize,
+    /// The largest request body in bytes. A larger one is answered 413.
+    pub body_limit: usize,
+    /// What the clock shows at the start.
+    pub clock: ClockStart,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: None,
+            rate_limit: None,
+            strict_domains: false,
+            keep_mails: 100_000,
+            keep_mail_bytes: 1 << 30,
+            keep_requests: 10_000,
+            keep_request_bytes: 64 << 20,
+            keep_tenants: 1_000,
+            body_limit: 64 << 20,
+            clock: ClockStart::Real,
+        }
+    }
+}
+
+/// What a service's clock shows when it starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockStart {
+    /// The system's time, running.
+    #[default]
+    Real,
+    /// This time, running from there.
+    Running(Timestamp),
+    /// This time, standing still until it is moved.
+    Frozen(Timestamp),
+}

@@ -1,0 +1,171 @@
+//! What the service remembers: tenants by API key, and the bounds on all of it.
+
+pub(crate) mod ledger;
+pub(crate) mod requests;
+pub(crate) mod retention;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock, Weak};
+
+use uuid::Uuid;
+
+use self::ledger::Ledger;
+use self::requests::Requests;
+use self::retention::Retention;
+use crate::delivery::captured::CapturedMail;
+use crate::idempotency::Keys;
+use crate::lock::{lock, read, write};
+use crate::ratelimit::Meter;
+use crate::resources::emails::record::Email;
+use crate::resources::logs::Entry;
+use crate::settings::Settings;
+
+/// Everything of one tenant. Each room has a lock of its own.
+#[derive(Debug)]
+pub(crate) struct Tenant {
+    pub(crate) name: String,
+    pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
+    pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
+    pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
+    pub(crate) keys: Keys,
+    pub(crate) meter: Mutex<Meter>,
+    verified_domains: Mutex<HashSet<String>>,
+    /// The number of the last request, over all tenants.
+    last_used: AtomicU64,
+}
+
+impl Tenant {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            emails: Mutex::new(Ledger::new()),
+            captured: Mutex::new(Ledger::new()),
+            logs: Mutex::new(Ledger::new()),
+            keys: Keys::default(),
+            meter: Mutex::default(),
+            verified_domains: Mutex::default(),
+            last_used: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether this domain is one that the tenant has verified.
+    pub(crate) fn may_send_from(&self, domain: &str) -> bool {
+        lock(&self.verified_domains).contains(&domain.to_ascii_lowercase())
+    }
+}
+
+/// The whole state of a service.
+#[derive(Debug)]
+pub(crate) struct State {
+    tenants: RwLock<HashMap<String, Arc<Tenant>>>,
+    uses: AtomicU64,
+    most_tenants: usize,
+    mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    pub(crate) requests: Requests,
+}
+
+impl State {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            tenants: RwLock::default(),
+            uses: AtomicU64::new(0),
+            most_tenants: settings.keep_tenants.max(1),
+            mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
+            logs: Mutex::new(Retention::new(settings.keep_requests, usize::MAX)),
+            requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
+        }
+    }
+
+    /// The tenant of this name, if there is one.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Tenant>> {
+        read(&self.tenants).get(name).cloned()
+    }
+
+    /// The tenant of this name, made if there is none.
+    pub(crate) fn tenant(&self, name: &str) -> Arc<Tenant> {
+        let use_number = self.uses.fetch_add(1, Ordering::Relaxed);
+        let tenant = self.find(name).unwrap_or_else(|| self.make(name));
+        tenant.last_used.store(use_number, Ordering::Relaxed);
+        tenant
+    }
+
+    fn make(&self, name: &str) -> Arc<Tenant> {
+        let mut tenants = write(&self.tenants);
+        if let Some(tenant) = tenants.get(name) {
+            return Arc::clone(tenant);
+        }
+        if tenants.len() >= self.most_tenants {
+            let silent =
+                tenants.values().min_by_key(|tenant| tenant.last_used.load(Ordering::Relaxed)).cloned();
+            if let Some(silent) = silent {
+                tenants.remove(&silent.name);
+                self.forget(&silent);
+            }
+        }
+        let tenant = Arc::new(Tenant::new(name));
+        tenants.insert(name.to_owned(), Arc::clone(&tenant));
+        tenant
+    }
+
+    /// Forgets everything of one tenant.
+    pub(crate) fn reset_tenant(&self, name: &str) {
+        let tenant = write(&self.tenants).remove(name);
+        if let Some(tenant) = tenant {
+            self.forget(&tenant);
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn reset(&self) {
+        write(&self.tenants).clear();
+        lock(&self.mails).clear();
+        lock(&self.logs).clear();
+        self.requests.clear();
+    }
+
+    fn forget(&self, tenant: &Tenant) {
+        let mails: Vec<_> = lock(&tenant.emails).ids().collect();
+        let mut held = lock(&self.mails);
+        mails.into_iter().for_each(|id| held.forget(id));
+        drop(held);
+        let entries: Vec<_> = lock(&tenant.logs).ids().collect();
+        let mut held = lock(&self.logs);
+        entries.into_iter().for_each(|id| held.forget(id));
+    }
+
+    /// Counts a new email, and forgets the oldest ones if there are too many now.
+    pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+        let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
+        forget_mails(gone);
+    }
+
+    /// Counts what an email has grown by.
+    pub(crate) fn grow_mail(&self, id: Uuid, by: usize) {
+        let gone = lock(&self.mails).grow(id, by);
+        forget_mails(gone);
+    }
+
+    /// Adds an entry to a tenant's log.
+    pub(crate) fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
+        let id = entry.id;
+        lock(&tenant.logs).insert(id, Arc::new(entry));
+        let gone = lock(&self.logs).hold(id, 0, Arc::downgrade(tenant));
+        for (id, tenant) in gone {
+            if let Some(tenant) = tenant.upgrade() {
+                lock(&tenant.logs).remove(id);
+            }
+        }
+    }
+}
+
+fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
+    for (id, tenant) in gone {
+        let Some(tenant) = tenant.upgrade() else { continue };
+        let email = lock(&tenant.emails).remove(id);
+        if let Some(captured) = email.and_then(|email| email.captured()) {
+            lock(&tenant.captured).remove(captured);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What is kept, and what has to go: the bound on everything that would otherwise grow for ever.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+
+/// Counts things and their bytes, oldest first, and says which must be forgotten.
+///
+/// It does not hold the things: whoever does asks after each [`hold`](Self::hold) and forgets what is handed back.
+#[derive(Debug)]
+pub(crate) struct Retention<K, V> {
+    order: VecDeque<K>,
+    held: HashMap<K, (usize, V)>,
+    bytes: usize,
+    most: usize,
+    most_bytes: usize,
+}
+
+impl<K: Copy + Eq + Hash, V> Retention<K, V> {
+    pub(crate) fn new(most: usize, most_bytes: usize) -> Self {
+        Self { order: VecDeque::new(), held: HashMap::new(), bytes: 0, most, most_bytes }
+    }
+
+    /// Notes a new thing and hands back what must go now. The newest always stays, however large it is.
+    pub(crate) fn hold(&mut self, key: K, bytes: usize, value: V) -> Vec<(K, V)> {
+        self.order.push_back(key);
+        self.held.insert(key, (bytes, value));
+        self.bytes += bytes;
+        self.trim()
+    }
+
+    /// Notes that a thing has grown, and hands back what must go now.
+    pub(crate) fn grow(&mut self, key: K, by: usize) -> Vec<(K, V)> {
+        let Some((bytes, _)) = self.held.get_mut(&key) else { return Vec::new() };
+        *bytes += by;
+        self.bytes += by;
+        self.trim()
+    }
+
+    /// Notes that a thing is gone already.
+    pub(crate) fn forget(&mut self, key: K) {
+        if let Some((bytes, _)) = self.held.remove(&key) {
+            self.bytes -= bytes;
+        }
+        // Keys of forgotten things stay in the order until they come to its front; not more of them than this.
+        if self.order.len() > 2 * self.held.len() + 1_024 {
+            self.order.retain(|key| self.held.contains_key(key));
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.order.clear();
+        self.held.clear();
+        self.bytes = 0;
+    }
+
+    fn trim(&mut self) -> Vec<(K, V)> {
+        let mut gone = Vec::new();
+        while self.held.len() > 1 && (self.held.len() > self.most || self.bytes > self.most_bytes) {
+            let Some(key) = self.order.pop_front() else { break };
+            if let Some((bytes, value)) = self.held.remove(&key) {
+                self.bytes -= bytes;
+                gone.push((key, value));
+            }
+        }
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_goes_when_there_are_too_many() {
+        let mut retention = Retention::new(2, 1_000);
+        assert!(retention.hold(1, 10, ()).is_empty());
+        assert!(retention.hold(2, 10, ()).is_empty());
+        assert_eq!(retention.hold(3, 10, ()), [(1, ())]);
+    }
+
+    #[test]
+    fn the_oldest_go_when_they_are_too_large_together() {
+        let mut retention = Retention::new(10, 100);
+        retention.hold(1, 40, ());
+        retention.hold(2, 40, ());
+        assert_eq!(retention.hold(3, 90, ()), [(1, ()), (2, ())]);
+        assert_eq!(retention.hold(4, 900, ()), [(3, ())], "the newest stays, however large");
+    }
+
+    #[test]
+    fn what_is_forgotten_no_longer_counts() {
+        let mut retention = Retention::new(2, 100);
+        retention.hold(1, 90, ());
+        retention.forget(1);
+        assert!(retention.hold(2, 90, ()).is_empty());
+        assert_eq!(retention.grow(2, 50), [], "the last one stays");
+        assert_eq!(retention.hold(3, 1, ()), [(2, ())]);
+    }
+}

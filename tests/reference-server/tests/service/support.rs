@@ -1,0 +1,163 @@
+//! A short way to ask the service, and to look at its answers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use jiff::Timestamp;
+use posthaste_reference_server::{CapturedMail, ClockStart, Service, Settings};
+use serde_json::Value;
+
+pub const KEY: &str = "sb_test";
+
+pub struct Sandbox {
+    pub service: Arc<Service>,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+pub struct Ask<'a> {
+    sandbox: &'a Sandbox,
+    method: Method,
+    path: String,
+    key: Option<String>,
+    headers: Vec<(&'static str, String)>,
+}
+
+/// A minimal email that is accepted.
+pub fn email() -> Value {
+    serde_json::json!({"from": "Acme <hi@acme.test>", "to": "ada@example.com", "subject": "Hello", "text": "It works"})
+}
+
+/// The minimal email with one field changed; `null` takes it away.
+pub fn email_with(field: &str, value: impl Into<Value>) -> Value {
+    let mut email = email();
+    email[field] = value.into();
+    email
+}
+
+impl Sandbox {
+    /// A service whose clock stands still.
+    pub fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub fn with(settings: Settings) -> Self {
+        let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        Self { service: Service::new(Settings { clock: ClockStart::Frozen(noon), ..settings }) }
+    }
+
+    pub fn ask(&self, method: Method, path: impl Into<String>) -> Ask<'_> {
+        Ask { sandbox: self, method, path: path.into(), key: Some(KEY.into()), headers: Vec::new() }
+    }
+
+    pub fn get(&self, path: impl Into<String>) -> Answer {
+        self.ask(Method::GET, path).send(Bytes::new())
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.ask(Method::POST, path).json(body)
+    }
+
+    /// Sends an email that must be accepted, and answers its id.
+    pub fn sent(&self, email: &Value) -> String {
+        let answer = self.post("/emails", email);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends an email that must be refused; nothing may leave.
+    pub fn refused(&self, email: &Value) -> Answer {
+        let before = self.service.mails(KEY).len();
+        let answer = self.post("/emails", email);
+        assert_eq!(answer.status, 422, "{}", answer.text());
+        assert_eq!(self.service.mails(KEY).len(), before, "a refused email left");
+        answer
+    }
+
+    pub fn record(&self, id: &str) -> Value {
+        let answer = self.get(format!("/emails/{id}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    }
+
+    pub fn last_event(&self, id: &str) -> String {
+        self.record(id)["last_event"].as_str().unwrap().to_owned()
+    }
+
+    pub fn mails(&self) -> Vec<CapturedMail> {
+        self.service.mails(KEY)
+    }
+
+    /// The only mail that left.
+    pub fn mail(&self) -> CapturedMail {
+        let mut mails = self.mails();
+        assert_eq!(mails.len(), 1, "one mail was to leave");
+        mails.remove(0)
+    }
+
+    pub fn advance(&self, seconds: u64) {
+        self.service.clock().advance(std::time::Duration::from_secs(seconds));
+    }
+}
+
+impl Ask<'_> {
+    pub fn key(mut self, key: &str) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    pub fn no_key(mut self) -> Self {
+        self.key = None;
+        self
+    }
+
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    pub fn json(self, body: &Value) -> Answer {
+        self.send(body.to_string())
+    }
+
+    pub fn send(self, body: impl Into<Bytes>) -> Answer {
+        let mut request = Request::builder().method(self.method).uri(self.path);
+        if let Some(key) = self.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        let response = self.sandbox.service.handle(request.body(body.into()).unwrap());
+        let (parts, body) = response.into_parts();
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn name(&self) -> String {
+        self.json()["name"].as_str().unwrap().to_owned()
+    }
+
+    pub fn message(&self) -> String {
+        self.json()["message"].as_str().unwrap().to_owned()
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
