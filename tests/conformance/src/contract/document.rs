@@ -1,0 +1,89 @@
+//! The document itself: reading it, following its references, compiling its schemas.
+
+use jsonschema::{Registry, Validator};
+use serde_json::{Value, json};
+
+// Schemas refer to one another within the document, so each is compiled as a reference into the whole of it.
+const DOCUMENT: &str = "contract:/openapi";
+
+/// The parsed document and its registry of schemas.
+pub(super) struct Document {
+    root: Value,
+    registry: Registry<'static>,
+}
+
+impl Document {
+    pub(super) fn parse(yaml: &str) -> Self {
+        let root: Value = yaml_serde::from_str(yaml).expect("openapi.yaml is YAML");
+        let registry = Registry::new()
+            .add(DOCUMENT, root.clone())
+            .and_then(jsonschema::RegistryBuilder::prepare)
+            .expect("the references between the schemas of openapi.yaml lead somewhere");
+        Self { root, registry }
+    }
+
+    /// The node at a JSON pointer, references followed; with the pointer at which it was found.
+    pub(super) fn node(&self, pointer: &str) -> Option<Node<'_>> {
+        let value = self.root.pointer(pointer)?;
+        match value.get("$ref").and_then(Value::as_str) {
+            Some(reference) => {
+                let target = reference.strip_prefix('#').expect("references stay within the document");
+                self.node(target)
+            }
+            None => Some(Node { document: self, pointer: pointer.to_owned(), value }),
+        }
+    }
+
+    fn validator(&self, pointer: &str) -> Validator {
+        jsonschema::draft202012::options()
+            .with_registry(&self.registry)
+            .should_validate_formats(true)
+            .build(&json!({ "$ref": format!("{DOCUMENT}#{pointer}") }))
+            .unwrap_or_else(|error| panic!("openapi.yaml, {pointer}: not a schema: {error}"))
+    }
+}
+
+/// A place in the document.
+pub(super) struct Node<'a> {
+    document: &'a Document,
+    pointer: String,
+    value: &'a Value,
+}
+
+impl<'a> Node<'a> {
+    /// The node below `key`, references followed.
+    pub(super) fn get(&self, key: &str) -> Option<Self> {
+        let escaped = key.replace('~', "~0").replace('/', "~1");
+        self.document.node(&format!("{}/{escaped}", self.pointer))
+    }
+
+    /// The keys of an object, with what is below them.
+    pub(super) fn entries(&self) -> Vec<(&'a str, Self)> {
+        let keys = self.value.as_object().into_iter().flat_map(|object| object.keys());
+        keys.filter_map(|key| Some((key.as_str(), self.get(key)?))).collect()
+    }
+
+    /// The items of an array.
+    pub(super) fn items(&self) -> Vec<Self> {
+        let length = self.value.as_array().map_or(0, Vec::len);
+        (0..length).filter_map(|i| self.get(&i.to_string())).collect()
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
+        self.value.get(key)?.as_str()
+    }
+
+    pub(super) fn flag(&self, key: &str) -> bool {
+        self.value.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The schema at this place, compiled.
+    pub(super) fn validator(&self) -> Validator {
+        self.document.validator(&self.pointer)
+    }
+
+    /// Whether the schema here is of this type.
+    pub(super) fn is_type(&self, name: &str) -> bool {
+        self.text("type") == Some(name)
+    }
+}

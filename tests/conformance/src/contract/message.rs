@@ -1,0 +1,100 @@
+//! Rules for the parts of a message: named texts (parameters and headers) and JSON bodies.
+
+use bytes::Bytes;
+use http::{HeaderMap, header::CONTENT_TYPE};
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::document::Node;
+
+const SHOWN: usize = 300;
+
+/// The rule for one header, query parameter or path parameter.
+pub(super) struct Text {
+    pub(super) name: String,
+    pub(super) required: bool,
+    integer: bool,
+    schema: Validator,
+}
+
+impl Text {
+    pub(super) fn read(name: &str, node: &Node<'_>) -> Self {
+        let schema = node.get("schema").unwrap_or_else(|| panic!("openapi.yaml: {name} has no schema"));
+        Self {
+            name: name.to_owned(),
+            required: node.flag("required"),
+            integer: schema.is_type("integer"),
+            schema: schema.validator(),
+        }
+    }
+
+    pub(super) fn breaches(&self, kind: &str, text: &str) -> Vec<String> {
+        // A text that is no integer stays a text, and fails as one.
+        let value = match text.parse::<i64>() {
+            Ok(number) if self.integer => Value::from(number),
+            _ => Value::from(text),
+        };
+        failures(&self.schema, &value).map(|failure| format!("{kind} {}: {failure}", self.name)).collect()
+    }
+
+    pub(super) fn breaches_among(&self, headers: &HeaderMap) -> Vec<String> {
+        let mut found = headers.get_all(&self.name).iter();
+        match (found.next(), found.next()) {
+            (None, _) if self.required => vec![format!("header {}: is missing", self.name)],
+            (None, _) => Vec::new(),
+            (Some(_), Some(_)) => vec![format!("header {}: comes more than once", self.name)],
+            (Some(value), None) => match value.to_str() {
+                Ok(text) => self.breaches("header", text),
+                Err(_) => vec![format!("header {}: is not ASCII: {value:?}", self.name)],
+            },
+        }
+    }
+}
+
+/// The rule for a JSON body.
+pub(super) struct Body {
+    schema: Validator,
+}
+
+impl Body {
+    pub(super) fn read(node: &Node<'_>) -> Option<Self> {
+        let media = node.get("content")?.get("application/json")?;
+        Some(Self { schema: media.get("schema").expect("a media type has a schema").validator() })
+    }
+
+    pub(super) fn breaches(&self, headers: &HeaderMap, body: &Bytes) -> Vec<String> {
+        let mut breaches = Vec::new();
+        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if kind.split(';').next().map(str::trim) != Some("application/json") {
+            breaches.push(format!("header content-type: {kind:?} is not application/json"));
+        }
+        match serde_json::from_slice(body) {
+            Ok(value) => {
+                breaches.extend(failures(&self.schema, &value).map(|failure| format!("body {failure}")));
+            }
+            Err(error) => breaches.push(format!("body is not JSON: {error}: {}", sample(body))),
+        }
+        breaches
+    }
+}
+
+/// The first characters of a body, for a message.
+pub(super) fn sample(body: &[u8]) -> String {
+    shortened(&String::from_utf8_lossy(&body[..body.len().min(SHOWN)]))
+}
+
+fn failures<'a>(schema: &'a Validator, value: &'a Value) -> impl Iterator<Item = String> + 'a {
+    schema.iter_errors(value).map(|error| {
+        let path = error.instance_path().as_str();
+        let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
+        format!("{place}{}", shortened(&error.to_string()))
+    })
+}
+
+fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}

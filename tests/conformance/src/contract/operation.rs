@@ -1,0 +1,209 @@
+//! One operation: which requests are its, what they may hold, and what may be answered.
+
+use std::collections::{BTreeMap, HashSet};
+
+use http::{HeaderMap, Method, header};
+
+use super::{
+    Answer, Request,
+    document::{Document, Node},
+    message::{Body, Text, sample},
+};
+
+const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+
+// Headers of HTTP itself, which a contract doesn't list.
+const PLAIN_HEADERS: [header::HeaderName; 9] = [
+    header::ACCEPT,
+    header::ACCEPT_ENCODING,
+    header::AUTHORIZATION,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::HOST,
+    header::TRANSFER_ENCODING,
+    header::USER_AGENT,
+];
+
+pub(super) struct Operation {
+    pub(super) id: String,
+    pub(super) method: Method,
+    path: Vec<Segment>,
+    query: Vec<Text>,
+    headers: Vec<Text>,
+    body: Option<Body>,
+    pub(super) answers: Answers,
+}
+
+enum Segment {
+    Fixed(String),
+    Parameter(Text),
+}
+
+impl Operation {
+    pub(super) fn all(document: &Document) -> Vec<Self> {
+        let paths = document.node("/paths").expect("openapi.yaml has paths");
+        let mut operations = Vec::new();
+        for (path, item) in paths.entries() {
+            for method in METHODS {
+                if let Some(node) = item.get(&method.as_str().to_lowercase()) {
+                    operations.push(Self::read(path, method, &node));
+                }
+            }
+        }
+        operations
+    }
+
+    fn read(path: &str, method: Method, node: &Node<'_>) -> Self {
+        let (mut query, mut headers, mut in_path) = (Vec::new(), Vec::new(), Vec::new());
+        for parameter in node.get("parameters").map(|node| node.items()).unwrap_or_default() {
+            let text = Text::read(parameter.text("name").expect("a parameter has a name"), &parameter);
+            match parameter.text("in") {
+                Some("query") => query.push(text),
+                Some("header") => headers.push(text),
+                Some("path") => in_path.push(text),
+                other => panic!("openapi.yaml: a parameter of {path} is in {other:?}"),
+            }
+        }
+        let segments = path.trim_start_matches('/').split('/').map(|segment| {
+            let Some(name) = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
+                return Segment::Fixed(segment.to_owned());
+            };
+            let at = in_path.iter().position(|text| text.name == name).expect("a path parameter is declared");
+            Segment::Parameter(in_path.swap_remove(at))
+        });
+        Self {
+            id: node.text("operationId").expect("an operation has an operationId").to_owned(),
+            method,
+            path: segments.collect(),
+            query,
+            headers,
+            body: node.get("requestBody").and_then(|body| Body::read(&body)),
+            answers: Answers::read(&node.get("responses").expect("an operation has responses")),
+        }
+    }
+
+    pub(super) fn takes(&self, path: &str) -> bool {
+        let mut given = path.trim_start_matches('/').split('/');
+        let fits = self.path.iter().all(|segment| match (segment, given.next()) {
+            (Segment::Fixed(name), Some(text)) => name == text,
+            (Segment::Parameter(_), Some(text)) => !text.is_empty(),
+            (_, None) => false,
+        });
+        fits && given.next().is_none()
+    }
+
+    pub(super) fn parameters_in_path(&self) -> usize {
+        self.path.iter().filter(|segment| matches!(segment, Segment::Parameter(_))).count()
+    }
+
+    pub(super) fn breaches_of_request(&self, request: &Request) -> Vec<String> {
+        let mut breaches = self.breaches_of_path(&request.path);
+        breaches.extend(self.breaches_of_query(&request.query));
+        breaches.extend(self.breaches_of_headers(&request.headers));
+        match &self.body {
+            Some(body) => breaches.extend(body.breaches(&request.headers, &request.body)),
+            None if request.body.is_empty() => {}
+            None => breaches.push(format!("body: {} has none: {}", self.id, sample(&request.body))),
+        }
+        breaches
+    }
+
+    fn breaches_of_path(&self, path: &str) -> Vec<String> {
+        let given = path.trim_start_matches('/').split('/');
+        let pairs = self.path.iter().zip(given);
+        pairs
+            .flat_map(|(segment, text)| match segment {
+                Segment::Parameter(rule) => rule.breaches("path parameter", text),
+                Segment::Fixed(_) => Vec::new(),
+            })
+            .collect()
+    }
+
+    fn breaches_of_query(&self, query: &str) -> Vec<String> {
+        let mut breaches = Vec::new();
+        let mut seen = HashSet::new();
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match self.query.iter().find(|rule| rule.name == name) {
+                Some(rule) => breaches.extend(rule.breaches("query parameter", &value)),
+                None => breaches.push(format!("query parameter {name}: {} has none of that name", self.id)),
+            }
+            if !seen.insert(name.clone()) {
+                breaches.push(format!("query parameter {name}: comes more than once"));
+            }
+        }
+        breaches
+    }
+
+    fn breaches_of_headers(&self, headers: &HeaderMap) -> Vec<String> {
+        let mut breaches = Vec::new();
+        let credential = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = credential.and_then(|text| text.strip_prefix("Bearer "));
+        if token.is_none_or(str::is_empty) {
+            breaches.push("header authorization: is no `Bearer <credential>`".to_owned());
+        }
+        for name in headers.keys() {
+            let listed = self.headers.iter().any(|rule| rule.name.eq_ignore_ascii_case(name.as_str()));
+            if !listed && !PLAIN_HEADERS.contains(name) {
+                breaches.push(format!("header {name}: {} has none of that name", self.id));
+            }
+        }
+        breaches.extend(self.headers.iter().flat_map(|rule| rule.breaches_among(headers)));
+        breaches
+    }
+}
+
+/// What may be answered, by status.
+pub(super) struct Answers(BTreeMap<u16, AnswerRule>);
+
+struct AnswerRule {
+    headers: Vec<Text>,
+    body: Option<Body>,
+}
+
+impl Answers {
+    fn read(responses: &Node<'_>) -> Self {
+        Self(
+            responses.entries().iter().map(|(status, node)| (code(status), AnswerRule::read(node))).collect(),
+        )
+    }
+
+    /// Answers that belong to no operation, by the names of the document's components.
+    pub(super) fn named(document: &Document, names: &[(&str, &str)]) -> Self {
+        let rules = names.iter().map(|(status, name)| {
+            let node = document.node(&format!("/components/responses/{name}"));
+            (code(status), AnswerRule::read(&node.expect("the component exists")))
+        });
+        Self(rules.collect())
+    }
+
+    pub(super) fn breaches(&self, answer: &Answer) -> Vec<String> {
+        let Some(rule) = self.0.get(&answer.status.as_u16()) else {
+            return vec![format!(
+                "status {} is none that the contract has: {}",
+                answer.status,
+                sample(&answer.body)
+            )];
+        };
+        let mut breaches: Vec<_> =
+            rule.headers.iter().flat_map(|header| header.breaches_among(&answer.headers)).collect();
+        if let Some(body) = &rule.body {
+            breaches.extend(body.breaches(&answer.headers, &answer.body));
+        }
+        breaches
+    }
+}
+
+impl AnswerRule {
+    fn read(node: &Node<'_>) -> Self {
+        let headers = node.get("headers").map(|headers| headers.entries()).unwrap_or_default();
+        Self {
+            headers: headers.iter().map(|(name, node)| Text::read(name, node)).collect(),
+            body: Body::read(node),
+        }
+    }
+}
+
+fn code(status: &str) -> u16 {
+    status.parse().expect("statuses are written as numbers")
+}

@@ -1,0 +1,155 @@
+use super::*;
+
+fn send(body: &str) -> Request {
+    let mut headers = HeaderMap::new();
+    headers.insert("authorization", "Bearer sb_test".parse().unwrap());
+    headers.insert("content-type", "application/json".parse().unwrap());
+    Request {
+        method: Method::POST,
+        path: "/emails".into(),
+        query: String::new(),
+        headers,
+        body: Bytes::copy_from_slice(body.as_bytes()),
+    }
+}
+
+fn list(query: &str) -> Request {
+    let mut request = send("");
+    request.method = Method::GET;
+    request.headers.remove("content-type");
+    request.query = query.into();
+    request
+}
+
+fn answer(status: u16, body: &str) -> Answer {
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", "application/json; charset=utf-8".parse().unwrap());
+    for (name, value) in [
+        ("ratelimit-limit", "10"),
+        ("ratelimit-remaining", "9"),
+        ("ratelimit-reset", "1"),
+        ("ratelimit-policy", "10;w=1"),
+        ("x-request-id", "0bf6a8c6-29c2-4a6a-a9b9-3a1d6b8d7f0e"),
+    ] {
+        headers.insert(name, value.parse().unwrap());
+    }
+    Answer {
+        status: StatusCode::from_u16(status).unwrap(),
+        headers,
+        body: Bytes::copy_from_slice(body.as_bytes()),
+    }
+}
+
+const LEAST: &str = r#"{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"It works"}"#;
+const ACCEPTED: &str = r#"{"id":"4ef9a417-02e9-4d39-ad75-9611e0fcc33c"}"#;
+
+#[track_caller]
+fn one_breach(breaches: &[String], holds: &str) {
+    assert!(
+        breaches.len() == 1 && breaches[0].contains(holds),
+        "one breach with {holds:?}, found {breaches:#?}"
+    );
+}
+
+#[test]
+fn a_request_and_an_answer_as_written_break_nothing() {
+    let contract = Contract::get();
+    assert_eq!(contract.breaches_of_request(&send(LEAST)), Vec::<String>::new());
+    assert_eq!(contract.breaches_of_request(&list("limit=100&after=x")), Vec::<String>::new());
+    assert_eq!(
+        contract.breaches_of_answer(&Method::POST, "/emails", &answer(200, ACCEPTED)),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_misspelt_field_is_a_breach_at_every_depth() {
+    let contract = Contract::get();
+    for (body, name) in [
+        (LEAST.replace("\"text\"", "\"replyTo\":\"a@b.c\",\"text\""), "replyTo"),
+        (LEAST.replace("\"text\"", r#""tags":[{"name":"a","value":"b","vlaue":"c"}],"text""#), "vlaue"),
+        (
+            LEAST.replace("\"text\"", r#""attachments":[{"content":"","contentType":"a/b"}],"text""#),
+            "contentType",
+        ),
+        (r#"{"to":"a@b.c","template":{"id":"x","vars":{}}}"#.to_owned(), "vars"),
+    ] {
+        one_breach(&contract.breaches_of_request(&send(&body)), name);
+    }
+}
+
+#[test]
+fn the_limits_hold_on_both_sides() {
+    let contract = Contract::get();
+    let with_recipients = |n: usize| {
+        let to = vec!["ada@example.com"; n];
+        send(&LEAST.replace("\"ada@example.com\"", &serde_json::to_string(&to).unwrap()))
+    };
+    assert!(contract.breaches_of_request(&with_recipients(50)).is_empty());
+    assert!(!contract.breaches_of_request(&with_recipients(51)).is_empty());
+    assert!(!contract.breaches_of_request(&with_recipients(0)).is_empty());
+    assert!(contract.breaches_of_request(&list("limit=1")).is_empty());
+    for wrong in ["limit=0", "limit=101", "limit=5abc", "limit=1.5", "limit=1&limit=2", "page=2"] {
+        assert!(!contract.breaches_of_request(&list(wrong)).is_empty(), "{wrong} passed");
+    }
+}
+
+#[test]
+fn a_template_excludes_a_body_and_a_body_is_needed_without_one() {
+    let contract = Contract::get();
+    let template = r#"{"to":"a@b.c","template":{"id":"welcome"}}"#;
+    assert!(contract.breaches_of_request(&send(template)).is_empty());
+    for wrong in [
+        template.replace("\"template\"", r#""text":"","template""#),
+        template.replace("\"template\"", r#""html":"x","template""#),
+        LEAST.replace(r#","text":"It works""#, ""),
+        LEAST.replace("It works", ""),
+    ] {
+        assert!(!contract.breaches_of_request(&send(&wrong)).is_empty(), "{wrong} passed");
+    }
+}
+
+#[test]
+fn a_credential_is_needed_and_headers_are_closed() {
+    let contract = Contract::get();
+    let mut request = send(LEAST);
+    request.headers.remove("authorization");
+    one_breach(&contract.breaches_of_request(&request), "authorization");
+
+    let mut request = send(LEAST);
+    request.headers.insert("idempotency_key", "x".parse().unwrap());
+    one_breach(&contract.breaches_of_request(&request), "idempotency_key");
+
+    let mut request = send(LEAST);
+    request.headers.insert("idempotency-key", "x".repeat(256).parse().unwrap());
+    assert!(contract.breaches_of_request(&request).is_empty());
+    request.headers.insert("idempotency-key", "x".repeat(257).parse().unwrap());
+    one_breach(&contract.breaches_of_request(&request), "Idempotency-Key");
+}
+
+#[test]
+fn an_answer_may_add_and_may_not_leave_out() {
+    let contract = Contract::get();
+    let judge = |answer: &Answer| contract.breaches_of_answer(&Method::POST, "/emails", answer);
+    assert!(judge(&answer(200, &ACCEPTED.replace('}', r#","more":1}"#))).is_empty());
+    one_breach(&judge(&answer(200, "{}")), "id");
+    one_breach(&judge(&answer(200, r#"{"id":"17"}"#)), "uuid");
+    one_breach(&judge(&answer(418, "{}")), "418");
+    one_breach(&judge(&answer(422, r#"{"statusCode":400,"name":"x","message":"y"}"#)), "/statusCode");
+
+    let mut without = answer(200, ACCEPTED);
+    without.headers.remove("ratelimit-reset");
+    one_breach(&judge(&without), "ratelimit-reset");
+    one_breach(&judge(&answer(429, r#"{"statusCode":429,"name":"x","message":"y"}"#)), "retry-after");
+}
+
+#[test]
+fn a_fixed_path_goes_before_one_with_a_parameter() {
+    let contract = Contract::get();
+    assert_eq!(contract.operation_id(&Method::POST, "/emails/batch"), Some("send_batch"));
+    assert_eq!(contract.operation_id(&Method::GET, "/emails/4ef9a417"), Some("get_email"));
+    assert_eq!(contract.operation_id(&Method::GET, "/emails"), Some("list_emails"));
+    assert_eq!(contract.operation_id(&Method::DELETE, "/emails"), None);
+    let not_found = answer(404, r#"{"statusCode":404,"name":"not_found","message":"Not found"}"#);
+    assert_eq!(contract.breaches_of_answer(&Method::GET, "/nowhere", &not_found), Vec::<String>::new());
+}
