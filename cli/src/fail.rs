@@ -138,6 +138,13 @@ pub(crate) enum Fail {
         /// What to do.
         hint: Option<String>,
     },
+    /// What was asked is not there to answer.
+    Unavailable {
+        /// The sentence.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
     /// What was waited for has not happened yet.
     Pending {
         /// The sentence.
@@ -169,6 +176,7 @@ impl Fail {
             Self::Local { .. } | Self::Child(_) => Kind::Error,
             Self::Auth { .. } => Kind::Auth,
             Self::NotFound { .. } => Kind::NotFound,
+            Self::Unavailable { .. } => Kind::Unavailable,
             Self::Pending { .. } => Kind::Pending,
             Self::Partial { .. } => Kind::Partial,
             Self::Interrupted(_) => Kind::Interrupted,

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 mod args;
 mod commands;
 mod context;
+#[cfg(feature = "sandbox")]
+mod embedded;
 mod fail;
 mod output;
 mod problem;

@@ -31,10 +31,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     };
     let color = cli.global.color_choice();
     let verbose = cli.global.verbose > 0;
-    let result = Context::new(cli.global, env.clone()).and_then(|context| {
-        let result = in_runtime(cli.command, context);
-        result
-    });
+    let result = Context::new(cli.global, env.clone()).and_then(|context| in_runtime(cli.command, context));
     let Err(fail) = result else { return 0 };
     if json {
         if !matches!(fail, Fail::BrokenPipe | Fail::Child(_)) {
@@ -67,17 +64,34 @@ async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
     #[cfg(feature = "sandbox")]
     if let Command::Sandbox(command) = command {
         // These have their own ideas of what a signal means.
-        return commands::sandbox::run(command, context).await;
+        return commands::sandbox::run(command, &context).await;
     }
     tokio::select! {
-        result = networked(command, context) => result,
+        result = with_service(command, context) => result,
         signal = signal() => Err(Fail::Interrupted(signal)),
     }
 }
 
-async fn networked(command: Command, context: Context) -> Result<(), Fail> {
+/// With `--sandbox` the command gets a service of its own, which tells at the end what it captured.
+async fn with_service(
+    command: Command,
+    #[cfg_attr(not(feature = "sandbox"), expect(unused_mut))] mut context: Context,
+) -> Result<(), Fail> {
+    #[cfg(feature = "sandbox")]
+    if context.global.sandbox {
+        let embedded = crate::embedded::Embedded::start().await?;
+        context.use_service(embedded.service());
+        let result = networked(command, &context).await;
+        embedded.finish(&context.out).await;
+        return result;
+    }
+    networked(command, &context).await
+}
+
+async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
-        Command::Doctor(args) => commands::doctor::run(&args, &context).await,
+        Command::Doctor(args) => commands::doctor::run(&args, context).await,
+        // The others have run without a network.
         _ => Ok(()),
     }
 }

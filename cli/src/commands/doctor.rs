@@ -1,14 +1,27 @@
 //! `doctor`: is everything in place to send? Each check is a line, and says what to do if not.
 
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use jiff::Timestamp;
+use posthaste::{ApiErrorKind, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::output::terminal::safe;
+use crate::output::{color, report};
+use crate::settings::{Settings, paths};
+
+/// More than this, and signatures and schedules go wrong.
+const SKEW: i64 = 60;
+/// A service that takes longer is not there.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Check the settings, the credential and the way to the service
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste doctor\n  posthaste doctor --json --jq '.checks[] | select(.state != \"ok\")'"
+    after_help = "Examples:\n  posthaste doctor\n  posthaste doctor --jq '.checks[] | select(.state != \"ok\") | .message'"
 )]
 pub(crate) struct Args {
     /// Only look at this machine; ask nobody
@@ -16,8 +29,217 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-/// Runs every check.
+/// The outcome of one look.
+struct Check {
+    name: &'static str,
+    state: State,
+    message: String,
+    hint: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ok,
+    Warning,
+    Error,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Runs every check and ends with 1 if one failed.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let _ = (args, context, json!({}), Value::Null);
-    Ok(())
+    let mut checks = Vec::new();
+    match context.settings() {
+        Err(fail) => checks.push(check(
+            "config",
+            State::Error,
+            report::json(&fail)["error"]["problems"][0]["message"]
+                .as_str()
+                .unwrap_or("the configuration cannot be read")
+                .to_owned(),
+            Some("posthaste config edit"),
+        )),
+        Ok(settings) => {
+            config(settings, context, &mut checks);
+            service(settings, context, &mut checks);
+            proxy(context, &mut checks);
+            if !args.offline {
+                network(context, &mut checks).await;
+            }
+        }
+    }
+    show(&checks, context)?;
+    match checks.iter().filter(|check| check.state == State::Error).count() {
+        0 => Ok(()),
+        failed => Err(Fail::Local {
+            message: format!("{failed} of {} checks failed", checks.len()),
+            source: None,
+            hint: None,
+        }),
+    }
+}
+
+fn check(name: &'static str, state: State, message: String, hint: Option<&str>) -> Check {
+    Check { name, state, message, hint: hint.map(str::to_owned) }
+}
+
+/// The file: whether there is one, what is unknown in it, who may write it.
+fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
+    let Some(path) = paths::config_file(&context.env) else {
+        return checks.push(check(
+            "config",
+            State::Warning,
+            "there is no home folder".to_owned(),
+            Some("set POSTHASTE_CONFIG_DIR"),
+        ));
+    };
+    let shown = path.display();
+    let message = if settings.file.is_some() { shown.to_string() } else { format!("{shown} (none yet)") };
+    let profile = settings
+        .profile
+        .as_ref()
+        .map(|profile| format!(", profile `{}` ({})", profile.value, profile.source));
+    checks.push(check("config", State::Ok, message + &profile.unwrap_or_default(), None));
+    for found in &settings.warnings {
+        checks.push(check("config", State::Warning, found.problem.message.clone(), found.hint.as_deref()));
+    }
+    // Others may read it: it holds no secrets. Who may write it decides where the credential is sent.
+    if let Some(mode) = paths::mode(&path).filter(|mode| mode & 0o022 != 0) {
+        let message = format!("{shown} can be changed by others (mode {mode:03o})");
+        checks.push(check("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}"))));
+    }
+}
+
+/// The address and the credential, as far as they can be judged without asking.
+fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
+    if context.global.has_sandbox() {
+        return checks.push(check("base url", State::Ok, "a sandbox of this command's own".to_owned(), None));
+    }
+    checks.push(match &settings.base_url {
+        Some(set) => check("base url", State::Ok, format!("{} ({})", set.value, set.source), None),
+        None => check(
+            "base url",
+            State::Error,
+            "the address of the service is not set".to_owned(),
+            Some("posthaste config set base_url https://…, or POSTHASTE_BASE_URL"),
+        ),
+    });
+    checks.push(match &settings.credential {
+        Some(set) => check("credential", State::Ok, format!("found ({})", set.source), None),
+        None => check(
+            "credential",
+            State::Error,
+            "there is none".to_owned(),
+            Some("set POSTHASTE_API_KEY, or name a file: --api-key-file PATH"),
+        ),
+    });
+}
+
+/// What stands between this machine and the service.
+fn proxy(context: &Context, checks: &mut Vec<Check>) {
+    let names = [
+        "HTTPS_PROXY",
+        "https_proxy",
+        "HTTP_PROXY",
+        "http_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+        "NO_PROXY",
+        "no_proxy",
+    ];
+    let set: Vec<_> = names.into_iter().filter(|name| context.env.raw(name).is_some()).collect();
+    // The values can hold passwords.
+    let message = if set.is_empty() {
+        "none".to_owned()
+    } else {
+        format!("{} set (not used for this machine)", set.join(", "))
+    };
+    checks.push(check("proxy", State::Ok, message, None));
+}
+
+/// One small read tells whether the service is there, what it thinks of the credential, and what time it is.
+async fn network(context: &Context, checks: &mut Vec<Check>) {
+    let Ok(client) = context.client() else { return };
+    let asked = client
+        .request(Method::GET, "/emails")
+        .query("limit", "1")
+        .retry(RetryPolicy::never())
+        .timeout(PATIENCE);
+    let before = Timestamp::now();
+    let answer = asked.raw().await;
+    let middle = before + Timestamp::now().duration_since(before) / 2;
+    let reached = |state, message: String, hint| check("service", state, message, hint);
+    match &answer {
+        Ok(raw) => {
+            checks.push(reached(State::Ok, format!("answers ({})", raw.status.as_u16()), None));
+            skew(&raw.headers, middle, checks);
+        }
+        Err(posthaste::Error::Api(error)) => {
+            // A key that may only send is refused here, and is a fine key.
+            let sends = matches!(error.name.as_str(), "restricted_api_key" | "invalid_permission");
+            checks.push(match error.kind() {
+                _ if sends => reached(State::Ok, "answers; the credential may only send".to_owned(), None),
+                ApiErrorKind::Authentication | ApiErrorKind::Permission => reached(
+                    State::Error,
+                    format!("refuses the credential: {error}"),
+                    Some("is it the key of this service, and whole?"),
+                ),
+                _ => reached(
+                    State::Error,
+                    format!("answers with an error: {error}"),
+                    Some("is the base URL right?"),
+                ),
+            });
+            skew(&error.headers, middle, checks);
+        }
+        Err(error) => {
+            let fail = report::sdk_message(error);
+            checks.push(reached(State::Error, fail, Some("is the base URL right, and the network there?")));
+        }
+    }
+}
+
+fn skew(headers: &HeaderMap, now: Timestamp, checks: &mut Vec<Check>) {
+    let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
+    let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) else { return };
+    let seconds = now.as_second() - date.timestamp().as_second();
+    checks.push(if seconds.abs() <= SKEW {
+        check("clock", State::Ok, "agrees with the service's".to_owned(), None)
+    } else {
+        let side = if seconds > 0 { "ahead of" } else { "behind" };
+        let message = format!("this machine's is {} s {side} the service's", seconds.abs());
+        check("clock", State::Warning, message, Some("set the clock: schedules and signatures depend on it"))
+    });
+}
+
+fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
+    let colored = context.out.terminal.color_stdout;
+    let document: Vec<Value> = checks
+        .iter()
+        .map(|check| json!({ "name": check.name, "state": check.state.word(), "message": check.message, "hint": check.hint }))
+        .collect();
+    let lines: Vec<String> = checks
+        .iter()
+        .map(|check| {
+            let word = check.state.word();
+            let style = color::of_state(word).unwrap_or_default();
+            let hint =
+                check.hint.as_ref().map(|hint| format!("\n{:22}{}", "", safe(hint))).unwrap_or_default();
+            let gap = " ".repeat(10_usize.saturating_sub(word.len()));
+            let word = color::paint(word, style, colored);
+            format!("{word}{gap}{:<12}{}{hint}", check.name, safe(&check.message))
+        })
+        .collect();
+    if context.out.is_json() {
+        return context.out.document(&json!({ "checks": document }));
+    }
+    context.out.line(&lines.join("\n"))
 }

@@ -1,16 +1,128 @@
 //! `sandbox`: the whole service on this machine, where emails go nowhere.
 
 use clap::Subcommand;
+use posthaste::Client;
+use posthaste_reference_server::Settings;
+use secrecy::ExposeSecret as _;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::problem::{Origin, Problem, Report};
+use crate::run::signal;
+use crate::settings::{Credential, Source, keys};
 
-/// The whole service on this machine: emails are accepted, shown and go nowhere
+mod inbox;
+mod reset;
+mod run;
+mod serve;
+mod wait;
+
+/// The port that is used where nobody names one.
+const PORT: u16 = 4010;
+/// The key that is used where nobody names one; any key that begins with `sb_` is a tenant of its own.
+const KEY: &str = "sb_local";
+
+/// The whole service on this machine: emails are accepted, shown, and go nowhere
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {}
+pub(crate) enum Command {
+    Serve(serve::Args),
+    Run(run::Args),
+    Wait(wait::Args),
+    #[command(subcommand)]
+    Inbox(inbox::Command),
+    Reset(reset::Args),
+}
+
+/// How the service behaves, for `serve` and `run`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Behaviour {
+    /// Requests a second for each key; more are answered 429. Off unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rate_limit: Option<u32>,
+    /// Refuse senders whose domain has not been verified
+    #[arg(long)]
+    strict_domains: bool,
+    /// How many emails are remembered; the oldest go first
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    keep: usize,
+}
+
+impl Behaviour {
+    fn settings(&self) -> Settings {
+        Settings {
+            rate_limit: self.rate_limit,
+            strict_domains: self.strict_domains,
+            keep_mails: self.keep,
+            ..Settings::default()
+        }
+    }
+}
 
 /// Runs one of them.
-#[expect(clippy::unused_async, reason = "its commands wait for the network")]
-pub(crate) async fn run(command: Command, _: Context) -> Result<(), Fail> {
-    match command {}
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        // These two decide themselves what a signal means.
+        Command::Serve(args) => serve::run(&args, context).await,
+        Command::Run(args) => run::run(&args, context).await,
+        asking => tokio::select! {
+            result = ask(asking, context) => result,
+            signal = signal() => Err(Fail::Interrupted(signal)),
+        },
+    }
+}
+
+async fn ask(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Wait(args) => wait::run(&args, context).await,
+        Command::Inbox(command) => inbox::run(command, context).await,
+        Command::Reset(args) => reset::run(&args, context).await,
+        Command::Serve(_) | Command::Run(_) => Ok(()),
+    }
+}
+
+/// A client for the sandbox that runs: at the address that is set, or where `serve` is by default.
+///
+/// Only this machine is asked. The address may be that of the service itself, whose key must not be shown around and
+/// which knows nothing of these routes.
+fn client(context: &Context) -> Result<Client, Fail> {
+    let settings = context.settings()?;
+    let builder = context.builder(settings);
+    let builder = match &settings.base_url {
+        None => builder.base_url(format!("http://127.0.0.1:{PORT}")),
+        Some(set) if keys::is_loopback(&set.value) => builder.base_url(set.value.as_str()),
+        Some(set) => {
+            let rule = format!("{} is not on this machine, and a sandbox is", set.value);
+            let origin = match &set.source {
+                Source::Env(name) => Some(Origin::Env { name: name.clone() }),
+                _ => None,
+            };
+            return Err(Fail::Usage(Report {
+                help: Some(format!("posthaste --base-url http://127.0.0.1:{PORT} sandbox …")),
+                ..Report::one(Problem::new("", "sandbox", rule), origin)
+            }));
+        }
+    };
+    let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
+        Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
+        Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
+        None => builder.api_key(KEY),
+    };
+    Ok(builder.build()?)
+}
+
+/// What to do when nobody answers.
+fn unreachable(error: posthaste::Error) -> Fail {
+    if let posthaste::Error::Unreachable(lost) = &error {
+        return Fail::Unavailable {
+            message: format!("there is no sandbox: {lost}"),
+            hint: Some("posthaste sandbox serve, or posthaste sandbox run -- COMMAND".to_owned()),
+        };
+    }
+    Fail::Sdk(error)
+}
+
+/// What a program needs to know of a sandbox that has just started.
+fn describe(base_url: &str) -> serde_json::Value {
+    json!({ "base_url": base_url, "inbox": format!("{base_url}/_/"), "api_key": KEY })
 }

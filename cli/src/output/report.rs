@@ -124,6 +124,7 @@ fn message(fail: &Fail) -> String {
         },
         Fail::Auth { message, .. }
         | Fail::NotFound { message, .. }
+        | Fail::Unavailable { message, .. }
         | Fail::Pending { message, .. }
         | Fail::Partial { message, .. } => message.clone(),
         Fail::Usage(report) => title(report),
@@ -133,7 +134,7 @@ fn message(fail: &Fail) -> String {
 }
 
 /// The error's sentence with the one cause that says what happened.
-fn sdk_message(error: &posthaste::Error) -> String {
+pub(crate) fn sdk_message(error: &posthaste::Error) -> String {
     match (error, error.source()) {
         (posthaste::Error::Api(_) | posthaste::Error::Settings(_) | posthaste::Error::Paging(_), _)
         | (_, None) => error.to_string(),
@@ -155,6 +156,7 @@ fn hints(fail: &Fail) -> Vec<String> {
         Fail::Local { hint, .. }
         | Fail::Auth { hint, .. }
         | Fail::NotFound { hint, .. }
+        | Fail::Unavailable { hint, .. }
         | Fail::Pending { hint, .. }
         | Fail::Partial { hint, .. } => hint.clone(),
         _ => None,

@@ -1,0 +1,235 @@
+//! `sandbox inbox`: the emails that would have left, newest first; for eyes and for tests.
+
+use clap::Subcommand;
+use http::Method;
+use posthaste::{Client, path_segment};
+use serde_json::Value;
+use tokio::time::{sleep, timeout_at};
+
+use super::wait::{PAUSE, deadline, limit, shown};
+use super::{client, unreachable};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::output::table::{Column, Kind, at};
+use crate::output::terminal::{safe, safe_lines};
+use crate::problem::{Found, Origin, Problem, Report};
+
+/// Look at the emails that the sandbox has captured
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    List(ListArgs),
+    Get(GetArgs),
+    Latest(LatestArgs),
+    Wait(WaitArgs),
+}
+
+/// Which emails are meant; all that is given must fit.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Which {
+    /// Part of a recipient's address or name
+    #[arg(long, value_name = "TEXT")]
+    to: Option<String>,
+    /// Part of the sender's address or name
+    #[arg(long, value_name = "TEXT")]
+    from: Option<String>,
+    /// Part of the subject
+    #[arg(long, value_name = "TEXT")]
+    subject: Option<String>,
+    /// A tag
+    #[arg(long, value_name = "NAME=VALUE")]
+    tag: Option<String>,
+}
+
+/// List captured emails, newest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste sandbox inbox list --to ada@example.com\n  \
+    posthaste sandbox inbox list --json --jq '.data | length'")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    which: Which,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=100))]
+    limit: u8,
+}
+
+/// Show one captured email
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste sandbox inbox get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
+pub(crate) struct GetArgs {
+    /// The id in the inbox, or the id that sending it printed
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Show the newest captured email
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  posthaste sandbox inbox latest --to ada@example.com --json --jq .subject"
+)]
+pub(crate) struct LatestArgs {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Wait for an email and show it
+///
+/// One that is there already counts. It waits as long as --timeout says, 30s by default; then the exit code is 8.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  posthaste sandbox inbox wait --to ada@example.com --subject Welcome --timeout 10s"
+)]
+pub(crate) struct WaitArgs {
+    #[command(flatten)]
+    which: Which,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+    Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
+    Column { name: "subject", header: "SUBJECT", get: |row| at(row, "/subject"), kind: Kind::Shrinks },
+    Column { name: "last_event", header: "LAST EVENT", get: |row| at(row, "/last_event"), kind: Kind::State },
+    Column { name: "created_at", header: "CAPTURED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+];
+
+/// Columns that are shown when they are asked for.
+const MORE: &[Column] = &[
+    Column { name: "email_id", header: "EMAIL", get: |row| at(row, "/email_id"), kind: Kind::Id },
+    Column { name: "from", header: "FROM", get: |row| at(row, "/from"), kind: Kind::Text },
+    Column { name: "cc", header: "CC", get: |row| at(row, "/cc"), kind: Kind::Text },
+    Column { name: "bcc", header: "BCC", get: |row| at(row, "/bcc"), kind: Kind::Text },
+    Column { name: "size", header: "SIZE", get: |row| at(row, "/size"), kind: Kind::Text },
+];
+
+/// Runs one of them.
+pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::List(args) => list(&args, context).await,
+        Command::Get(args) => {
+            let client = client(context)?;
+            show(&args.id, &client, context).await
+        }
+        Command::Latest(args) => {
+            let client = client(context)?;
+            let Some(id) = newest(&client, &args.which.query()?).await? else {
+                return Err(Fail::NotFound {
+                    message: "the sandbox has captured no such email".to_owned(),
+                    hint: Some("posthaste sandbox inbox list".to_owned()),
+                });
+            };
+            show(&id, &client, context).await
+        }
+        Command::Wait(args) => wait(&args, context).await,
+    }
+}
+
+async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
+    let asked = !context.global.columns.is_empty();
+    let columns = if asked { [COLUMNS, MORE].concat() } else { COLUMNS.to_vec() };
+    let columns = context.out.columns(&columns)?;
+    let mut query = args.which.query()?;
+    query.push(("limit", args.limit.to_string()));
+    let list = messages(&client(context)?, &query).await?;
+    if list["data"].as_array().is_some_and(Vec::is_empty) {
+        context.out.note("no emails");
+    }
+    context.out.list(&list, &columns)
+}
+
+async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
+    let client = client(context)?;
+    let (query, limit) = (args.which.query()?, limit(context)?);
+    let waiting = async {
+        loop {
+            if let Some(id) = newest(&client, &query).await? {
+                return Ok::<_, Fail>(id);
+            }
+            sleep(PAUSE).await;
+        }
+    };
+    match timeout_at(deadline(limit), waiting).await {
+        Ok(id) => show(&id?, &client, context).await,
+        Err(_) => Err(Fail::Pending {
+            message: format!("no such email within {}", shown(limit)),
+            hint: Some("posthaste sandbox inbox list".to_owned()),
+        }),
+    }
+}
+
+impl Which {
+    fn query(&self) -> Result<Vec<(&'static str, String)>, Fail> {
+        if let Some(tag) = self.tag.as_ref().filter(|tag| !tag.contains('=')) {
+            let problem = Problem::new("", "tag", "a tag is written NAME=VALUE");
+            let origin = Origin::Flag { name: "--tag".to_owned(), n: 1, value: tag.clone(), span: None };
+            let found = vec![Found { problem, origin: Some(origin), hint: None }];
+            return Err(Fail::Usage(Report { found, ..Report::default() }));
+        }
+        let Self { to, from, subject, tag } = self;
+        let given = [("to", to), ("from", from), ("subject", subject), ("tag", tag)];
+        Ok(given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect())
+    }
+}
+
+async fn messages(client: &Client, query: &[(&str, String)]) -> Result<Value, Fail> {
+    let mut call = client.request(Method::GET, "/_/messages");
+    for (name, value) in query {
+        call = call.query(*name, value);
+    }
+    call.await.map_err(unreachable)
+}
+
+/// The id of the newest email that fits.
+async fn newest(client: &Client, query: &[(&str, String)]) -> Result<Option<String>, Fail> {
+    let mut query = query.to_vec();
+    query.push(("limit", "1".to_owned()));
+    let list = messages(client, &query).await?;
+    Ok(list["data"][0]["id"].as_str().map(str::to_owned))
+}
+
+async fn show(id: &str, client: &Client, context: &Context) -> Result<(), Fail> {
+    let path = format!(
+        "/_/messages/{}",
+        path_segment(id).map_err(|problem| {
+            let origin = Origin::Flag { name: "ID".to_owned(), n: 1, value: id.to_owned(), span: None };
+            Report::one(problem, Some(origin))
+        })?
+    );
+    let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
+    if context.out.is_json() {
+        return context.out.document(&mail);
+    }
+    context.out.result(&[human(&mail)], &mail)
+}
+
+/// An email as a person reads it: its head, then its text.
+fn human(mail: &Value) -> String {
+    let tags = mail["tags"].as_array().into_iter().flatten();
+    let tags = tags.map(|tag| format!("{}={}", at(tag, "/name"), at(tag, "/value"))).collect::<Vec<_>>();
+    let attached = mail["attachments"].as_array().into_iter().flatten();
+    let attached = attached.map(|file| {
+        format!("{} ({}, {} bytes)", at(file, "/filename"), at(file, "/content_type"), at(file, "/size"))
+    });
+    let lines = [
+        ("From", at(mail, "/from")),
+        ("To", at(mail, "/to")),
+        ("Cc", at(mail, "/cc")),
+        ("Bcc", at(mail, "/bcc")),
+        ("Subject", at(mail, "/subject")),
+        ("Captured", at(mail, "/created_at")),
+        ("State", at(mail, "/last_event")),
+        ("Tags", tags.join(", ")),
+        ("Attached", attached.collect::<Vec<_>>().join(", ")),
+        ("Size", format!("{} bytes", at(mail, "/size"))),
+        ("Email id", at(mail, "/email_id")),
+        ("Id", at(mail, "/id")),
+    ];
+    let head = lines.iter().filter(|(_, value)| !value.is_empty());
+    let head =
+        head.map(|(name, value)| format!("{:<10}{}\n", format!("{name}:"), safe(value))).collect::<String>();
+    let text = at(mail, "/text");
+    let text = if text.trim().is_empty() && !at(mail, "/html").is_empty() {
+        "(HTML only: --json --jq .html)".to_owned()
+    } else {
+        safe_lines(&text).trim_end().to_owned()
+    };
+    format!("{head}\n{text}").trim_end().to_owned()
+}

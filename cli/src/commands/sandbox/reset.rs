@@ -1,0 +1,21 @@
+//! `sandbox reset`: as if nothing had been sent.
+
+use http::Method;
+use serde_json::json;
+
+use super::{client, unreachable};
+use crate::context::Context;
+use crate::fail::Fail;
+
+/// Forget everything that was sent with this key
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Other keys keep theirs: each key that begins with sb_ is an account of its own.\n\n\
+    Examples:\n  posthaste sandbox reset")]
+pub(crate) struct Args {}
+
+/// Asks for it.
+pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
+    client(context)?.request(Method::POST, "/_/reset").await.map_err(unreachable)?;
+    context.out.note("the sandbox has forgotten everything of this key");
+    context.out.result(&[], &json!({ "reset": true }))
+}

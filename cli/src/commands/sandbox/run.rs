@@ -1,0 +1,107 @@
+//! `sandbox run -- COMMAND`: a sandbox for one other program. One line for a build server.
+
+use std::process::ExitStatus;
+
+use posthaste_reference_server::{Service, mount};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+
+use super::{Behaviour, KEY};
+use crate::context::Context;
+use crate::fail::{Fail, Signal};
+use crate::problem::{Found, Origin, Problem, Report};
+use crate::run::signal;
+
+/// Run a command with a sandbox of its own, and end with its exit code
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY.\n\nExamples:\n  \
+    posthaste sandbox run -- bash\n  \
+    posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    behaviour: Behaviour,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<std::ffi::OsString>,
+}
+
+/// Starts the sandbox, then the command, and waits for it.
+pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+    let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) = bound.map_err(|error| Fail::local("the sandbox cannot be started", error))?;
+    let base_url = format!("http://{address}");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let served = tokio::spawn(mount::http::serve(listener, Service::new(args.behaviour.settings()), async {
+        // Dropping the sender is a wish to stop, too.
+        let _ = stopped.await;
+    }));
+    let [program, arguments @ ..] = args.command.as_slice() else { return Ok(()) };
+    context.out.note(&format!("sandbox: {base_url}   inbox: {base_url}/_/   (it ends with the command)"));
+    let child = Command::new(program)
+        .args(arguments)
+        .env("POSTHASTE_BASE_URL", &base_url)
+        .env("POSTHASTE_API_KEY", KEY)
+        .env_remove("POSTHASTE_ACCESS_TOKEN")
+        .spawn();
+    let child = child.map_err(|error| {
+        let name = program.to_string_lossy().into_owned();
+        let problem = Problem::new("", "command", format!("`{name}` cannot be started: {error}"));
+        let origin = Origin::Flag { name: "COMMAND".to_owned(), n: 1, value: name, span: None };
+        Fail::Usage(Report {
+            found: vec![Found { problem, origin: Some(origin), hint: None }],
+            ..Report::default()
+        })
+    })?;
+    let status = wait(child, context.out.terminal.stdin).await;
+    let _ = stop.send(());
+    let _ = served.await;
+    let status = status.map_err(|error| Fail::local("the command cannot be waited for", error))?;
+    match code(status) {
+        0 => Ok(()),
+        code => Err(Fail::Child(code)),
+    }
+}
+
+/// Waits for the command's end and hands signals on to it; how it ends is its own affair.
+async fn wait(mut child: Child, terminal: bool) -> std::io::Result<ExitStatus> {
+    loop {
+        tokio::select! {
+            status = child.wait() => return status,
+            signal = signal() => {
+                // On a terminal Ctrl-C has reached the command already, as a member of the same group.
+                if signal == Signal::Terminate || !terminal {
+                    forward(&child, signal);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn forward(child: &Child, signal: Signal) {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
+    let signal = match signal {
+        Signal::Interrupt => rustix::process::Signal::INT,
+        Signal::Terminate => rustix::process::Signal::TERM,
+    };
+    if let Some(pid) = pid {
+        // If it has just ended there is nobody left to tell.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+#[cfg(not(unix))]
+fn forward(_: &Child, _: Signal) {}
+
+/// The command's code; for one that a signal ended, what a shell says.
+fn code(status: ExitStatus) -> u8 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return u8::try_from(128 + signal).unwrap_or(1);
+    }
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

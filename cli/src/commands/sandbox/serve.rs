@@ -1,0 +1,98 @@
+//! `sandbox serve`: until somebody stops it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use posthaste_reference_server::{RecordedRequest, Service, mount};
+use tokio::net::TcpListener;
+
+use super::{Behaviour, KEY, PORT, describe};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::output::Out;
+use crate::run::signal;
+
+/// How often new requests are told.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+
+/// Serve the sandbox until Ctrl-C
+///
+/// Prints its address, its inbox and the variables that point other programs at it. It is reachable from this machine
+/// only. Stopping it is how it ends: the exit code is then 0.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n\n\
+    In another terminal, paste the line that begins with `export`; then: posthaste emails send …"
+)]
+pub(crate) struct Args {
+    /// Port on 127.0.0.1; 0 is any that is free
+    #[arg(long, value_name = "N", default_value_t = PORT)]
+    port: u16,
+    #[command(flatten)]
+    behaviour: Behaviour,
+}
+
+/// Serves.
+pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let listener = TcpListener::bind(("127.0.0.1", args.port)).await;
+    let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) = bound.map_err(|error| Fail::Local {
+        message: format!("port {} of this machine cannot be used", args.port),
+        source: Some(Box::new(error)),
+        hint: Some("choose another with --port N, or any with --port 0".to_owned()),
+    })?;
+    let service = Service::new(args.behaviour.settings());
+    let base_url = format!("http://{address}");
+    // All of it can be pasted into a shell.
+    let lines = [
+        format!("# sandbox {base_url}"),
+        format!("# inbox   {base_url}/_/"),
+        format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"),
+    ];
+    let telling = async {
+        if context.global.verbose > 0 {
+            tell_requests(&service, &context.out).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    // The signals are listened for before anybody is told that the sandbox is there.
+    let stop = tokio::spawn(signal());
+    context.out.result(&lines, &describe(&base_url))?;
+    let served = mount::http::serve(listener, Arc::clone(&service), async {
+        // A task that broke off is a wish to stop, too.
+        let _ = stop.await;
+    });
+    tokio::select! {
+        result = served => result.map_err(|error| Fail::local("the sandbox cannot accept connections any more", error)),
+        () = telling => Ok(()),
+    }
+}
+
+/// Tells of every request, a line each.
+async fn tell_requests(service: &Service, out: &Out) {
+    let mut told = None;
+    loop {
+        tokio::time::sleep(TELL_EVERY).await;
+        let requests = service.requests();
+        let known = told
+            .as_ref()
+            .and_then(|id| requests.iter().rposition(|request| id_of(request).as_ref() == Some(id)));
+        for request in &requests[known.map_or(0, |last| last + 1)..] {
+            let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+            let status = request.status.as_u16();
+            out.note(&format!(
+                "{} {}{query} → {status}, {} bytes",
+                request.method,
+                request.path,
+                request.body.len()
+            ));
+        }
+        if let Some(last) = requests.last() {
+            told = id_of(last);
+        }
+    }
+}
+
+fn id_of(request: &RecordedRequest) -> Option<Vec<u8>> {
+    request.answer_headers.get("x-request-id").map(|id| id.as_bytes().to_vec())
+}

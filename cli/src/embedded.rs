@@ -1,0 +1,125 @@
+//! The global flag `--sandbox`: the whole service inside this program, for as long as one command runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use posthaste_reference_server::{CapturedMail, Service as Sandbox, Settings, mount};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::context::Service;
+use crate::fail::Fail;
+use crate::output::terminal::safe;
+use crate::output::{Out, write_stderr};
+
+/// How long an email may still be on its way after the command: its attachments may have to be fetched.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A sandbox of one command's own. Nobody else knows its key.
+pub(crate) struct Embedded {
+    sandbox: Arc<Sandbox>,
+    service: Service,
+    captured: Arc<Mutex<Vec<Captured>>>,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<std::io::Result<()>>,
+}
+
+/// What is told of an email that would have left.
+struct Captured {
+    from: String,
+    to: Vec<String>,
+    subject: String,
+    size: usize,
+}
+
+impl Embedded {
+    /// Starts it on a free port of this machine.
+    pub(crate) async fn start() -> Result<Self, Fail> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+        let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (address, listener) =
+            bound.map_err(|error| Fail::local("the sandbox cannot be started", error))?;
+        let sandbox = Sandbox::new(Settings::default());
+        let captured = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&captured);
+        sandbox.on_captured(move |mail| {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(Captured::of(mail))
+        });
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = tokio::spawn(mount::http::serve(listener, Arc::clone(&sandbox), async {
+            // Dropping the sender is a wish to stop, too.
+            let _ = stopped.await;
+        }));
+        let api_key = format!("sb_{}", uuid::Uuid::new_v4().simple());
+        let service = Service { base_url: format!("http://{address}"), api_key };
+        Ok(Self { sandbox, service, captured, stop, served })
+    }
+
+    /// Where it is.
+    pub(crate) fn service(&self) -> Service {
+        self.service.clone()
+    }
+
+    /// Waits until what was accepted has left, tells of each email, and stops.
+    pub(crate) async fn finish(self, out: &Out) {
+        self.sandbox.run_due();
+        let awaited = async {
+            while self.is_fetching() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        // What takes longer than this is not worth waiting for.
+        let _ = tokio::time::timeout(FAREWELL, awaited).await;
+        let captured = std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner));
+        for mail in &captured {
+            mail.tell(out);
+        }
+        // It stops even if nobody is there to hear it.
+        let _ = self.stop.send(());
+        let _ = self.served.await;
+    }
+
+    /// Whether an accepted email waits for attachments that are named by URL.
+    fn is_fetching(&self) -> bool {
+        let captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let fetching = |body: &[u8]| {
+            let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+            let later = body.get("scheduled_at").is_some();
+            let by_url = |attachment: &serde_json::Value| attachment.get("path").is_some();
+            !later && body["attachments"].as_array().is_some_and(|attachments| attachments.iter().any(by_url))
+        };
+        captured == 0
+            && self
+                .sandbox
+                .requests()
+                .iter()
+                .any(|request| request.status.is_success() && fetching(&request.body))
+    }
+}
+
+impl Captured {
+    fn of(mail: &CapturedMail) -> Self {
+        let to = [&mail.to, &mail.cc, &mail.bcc].into_iter().flatten().cloned().collect();
+        Self { from: mail.from.clone(), to, subject: mail.subject.clone(), size: mail.mime.len() }
+    }
+
+    fn tell(&self, out: &Out) {
+        let Self { from, to, subject, size } = self;
+        if out.is_json() {
+            if !out.is_quiet() {
+                let captured =
+                    json!({ "captured": { "from": from, "to": to, "subject": subject, "size": size } });
+                write_stderr(&format!("{captured}\n"));
+            }
+            return;
+        }
+        let (from, to, subject) = (safe(from), to.join(", "), safe(subject));
+        let to = safe(&to);
+        out.note(&format!(
+            "captured by the sandbox (nothing left this machine):\n  from     {from}\n  to       {to}\n  \
+             subject  {subject}\n  size     {size} bytes"
+        ));
+    }
+}
