@@ -20,13 +20,13 @@
 //! - **Everything wrong is said at once**, with its place, before anything is sent: [`Email::check`].
 //! - **Nothing the service adds breaks you**: unknown fields, unknown enum values, other 2xx codes, either timestamp style.
 //! - **Large things stream**: an [`Attachment::from_file`] costs the same memory whatever its size;
-//!   [`List::stream`](page::List::stream) asks page by page.
+//!   [`List::stream`] asks page by page.
 //! - **Nothing secret shows** in `Debug`, in errors or in `tracing` events.
 //!
 //! # Finding your way
 //!
 //! A [`Client`] has one accessor a resource ([`Client::emails`], [`Client::logs`]). An operation returns a [`Call`], which takes its options
-//! and is then awaited; a list returns a [`List`](page::List), which is a page when awaited and all items when streamed. An operation without
+//! and is then awaited; a list returns a [`List`], which is a page when awaited and all items when streamed. An operation without
 //! a type of its own is reached with [`Client::request`]. Errors are one enum, [`Error`], whose table says what to do.
 //!
 //! Retries, time limits and pace have defaults that suit a service in production; [`ClientBuilder`] changes them for all calls

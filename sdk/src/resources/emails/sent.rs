@@ -31,8 +31,7 @@ pub struct SentEmail {
     /// When it was accepted.
     pub created_at: Timestamp,
     /// Its subject.
-    #[serde(default)]
-    pub subject: Option<String>,
+    pub subject: String,
     /// Blind copies.
     #[serde(default)]
     pub bcc: Option<Vec<String>>,

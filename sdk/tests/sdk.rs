@@ -1,0 +1,8 @@
+//! The SDK through its public doors, without a network and without waiting: the transport is scripted and the clock is moved.
+
+#[cfg(test)]
+mod sdk {
+    mod calls;
+    mod pages;
+    mod script;
+}

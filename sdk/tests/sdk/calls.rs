@@ -1,0 +1,286 @@
+//! One call: what goes out, when it goes out again, and what its errors say.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use posthaste::{ApiErrorKind, Email, Error, Outcome, RateLimit, RetryPolicy};
+use serde_json::json;
+
+use super::script::{Script, Step};
+
+fn email() -> Email {
+    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
+}
+
+fn accepted() -> Step {
+    Step::Answer(200, json!({"id": "e1"}))
+}
+
+fn refusal(status: u16, name: &str) -> Step {
+    Step::Answer(status, json!({"statusCode": status, "name": name, "message": "no"}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_is_one_authorized_json_request_with_a_key() {
+    // GEN-13, GEN-30, EMAIL-01, EMAIL-65, IDEM-01, AUTH-01, LOG-05, VER-04
+    let script = Script::of([accepted()]);
+    let answer = script.client().emails().send(&email()).await.unwrap();
+    assert_eq!(answer.id.as_str(), "e1");
+    let seen = script.seen();
+    assert_eq!((seen.len(), seen[0].method.as_str()), (1, "POST"));
+    assert_eq!(seen[0].url, "http://127.0.0.1:9/prefix/emails");
+    assert_eq!(seen[0].header("authorization"), "Bearer re_test");
+    assert_eq!(seen[0].header("content-type"), "application/json");
+    assert_eq!(seen[0].header("idempotency-key").len(), 36);
+    assert!(seen[0].header("user-agent").starts_with("posthaste/"));
+    assert_eq!(seen[0].headers.len(), 5, "no header that was not asked for: {:?}", seen[0].headers.keys());
+    let body: serde_json::Value = serde_json::from_slice(&seen[0].body).unwrap();
+    let expected = json!({"from": "Acme <hi@acme.test>", "to": ["ada@example.com"], "subject": "Hello", "text": "It works"});
+    assert_eq!(body, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_share_one_key_and_one_body_and_calls_dont() {
+    // IDEM-05, IDEM-06
+    let script = Script::of([refusal(503, "service_unavailable"), Step::Lost, accepted(), accepted()]);
+    let client = script.client();
+    client.emails().send(&email()).await.unwrap();
+    client.emails().send(&email()).await.unwrap();
+    let seen = script.seen();
+    let keys: Vec<_> = seen.iter().map(|seen| seen.header("idempotency-key")).collect();
+    assert_eq!((keys[0], keys[1]), (keys[1], keys[2]));
+    assert_ne!(keys[2], keys[3]);
+    assert_eq!(seen[0].body, seen[2].body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_unknown_and_says_how_to_repeat() {
+    let script = Script::of([Step::Lost, Step::Lost, Step::Lost]);
+    let error = script.client().emails().send(&email()).idempotency_key("order-17").await.unwrap_err();
+    assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
+    assert_eq!((error.outcome(), error.attempts(), error.is_retryable()), (Outcome::Unknown, 3, true));
+    assert_eq!(error.idempotency_key().unwrap().as_str(), "order-17");
+    assert!(script.seen().iter().all(|seen| seen.header("idempotency-key") == "order-17"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_connection_after_a_lost_answer_is_still_unknown() {
+    let script = Script::of([Step::Lost, Step::Refused, Step::Refused]);
+    let error = script.client().emails().send(&email()).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown);
+    let script = Script::of([Step::Lost, refusal(422, "validation_error")]);
+    let error = script.client().emails().send(&email()).await.unwrap_err();
+    assert_eq!((error.outcome(), error.status().unwrap().as_u16()), (Outcome::Unknown, 422));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_without_a_key_is_never_repeated_once_it_left() {
+    for step in [Step::Lost, refusal(500, "application_error"), refusal(503, ""), refusal(408, "")] {
+        let script = Script::of([step]);
+        let call = script.client().request(http::Method::POST, "/broadcasts").json(&json!({}));
+        let error = call.await.unwrap_err();
+        assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Unknown, false), "{error:?}");
+        assert_eq!(script.seen().len(), 1);
+    }
+    let script =
+        Script::of([Step::Refused, refusal(429, "rate_limit_exceeded"), Step::Answer(201, json!({"id": 1}))]);
+    script.client().request(http::Method::POST, "/broadcasts").await.unwrap();
+    assert_eq!(script.seen().len(), 3, "what certainly did nothing is tried again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_fails_did_nothing() {
+    let script = Script::of([Step::Lost, Step::Lost, Step::Lost]);
+    let error = script.client().emails().list().await.unwrap_err();
+    assert_eq!((error.outcome(), error.is_retryable()), (Outcome::NotSent, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_untrusted_peer_is_not_tried_again() {
+    let script = Script::of([Step::Untrusted]);
+    let error = script.client().emails().send(&email()).await.unwrap_err();
+    assert_eq!((error.outcome(), error.is_retryable(), error.attempts()), (Outcome::NotSent, false, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_service_asks_for_is_waited_and_no_longer_than_a_minute() {
+    // LIM-16
+    let limited = |after: &'static [(&'static str, &'static str)]| {
+        Step::Headers(
+            429,
+            json!({"statusCode": 429, "name": "rate_limit_exceeded", "message": "slow down"}),
+            after,
+        )
+    };
+    let script = Script::of([limited(&[("retry-after", "7")]), accepted()]);
+    script.builder().rate_limit(RateLimit::Off).build().unwrap().emails().send(&email()).await.unwrap();
+    let seen = script.seen();
+    let pause = (seen[1].at - seen[0].at).as_secs_f64();
+    assert!((7.0..=8.8).contains(&pause), "{pause}");
+
+    let script = Script::of([limited(&[("retry-after", "61")])]);
+    let error = script.client().emails().send(&email()).await.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(61)));
+    assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1));
+
+    let script = Script::of([refusal(429, "monthly_quota_exceeded")]);
+    let error = script.client().emails().send(&email()).await.unwrap_err();
+    assert!(matches!(&error, Error::Api(api) if api.kind() == ApiErrorKind::QuotaExceeded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_first_request_is_asked_after_and_a_misused_key_is_not() {
+    let script = Script::of([refusal(409, "concurrent_idempotent_requests"), accepted()]);
+    script.client().emails().send(&email()).await.unwrap();
+    let seen = script.seen();
+    assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
+    let script = Script::of([refusal(409, "invalid_idempotent_request")]);
+    let error = script.client().emails().send(&email()).await.unwrap_err();
+    assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_limits_hold_for_an_attempt_and_for_the_whole_call() {
+    let script = Script::of([Step::Silent, Step::Silent, accepted()]);
+    let client = script.builder().attempt_timeout(Duration::from_secs(2)).build().unwrap();
+    client.emails().send(&email()).await.unwrap();
+    assert_eq!(script.seen().len(), 3);
+
+    let script = Script::of([Step::Silent]);
+    let start = tokio::time::Instant::now();
+    let error = script.client().emails().send(&email()).timeout(Duration::from_secs(3)).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown);
+    assert_eq!(start.elapsed().as_secs(), 3);
+
+    let slow = Step::Slow(Duration::from_secs(50), 200, json!({"id": "e1"}));
+    let script = Script::of([slow]);
+    script.client().emails().send(&email()).timeout(Duration::MAX).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_is_not_answered_with_three_times_the_traffic() {
+    let down = (0..300).map(|_| refusal(503, "service_unavailable"));
+    let script = Script::of(down);
+    let client = script.client();
+    for _ in 0..100 {
+        client.emails().send(&email()).await.unwrap_err();
+    }
+    assert_eq!(script.seen().len(), 110);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_acceptance_is_asked_for_once_more_and_then_told() {
+    for text in
+        ["", "null", "[]", "\"x\"", "<html>", "{\"id\":", "{\"id\":null}", "{\"id\":7}", "{\"id\":\"e1\"} x"]
+    {
+        let script = Script::of([Step::Text(200, text), Step::Text(200, text)]);
+        let error = script.client().emails().send(&email()).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::Accepted, "{text}: {error:?}");
+        assert!(error.idempotency_key().is_some());
+        assert_eq!(script.seen().len(), 2);
+    }
+    let script = Script::of([Step::Text(200, "{"), accepted()]);
+    assert!(script.client().emails().send(&email()).await.is_ok());
+    let path = Script::of([Step::Answer(200, json!({"data": [{"id": 7}]}))]);
+    let error = path.client().emails().list().await.unwrap_err();
+    let Error::Unreadable(unreadable) = error else { panic!("{error:?}") };
+    assert_eq!(unreadable.path, "data[0].id");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_2xx_is_a_success() {
+    for status in [200, 201, 202, 206, 299] {
+        let script = Script::of([Step::Answer(status, json!({"id": "e1", "object": "email", "new": [1]}))]);
+        let raw = script.client().emails().send(&email()).raw().await.unwrap();
+        assert_eq!((raw.status.as_u16(), raw.value.id.as_str()), (status, "e1"));
+        assert!(raw.body.starts_with(b"{"));
+    }
+    let script = Script::of([Step::Text(204, "")]);
+    let nothing = script.client().request(http::Method::DELETE, "/x").await.unwrap();
+    assert!(nothing.is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_is_an_error_that_names_the_host_alone() {
+    // AUTH-09
+    for status in [301, 302, 303, 307, 308] {
+        let to: &[_] = &[("location", "https://evil.test/emails?token=sentinel")];
+        let script = Script::of([Step::Headers(status, json!(null), to)]);
+        let error = script.client().emails().send(&email()).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("evil.test") && !text.contains("sentinel"), "{text}");
+        assert_eq!(script.seen().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_input_is_told_and_nothing_is_sent_unless_it_is_asked_for() {
+    // IDEM-03, LIM-18
+    let script = Script::of([refusal(422, "validation_error")]);
+    let wrong = email().to("bob@@example.com").tag("week 47", "x");
+    let client = script.client();
+    let error = client.emails().send(&wrong).idempotency_key("k".repeat(257)).await.unwrap_err();
+    let Error::Invalid(problems) = &error else { panic!("{error:?}") };
+    let paths: Vec<_> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    assert_eq!(paths, ["", "/to/1", "/tags/0/name"]);
+    assert_eq!(error.outcome(), Outcome::NotSent);
+    assert!(script.seen().is_empty());
+    client.emails().send(&wrong).unchecked().await.unwrap_err();
+    assert_eq!(script.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_become_one_segment_and_folding_ones_are_refused() {
+    // GEN-31
+    let found = json!({"id": "x", "to": [], "from": "a@x.test", "created_at": "2026-11-21 04:46:00+00", "subject": "s"});
+    let script = Script::of([Step::Answer(200, found)]);
+    let client = script.client();
+    client.emails().get("a/b?c#d e").await.unwrap();
+    assert_eq!(script.seen()[0].url, "http://127.0.0.1:9/prefix/emails/a%2Fb%3Fc%23d%20e");
+    for id in ["", ".", ".."] {
+        assert!(matches!(client.emails().get(id).await.unwrap_err(), Error::Invalid(_)));
+    }
+    assert!(script.seen().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn listeners_hear_of_retries_and_previews_send_nothing() {
+    let script = Script::of([refusal(503, "service_unavailable"), accepted()]);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
+    let client = script.client();
+    client
+        .emails()
+        .send(&email())
+        .on_retry(move |retry| listener.lock().unwrap().push(retry.clone()))
+        .await
+        .unwrap();
+    let heard = heard.lock().unwrap()[0].clone();
+    assert_eq!((heard.attempt, heard.cause.as_str()), (1, "503 service_unavailable"));
+    script.seen();
+    let preview = client.emails().send(&email()).idempotency_key("k").preview().unwrap();
+    assert_eq!((preview.method().as_str(), preview.path_and_query().as_str()), ("POST", "/emails"));
+    assert!(preview.headers().get("authorization").is_none());
+    assert_eq!((preview.key().unwrap().as_str(), preview.body_parts().len()), ("k", 1));
+    assert!(script.seen().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_attempt_means_one() {
+    let script = Script::of([Step::Refused]);
+    let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
+    assert_eq!((error.attempts(), error.outcome()), (1, Outcome::NotSent));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_error_repeats_a_credential_or_a_body() {
+    // AUTH-08
+    for step in [Step::Lost, Step::Refused, refusal(422, "validation_error"), Step::Text(200, "{")] {
+        let script = Script::of([step, Step::Text(200, "{"), Step::Refused]);
+        let client = script.builder().api_key("re_sentinel").retry(RetryPolicy::never()).build().unwrap();
+        let error = client.emails().send(&email().text("sentinel")).await.unwrap_err();
+        assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
+    }
+}

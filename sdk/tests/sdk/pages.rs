@@ -1,0 +1,108 @@
+//! Lists: pages, cursors, streams, and services that contradict themselves.
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use posthaste::{Error, LastEvent, PagingError};
+use serde_json::{Value, json};
+
+use super::script::{Script, Step};
+
+fn item(id: &str) -> Value {
+    json!({"id": id, "message_id": "<m>", "to": ["b@x.test"], "from": "a@x.test", "subject": "s", "bcc": null,
+        "created_at": "2026-11-21 04:46:00.123456+00", "last_event": "delivered", "scheduled_at": null})
+}
+
+fn page(ids: &[&str], has_more: bool) -> Step {
+    let data: Vec<_> = ids.iter().map(|id| item(id)).collect();
+    Step::Answer(200, json!({"object": "list", "data": data, "has_more": has_more}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn parameters_go_out_only_when_they_were_given() {
+    // LIST-04, LIST-09, LIST-10, GEN-28
+    let script = Script::of([page(&["a"], true), page(&[], false), page(&[], false), page(&[], false)]);
+    let client = script.client();
+    let first = client.emails().list().await.unwrap();
+    assert_eq!((first.data.len(), first.has_more, first.next_cursor()), (1, true, Some("a")));
+    client.emails().list().limit(100).after("x y").await.unwrap();
+    client.emails().list().before("b").await.unwrap();
+    client.emails().list().after("a").before("b").await.unwrap();
+    let urls: Vec<_> =
+        script.seen().into_iter().map(|seen| seen.url.replace("http://127.0.0.1:9/prefix", "")).collect();
+    assert_eq!(urls, ["/emails", "/emails?limit=100&after=x+y", "/emails?before=b", "/emails?before=b"]);
+    for limit in [0, 101, 255] {
+        assert!(matches!(client.emails().list().limit(limit).await.unwrap_err(), Error::Invalid(_)));
+    }
+    assert!(script.seen().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_walks_to_the_last_page_and_stops() {
+    // LIST-12
+    let script = Script::of([page(&["e", "d"], true), page(&["c", "b"], true), page(&["a"], false)]);
+    let all: Vec<_> = script.client().emails().list().stream().try_collect().await.unwrap();
+    let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmail| email.id.as_str()).collect();
+    assert_eq!(ids, ["e", "d", "c", "b", "a"]);
+    let queries: Vec<_> =
+        script.seen().into_iter().map(|seen| seen.url.split('?').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(queries, ["limit=100", "limit=100&after=d", "limit=100&after=b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_towards_newer_items_yields_the_oldest_first() {
+    let script = Script::of([page(&["d", "c"], true), page(&["f", "e"], false)]);
+    let all: Vec<_> = script.client().emails().list().before("b").stream().try_collect().await.unwrap();
+    let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmail| email.id.as_str()).collect();
+    assert_eq!(ids, ["c", "d", "e", "f"]);
+    assert!(script.seen()[1].url.ends_with("before=d"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_at_once_and_nothing_at_all_both_end() {
+    // LIST-B6
+    let many: Vec<String> = (0..150).map(|i| i.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let script = Script::of([page(&many, false), page(&[], false)]);
+    let client = script.client();
+    assert_eq!(client.emails().list().stream().count().await, 150);
+    assert_eq!(client.emails().list().stream().count().await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_contradicts_itself_is_an_error_and_not_a_loop() {
+    let paging = |error: Error| if let Error::Paging(error) = error { error } else { panic!("{error:?}") };
+    let script = Script::of([page(&["a"], true), page(&[], true)]);
+    let found: Vec<_> = script.client().emails().list().stream().collect().await;
+    assert_eq!(found.len(), 2);
+    assert_eq!(paging(found.into_iter().nth(1).unwrap().unwrap_err()), PagingError::EmptyPage);
+
+    let script = Script::of([page(&["b", "a"], true), page(&["a"], true)]);
+    let last = script.client().emails().list().stream().collect::<Vec<_>>().await.pop().unwrap();
+    assert_eq!(paging(last.unwrap_err()), PagingError::Repeated("a".to_owned()));
+
+    let script = Script::of([Step::Answer(200, json!({"data": [{"x": 1}], "has_more": true}))]);
+    let last = script.client().emails().list().as_json().stream().collect::<Vec<_>>().await.pop().unwrap();
+    assert_eq!(paging(last.unwrap_err()), PagingError::NoId);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_service_adds_or_leaves_out_breaks_nothing() {
+    // GEN-19, GEN-26, GEN-32, GEN-33, SENT-07, SENT-09, SENT-10
+    let mut strange = item("not-a-uuid");
+    strange["last_event"] = json!("teleported");
+    strange["extra"] = json!({"deep": [1, null]});
+    let bare = json!({"id": "b", "to": [], "from": "a", "subject": "", "created_at": "someday"});
+    let mut full = item("c");
+    full["bcc"] = json!(["x@x.test"]);
+    full["last_event"] = json!("opened");
+    full["scheduled_at"] = json!("2026-12-01T00:00:00Z");
+    let script = Script::of([Step::Answer(200, json!({"data": [strange, bare, full]}))]);
+    let page = script.client().emails().list().await.unwrap();
+    assert!(!page.has_more);
+    assert_eq!(page.data[0].last_event.as_ref().unwrap().as_str(), "teleported");
+    assert!(matches!(page.data[0].last_event, Some(LastEvent::Unknown(_))));
+    assert_eq!((page.data[1].bcc.clone(), page.data[1].last_event.clone()), (None, None));
+    assert_eq!(page.data[2].last_event, Some(LastEvent::Opened));
+    assert_eq!(page.data[2].scheduled_at.as_ref().unwrap().unix_seconds(), Some(1_796_083_200));
+    let back = serde_json::to_value(&page.data[0]).unwrap();
+    assert_eq!((&back["id"], &back["last_event"]), (&json!("not-a-uuid"), &json!("teleported")));
+}

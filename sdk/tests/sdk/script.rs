@@ -1,0 +1,109 @@
+//! A transport that answers from a script and remembers what it was asked.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use http::{HeaderMap, Response};
+use posthaste::{
+    Client, ClientBuilder,
+    transport::{BoxFuture, Outgoing, Reached, Transport, TransportError, TransportErrorKind},
+};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+/// What the service does with one request.
+pub(crate) enum Step {
+    Answer(u16, Value),
+    Headers(u16, Value, &'static [(&'static str, &'static str)]),
+    Text(u16, &'static str),
+    Refused,
+    Lost,
+    Untrusted,
+    Silent,
+    /// Answers after so long.
+    Slow(Duration, u16, Value),
+}
+
+/// One request as it went out.
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) at: Instant,
+}
+
+impl Seen {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+    }
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Script {
+    steps: Arc<Mutex<VecDeque<Step>>>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Script {
+    pub(crate) fn of(steps: impl IntoIterator<Item = Step>) -> Self {
+        let script = Self::default();
+        script.steps.lock().unwrap().extend(steps);
+        script
+    }
+
+    pub(crate) fn builder(&self) -> ClientBuilder {
+        Client::builder().base_url("http://127.0.0.1:9/prefix/").api_key("re_test").transport(self.clone())
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.builder().build().unwrap()
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        std::mem::take(&mut *self.seen.lock().unwrap())
+    }
+}
+
+impl Transport for Script {
+    fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+        Box::pin(async move {
+            let pieces: Vec<Bytes> = request.body.stream().try_collect().await.unwrap();
+            self.seen.lock().unwrap().push(Seen {
+                method: request.method.to_string(),
+                url: request.url.to_string(),
+                headers: request.headers.clone(),
+                body: pieces.concat().into(),
+                at: Instant::now(),
+            });
+            let step = self.steps.lock().unwrap().pop_front();
+            let failed = |reached, kind| Err(TransportError::new(reached, kind));
+            match step.unwrap_or_else(|| panic!("an unexpected {} {}", request.method, request.url)) {
+                Step::Answer(status, json) => Ok(answer(status, json.to_string(), &[])),
+                Step::Headers(status, json, headers) => Ok(answer(status, json.to_string(), headers)),
+                Step::Text(status, text) => Ok(answer(status, text, &[])),
+                Step::Refused => failed(Reached::Nowhere, TransportErrorKind::Connect),
+                Step::Lost => failed(Reached::Unknown, TransportErrorKind::Closed),
+                Step::Untrusted => failed(Reached::Nowhere, TransportErrorKind::Tls),
+                Step::Silent => std::future::pending().await,
+                Step::Slow(pause, status, json) => {
+                    sleep(pause).await;
+                    Ok(answer(status, json.to_string(), &[]))
+                }
+            }
+        })
+    }
+}
+
+fn answer(status: u16, body: impl Into<Bytes>, headers: &[(&'static str, &'static str)]) -> Response<Bytes> {
+    let mut answer = Response::builder().status(status);
+    for (name, value) in headers {
+        answer = answer.header(*name, *value);
+    }
+    answer.body(body.into()).unwrap()
+}
