@@ -80,6 +80,8 @@ pub(crate) struct Operation {
     pub(crate) problems: Vec<Problem>,
     /// What is wrong with the call itself, so that there is nothing to send.
     pub(crate) faults: Vec<Problem>,
+    /// How many ids the answer has to hold.
+    pub(crate) ids: Option<usize>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: Option<RetryPolicy>,
     pub(crate) on_upload: Option<UploadListener>,
@@ -102,6 +104,7 @@ impl Operation {
             key: keyed.then(IdempotencyKey::random),
             problems: Vec::new(),
             faults: Vec::new(),
+            ids: None,
             timeout: None,
             retry: None,
             on_upload: None,
@@ -145,6 +148,12 @@ impl Operation {
     pub(crate) fn with_body(mut self, body: Body) -> Self {
         self.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self.body = body;
+        self
+    }
+
+    /// The answer names each of so many things.
+    pub(crate) fn with_ids(mut self, ids: usize) -> Self {
+        self.ids = Some(ids);
         self
     }
 
@@ -288,6 +297,7 @@ impl Call<serde_json::Value> {
 impl Call<crate::AcceptedBatch> {
     pub(crate) fn batch_validation(mut self, mode: HeaderValue) -> Self {
         self.operation.headers.insert("x-batch-validation", mode);
+        self.operation.ids = None;
         // What is wrong with one email is now the service's to say; what is wrong with the batch is not.
         self.operation
             .problems
@@ -504,6 +514,26 @@ pub(crate) fn decode<T: DeserializeOwned>(answer: http::Response<Bytes>) -> Resu
         Err(error) => Err(serde_path_to_error::Error::new(serde_path_to_error::Track::new().path(), error)),
     });
     again.map_err(|error| Box::new(Undecoded { answer, error }))
+}
+
+/// Whether the answer names as many things as were sent; else nobody could say which is which.
+pub(crate) fn count_ids(
+    answer: http::Response<Bytes>,
+    ids: usize,
+) -> Result<http::Response<Bytes>, Box<Undecoded>> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        data: Vec<serde::de::IgnoredAny>,
+    }
+    match serde_json::from_slice::<Named>(answer.body()) {
+        Ok(named) if named.data.len() != ids => {
+            let text = format!("{ids} emails were sent and {} ids came back", named.data.len());
+            let error = <serde_json::Error as serde::de::Error>::custom(text);
+            let error = serde_path_to_error::Error::new(serde_path_to_error::Track::new().path(), error);
+            Err(Box::new(Undecoded { answer, error }))
+        }
+        _ => Ok(answer),
+    }
 }
 
 fn decode_raw<T: DeserializeOwned>(answer: http::Response<Bytes>) -> Result<Raw<T>, Box<Undecoded>> {

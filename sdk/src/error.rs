@@ -191,7 +191,7 @@ impl SettingsError {
 
 /// A file that can't be attached.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{source}", .path.to_str().filter(|path| !path.is_empty()).map(|path| format!("{path}: ")).unwrap_or_default())]
+#[error("{}", if .path.as_os_str().is_empty() { "it broke off while it was sent".into() } else { .path.display().to_string() })]
 #[non_exhaustive]
 pub struct FileError {
     /// The file; empty when it broke off while it was sent, and `source` then names it.
@@ -213,7 +213,7 @@ impl FileError {
 
 /// A request that got no whole answer, at its last attempt.
 #[derive(Debug, thiserror::Error)]
-#[error("{source} ({})", attempts_text(*.attempts))]
+#[error("`{operation}` gave up after {}", attempts_text(*.attempts))]
 #[non_exhaustive]
 pub struct Lost {
     /// Which operation: `emails.send`.
@@ -234,7 +234,7 @@ fn attempts_text(attempts: u32) -> String {
 
 /// A successful answer that is not what the specification promises.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {source}", if .path.is_empty() || .path == "." { "the body" } else { .path.as_str() })]
+#[error("{} is not what the specification promises", if .path.is_empty() || .path == "." { "the body" } else { .path.as_str() })]
 #[non_exhaustive]
 pub struct Unreadable {
     /// The status of the answer.

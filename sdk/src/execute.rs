@@ -9,7 +9,7 @@ use tracing::Instrument as _;
 use url::Url;
 
 use crate::{
-    call::{Decode, IDEMPOTENCY_KEY, Operation, Retry},
+    call::{Decode, IDEMPOTENCY_KEY, Operation, Retry, count_ids},
     client::{Client, Inner},
     error::{ApiError, Error, Result, SettingsError, Tried, Unreadable, chain},
     retry::{self, Cause, RetryPolicy},
@@ -33,7 +33,11 @@ async fn live<T>(client: Client, operation: Operation, decode: Decode<T>) -> Res
     let mut read_again = life.tried.key.is_some();
     loop {
         let answer = life.until_accepted().await?;
-        match decode(answer) {
+        let counted = match life.operation.ids {
+            Some(ids) => count_ids(answer, ids),
+            None => Ok(answer),
+        };
+        match counted.and_then(decode) {
             Ok(value) => return Ok(value),
             // The service keeps the answer to a keyed request, so asking again fetches it.
             Err(_) if read_again => read_again = false,

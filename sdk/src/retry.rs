@@ -147,6 +147,7 @@ pub(crate) fn after_refusal(error: &ApiError, replay: Replay) -> Option<Cause> {
         }
         StatusCode::CONFLICT if error.name == "resource_locked" && replay == Replay::Safe => Some(cause),
         StatusCode::REQUEST_TIMEOUT
+        | StatusCode::MISDIRECTED_REQUEST
         | StatusCode::TOO_EARLY
         | StatusCode::INTERNAL_SERVER_ERROR
         | StatusCode::BAD_GATEWAY
@@ -230,6 +231,7 @@ mod tests {
 
         for (status, name, safe, other) in [
             (408, "", true, false),
+            (421, "", true, false),
             (425, "", true, false),
             (500, "application_error", true, false),
             (501, "", false, false),

@@ -59,6 +59,7 @@ impl<'a> Emails<'a> {
     pub fn send_batch(&self, emails: &[BatchEmail]) -> Call<AcceptedBatch> {
         let operation = Operation::new("emails.send_batch", Method::POST, "/emails/batch")
             .with_problems(batch::problems(emails))
+            .with_ids(emails.len())
             .with_body(Body::from(batch::wire(emails)));
         Call::new(self.client, operation)
     }

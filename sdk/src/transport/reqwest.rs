@@ -188,7 +188,7 @@ fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
         return TransportError::new(Reached::Nowhere, TransportErrorKind::Body).caused_by(broken);
     }
     let (reached, kind) = if error.is_connect() {
-        let untrusted = causes(&error).any(|text| text.contains("certificate") || text.contains("TLS"));
+        let untrusted = causes(&error).any(is_tls);
         (Reached::Nowhere, if untrusted { TransportErrorKind::Tls } else { TransportErrorKind::Connect })
     } else if error.is_builder() {
         (Reached::Nowhere, TransportErrorKind::Other)
@@ -200,6 +200,11 @@ fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
     TransportError::new(reached, kind).caused_by(error)
 }
 
-fn causes(error: &reqwest::Error) -> impl Iterator<Item = String> {
-    std::iter::successors(error.source(), |&error| error.source()).map(ToString::to_string)
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    std::iter::successors(error.source(), |&error| error.source())
+}
+
+/// What TLS objects to arrives as an I/O error over invalid data; a connection that was merely refused does not.
+fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
+    cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::InvalidData)
 }

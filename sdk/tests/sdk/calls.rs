@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use posthaste::{ApiErrorKind, Email, Error, Outcome, RateLimit, RetryPolicy};
+use posthaste::{ApiErrorKind, BatchEmail, Email, Error, Outcome, RateLimit, RetryPolicy};
 use serde_json::json;
 
 use super::script::{Script, Step};
@@ -187,6 +187,30 @@ async fn an_unreadable_acceptance_is_asked_for_once_more_and_then_told() {
     let error = path.client().emails().list().await.unwrap_err();
     let Error::Unreadable(unreadable) = error else { panic!("{error:?}") };
     assert_eq!(unreadable.path, "data[0].id");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_answer_must_name_every_email() {
+    // BATCH-09, BATCH-10
+    let batch: Vec<_> =
+        (0..3).map(|i| BatchEmail::new("a@x.test", "b@x.test", i.to_string()).text("t")).collect();
+    let answer = |ids: &[&str]| {
+        let data: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
+        Step::Answer(200, json!({"data": data}))
+    };
+    let script = Script::of([answer(&["x", "y", "z"])]);
+    let accepted = script.client().emails().send_batch(&batch).await.unwrap();
+    assert_eq!(accepted.data.iter().map(|email| email.id.as_str()).collect::<Vec<_>>(), ["x", "y", "z"]);
+    for ids in [&["x", "y"][..], &["w", "x", "y", "z"], &[]] {
+        let script = Script::of([answer(ids), answer(ids)]);
+        let error = script.client().emails().send_batch(&batch).await.unwrap_err();
+        assert_eq!((error.outcome(), error.attempts()), (Outcome::Accepted, 2), "{error:?}");
+    }
+    let left_out = json!({"data": [{"id": "x"}], "errors": [{"index": 1, "message": "no"}, {"index": 2, "message": "no"}]});
+    let script = Script::of([Step::Answer(200, left_out)]);
+    let accepted = script.client().emails().send_batch(&batch).permissive().await.unwrap();
+    assert_eq!(accepted.errors[1].index, 2);
+    assert_eq!(script.seen()[0].header("x-batch-validation"), "permissive");
 }
 
 #[tokio::test(start_paused = true)]
