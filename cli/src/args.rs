@@ -26,7 +26,8 @@ const STYLES: Styles = Styles::styled()
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Try it without an account:\n  \
-        posthaste --sandbox emails send --from 'Acme <hi@acme.test>' --to ada@example.com --subject Hello --text 'It works'\n\n\
+        posthaste --sandbox emails send --from hi@acme.test --to ada@example.com \\\n      \
+        --subject Hello --text 'It works'\n\n\
         More: posthaste help COMMAND, posthaste help exit-codes, posthaste help options"
 )]
 pub(crate) struct Cli {

@@ -4,10 +4,11 @@ use std::cell::RefCell;
 
 use posthaste::{Client, RetryPolicy};
 use secrecy::ExposeSecret as _;
+use serde_json::json;
 
 use crate::args::Global;
 use crate::fail::Fail;
-use crate::output::{Out, Terminal};
+use crate::output::{Out, Terminal, report, write_stderr};
 use crate::problem::Report;
 use crate::settings::env::Env;
 use crate::settings::{self, Credential, Settings};
@@ -52,9 +53,16 @@ impl Context {
         self.settings.as_ref().map_err(|fail| fail.take().unwrap_or_else(|| Fail::Usage(Report::default())))
     }
 
-    /// The settings, if they make sense.
-    pub(crate) fn settings_if_valid(&self) -> Option<&Settings> {
-        self.settings.as_ref().ok()
+    /// Tells what is in the configuration file and means nothing, with its place.
+    pub(crate) fn warn_of_settings(&self) {
+        let Ok(settings) = &self.settings else { return };
+        for found in settings.warnings.iter().filter(|_| !self.out.is_quiet()) {
+            if self.out.is_json() {
+                write_stderr(&format!("{}\n", json!({ "warning": report::problem(found) })));
+            } else {
+                write_stderr(&report::warning(found, &self.out.terminal));
+            }
+        }
     }
 
     /// Uses this service, whatever the settings say.
@@ -66,7 +74,7 @@ impl Context {
     pub(crate) fn client(&self) -> Result<Client, Fail> {
         let settings = self.settings()?;
         if let Some(service) = &self.embedded {
-            let builder = self.builder(settings).base_url(&service.base_url).api_key(&service.api_key);
+            let builder = Self::builder(settings).base_url(&service.base_url).api_key(&service.api_key);
             return Ok(builder.build()?);
         }
         let Some(base_url) = &settings.base_url else {
@@ -77,7 +85,7 @@ impl Context {
                 ..Report::default()
             }));
         };
-        let builder = self.builder(settings).base_url(base_url.value.as_str());
+        let builder = Self::builder(settings).base_url(base_url.value.as_str());
         let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
             Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
             Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
@@ -92,7 +100,7 @@ impl Context {
     }
 
     /// The client's settings that don't depend on the service.
-    pub(crate) fn builder(&self, settings: &Settings) -> posthaste::ClientBuilder {
+    pub(crate) fn builder(settings: &Settings) -> posthaste::ClientBuilder {
         let product = concat!("posthaste-cli/", env!("CARGO_PKG_VERSION"));
         let retry = RetryPolicy::default().attempts(settings.retries.value.saturating_add(1));
         let builder = Client::builder().user_agent(product).retry(retry);

@@ -45,7 +45,7 @@ impl Embedded {
         let captured = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&captured);
         sandbox.on_captured(move |mail| {
-            seen.lock().unwrap_or_else(PoisonError::into_inner).push(Captured::of(mail))
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(Captured::of(mail));
         });
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(mount::http::serve(listener, Arc::clone(&sandbox), async {

@@ -82,6 +82,12 @@ impl Report {
         Self { found: vec![Found { problem, origin, hint: None }], ..Self::default() }
     }
 
+    /// What the library found wrong, without places.
+    pub(crate) fn of(problems: &posthaste::Problems) -> Self {
+        let found = problems.iter().cloned().map(|problem| Found { problem, origin: None, hint: None });
+        Self { found: found.collect(), ..Self::default() }
+    }
+
     /// Whether nothing is wrong.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty() && self.missing.is_empty()

@@ -89,6 +89,7 @@ async fn with_service(
 }
 
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
+    context.warn_of_settings();
     match command {
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         // The others have run without a network.
@@ -168,9 +169,7 @@ fn wants_json(arguments: &[OsString], env: &Env) -> bool {
     while let Some(argument) = arguments.next() {
         if argument == "--" {
             break;
-        } else if argument == "--json" || argument.starts_with("--json=") {
-            wants = true;
-        } else if argument == "--jq" || argument.starts_with("--jq=") {
+        } else if ["--json", "--jq"].iter().any(|flag| argument.split('=').next() == Some(flag)) {
             wants = true;
         } else if argument == "-o" || argument == "--output" {
             wants = arguments.next().is_some_and(|form| is_json(&form));

@@ -1,6 +1,6 @@
 //! `completions`: what a shell needs to know to complete this program's command lines.
 
-use clap::{CommandFactory as _, ValueEnum};
+use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::args::Cli;
@@ -24,9 +24,4 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "posthaste", &mut script);
     context.out.bytes(&script)
-}
-
-/// The shells that there are completions for.
-pub(crate) fn shells() -> impl Iterator<Item = &'static Shell> {
-    Shell::value_variants().iter()
 }

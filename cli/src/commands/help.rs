@@ -81,14 +81,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut command = command.clone().bin_name(name.replace('-', " "));
     let help = command.render_long_help();
     let styled = context.out.terminal.color_stdout;
-    let mut text = if styled { help.ansi().to_string() } else { help.to_string() };
+    let mut lines = vec![if styled { help.ansi().to_string() } else { help.to_string() }];
     if args.of.is_empty() {
-        text += &format!("\n{}\n", color::paint("Topics (posthaste help TOPIC):", color::HEADING, styled));
-        for topic in TOPICS {
-            text += &format!("  {:<12} {}\n", topic.name, topic.about);
-        }
+        lines.push(color::paint("Topics (posthaste help TOPIC):", color::HEADING, styled));
+        lines.extend(TOPICS.iter().map(|topic| format!("  {:<12} {}", topic.name, topic.about)));
+        lines.push(String::new());
     }
-    context.out.bytes(text.as_bytes())
+    context.out.bytes(lines.join("\n").as_bytes())
 }
 
 /// The whole tree, every command with its own flags and the shared ones.

@@ -1,5 +1,6 @@
 //! `man`: the manual, a page for each command, made from the same tree as `--help`.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
@@ -60,10 +61,9 @@ fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
     );
     let mut page = Vec::new();
     man.render(&mut page)?;
-    let mut codes = String::from(".SH \"EXIT CODES\"\n");
+    writeln!(page, ".SH \"EXIT CODES\"")?;
     for row in EXIT_CODES {
-        codes += &format!(".TP\n\\fB{}\\fR {}\n{}\n", row.code, row.name, row.meaning);
+        writeln!(page, ".TP\n\\fB{}\\fR {}\n{}", row.code, row.name, row.meaning)?;
     }
-    page.extend_from_slice(codes.as_bytes());
     Ok(page)
 }

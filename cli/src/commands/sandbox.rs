@@ -87,7 +87,7 @@ async fn ask(command: Command, context: &Context) -> Result<(), Fail> {
 /// which knows nothing of these routes.
 fn client(context: &Context) -> Result<Client, Fail> {
     let settings = context.settings()?;
-    let builder = context.builder(settings);
+    let builder = Context::builder(settings);
     let builder = match &settings.base_url {
         None => builder.base_url(format!("http://127.0.0.1:{PORT}")),
         Some(set) if keys::is_loopback(&set.value) => builder.base_url(set.value.as_str()),

@@ -189,6 +189,10 @@ impl Out {
     }
 
     /// Bytes on standard output, as they are.
+    #[expect(
+        clippy::unused_self,
+        reason = "where a command writes is an object, whatever it needs to know today"
+    )]
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Fail> {
         write_stdout(bytes)
     }
@@ -207,18 +211,13 @@ impl Out {
         }
     }
 
-    /// Text on standard error that is already fit for it.
-    pub(crate) fn stderr(&self, text: &str) {
-        write_stderr(text);
-    }
-
     fn say(&self, kind: &str, text: &str, label: Option<&str>) {
         if self.is_json() {
-            return self.stderr(&format!("{}\n", json!({ kind: { "message": text } })));
+            return write_stderr(&format!("{}\n", json!({ kind: { "message": text } })));
         }
         let label = label.map(|label| color::paint(label, color::DOUBTFUL, self.terminal.color_stderr));
         let text = text.lines().map(safe).collect::<Vec<_>>().join("\n");
-        self.stderr(&format!("{}{text}\n", label.unwrap_or_default()));
+        write_stderr(&format!("{}{text}\n", label.unwrap_or_default()));
     }
 }
 

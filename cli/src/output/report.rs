@@ -5,6 +5,7 @@
 
 use std::error::Error as _;
 
+use annotate_snippets::Level;
 use posthaste::{ApiErrorKind, Outcome};
 use serde_json::{Value, json};
 
@@ -19,47 +20,47 @@ const SHOWN: usize = 20;
 
 /// What a person sees on standard error, with its last line feed.
 pub(crate) fn human(fail: &Fail, terminal: &Terminal, verbose: bool) -> String {
-    let paint = |text: &str, style| color::paint(text, style, terminal.color_stderr);
-    let mut text = match fail {
+    let message = match fail {
         Fail::Usage(report) => return usage(report, terminal),
-        Fail::Sdk(posthaste::Error::Invalid(problems)) => {
-            let found = problems.iter().cloned().map(|problem| Found { problem, origin: None, hint: None });
-            return usage(&Report { found: found.collect(), ..Report::default() }, terminal);
-        }
-        fail => {
-            let message = message(fail);
-            if message.is_empty() {
-                return String::new();
-            }
-            format!("{} {}\n", paint("error:", color::BAD), safe_lines(&message))
-        }
+        Fail::Sdk(posthaste::Error::Invalid(problems)) => return usage(&Report::of(problems), terminal),
+        fail => message(fail),
     };
+    if message.is_empty() {
+        return String::new();
+    }
+    let mut lines = vec![labelled("error:", color::BAD, &safe_lines(&message), terminal)];
     if verbose {
         let mut cause = source(fail);
         while let Some(error) = cause {
-            text += &format!("  caused by: {}\n", safe(&error.to_string()));
+            lines.push(format!("  caused by: {}", safe(&error.to_string())));
             cause = error.source();
         }
     }
-    for hint in hints(fail) {
-        text += &format!("{} {}\n", paint("help:", color::HINT), safe(&hint));
-    }
-    text
+    lines.extend(hints(fail).iter().map(|hint| labelled("help:", color::HINT, &safe(hint), terminal)));
+    lines.join("\n") + "\n"
+}
+
+/// Something of the configuration that may be a mistake, with its caret.
+pub(crate) fn warning(found: &Found, terminal: &Terminal) -> String {
+    let title = "a setting is not understood and has no effect";
+    let mut lines = vec![snippet::render(Level::WARNING, title, std::slice::from_ref(found), terminal)];
+    lines.extend(found.hint.iter().map(|hint| labelled("help:", color::HINT, &safe(hint), terminal)));
+    lines.join("\n") + "\n"
+}
+
+fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal) -> String {
+    format!("{} {text}", color::paint(label, style, terminal.color_stderr))
 }
 
 /// The one JSON object of a failure.
 pub(crate) fn json(fail: &Fail) -> Value {
     let report = match fail {
         Fail::Usage(report) => Some(report.clone()),
-        Fail::Sdk(posthaste::Error::Invalid(problems)) => {
-            let found = problems.iter().cloned().map(|problem| Found { problem, origin: None, hint: None });
-            Some(Report { found: found.collect(), ..Report::default() })
-        }
+        Fail::Sdk(posthaste::Error::Invalid(problems)) => Some(Report::of(problems)),
         _ => None,
     };
     let sdk = if let Fail::Sdk(error) = fail { Some(error) } else { None };
-    let problems: Vec<Value> =
-        report.iter().flat_map(|report| &report.found).map(|found| problem(found)).collect();
+    let problems: Vec<Value> = report.iter().flat_map(|report| &report.found).map(problem).collect();
     let mut error = json!({
         "kind": fail.kind().name(),
         "exit_code": fail.exit_code(),
@@ -79,28 +80,22 @@ pub(crate) fn json(fail: &Fail) -> Value {
 }
 
 fn usage(report: &Report, terminal: &Terminal) -> String {
-    let paint = |text: &str, style| color::paint(text, style, terminal.color_stderr);
-    let mut text = snippet::render(
-        &safe_lines(&title(report)),
-        &report.found[..report.found.len().min(SHOWN)],
-        terminal,
-    );
-    text.push('\n');
-    if let Some(more) = report.found.len().checked_sub(SHOWN).filter(|&more| more > 0) {
-        text += &format!("and {more} more problems; all of them: --json\n");
+    let shown = &report.found[..report.found.len().min(SHOWN)];
+    let mut lines = vec![snippet::render(Level::ERROR, &safe_lines(&title(report)), shown, terminal)];
+    if report.found.len() > SHOWN {
+        lines.push(format!("and {} more problems; all of them: --json", report.found.len() - SHOWN));
     }
     if !report.missing.is_empty() {
-        text += &format!("{} {}\n", paint("missing:", color::BAD), safe(&report.missing.join(", ")));
+        lines.push(labelled("missing:", color::BAD, &safe(&report.missing.join(", ")), terminal));
     }
-    let hints = report.found.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help);
     let mut told: Vec<&String> = Vec::new();
-    for hint in hints {
+    for hint in report.found.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {
         if !told.contains(&hint) {
-            text += &format!("{} {}\n", paint("help:", color::HINT), safe(hint));
+            lines.push(labelled("help:", color::HINT, &safe(hint), terminal));
             told.push(hint);
         }
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 /// The report's own sentence, or how many problems there are; either way that nothing was sent.
@@ -227,7 +222,8 @@ fn api(error: &posthaste::Error) -> Option<Value> {
     Some(json!({ "name": error.name, "message": error.message, "body": body }))
 }
 
-fn problem(found: &Found) -> Value {
+/// A problem for programs.
+pub(crate) fn problem(found: &Found) -> Value {
     let mut object = json!({
         "path": found.problem.path,
         "origin": found.origin.as_ref().map(origin),
@@ -247,13 +243,15 @@ fn origin(origin: &Origin) -> Value {
     match origin {
         Origin::Flag { name, n, .. } => json!({ "flag": name, "n": n }),
         Origin::Env { name } => json!({ "env": name }),
-        Origin::File { path, text, span } => placed("file", path.display().to_string(), text, span.start),
-        Origin::Config { path, text, span } => placed("config", path.display().to_string(), text, span.start),
-        Origin::Stdin { text, span } => placed("stdin", "-".to_owned(), text, span.start),
+        Origin::File { path, text, span } => placed("file", &path.display().to_string(), text, span.start),
+        Origin::Config { path, text, span } => {
+            placed("config", &path.display().to_string(), text, span.start)
+        }
+        Origin::Stdin { text, span } => placed("stdin", "-", text, span.start),
     }
 }
 
-fn placed(key: &str, name: String, text: &str, at: usize) -> Value {
+fn placed(key: &str, name: &str, text: &str, at: usize) -> Value {
     let (line, column) = place(text, at);
     json!({ key: name, "line": line, "column": column })
 }

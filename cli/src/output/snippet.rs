@@ -13,7 +13,7 @@ const LONGEST: usize = 160;
 const WIDEST: usize = 140;
 
 /// The title and under it every problem, those with a source in it and the others as a line.
-pub(crate) fn render(title: &str, found: &[Found], terminal: &Terminal) -> String {
+pub(crate) fn render(level: Level<'static>, title: &str, found: &[Found], terminal: &Terminal) -> String {
     let mut sources: Vec<Source> = Vec::new();
     let mut lines = Vec::new();
     for found in found {
@@ -29,7 +29,7 @@ pub(crate) fn render(title: &str, found: &[Found], terminal: &Terminal) -> Strin
             }
         }
     }
-    let mut group = Group::with_title(Level::ERROR.primary_title(title));
+    let mut group = Group::with_title(level.primary_title(title));
     for source in &sources {
         group = group.element(source.snippet());
     }
@@ -62,14 +62,14 @@ fn label(found: &Found) -> String {
 
 /// A problem that has no source to show: of the environment, or of a value that nobody wrote down.
 fn line(found: &Found) -> String {
-    let mut text = match &found.origin {
+    let text = match &found.origin {
         Some(Origin::Env { name }) => format!("{name}: {}", label(found)),
         _ => label(found),
     };
-    if let Some(what) = &found.problem.found {
-        text += &format!(" (found `{}`)", safe(what));
+    match &found.problem.found {
+        Some(what) => format!("{text} (found `{}`)", safe(what)),
+        None => text,
     }
-    text
 }
 
 struct Source {
@@ -181,7 +181,7 @@ mod tests {
             flag("--tag", 1, "week 47=x", 4..5, "/tags/0/name", "only A-Z a-z 0-9 _ - are allowed"),
         ];
         assert_eq!(
-            render("2 problems; nothing was sent", &found, &plain()),
+            render(Level::ERROR, "2 problems; nothing was sent", &found, &plain()),
             "error: 2 problems; nothing was sent\n \
              --> --to (2nd):1:5\n  \
                |\n\
@@ -202,7 +202,7 @@ mod tests {
         let origin = Origin::File { path: "mail.json".into(), text, span };
         let found =
             [Found { problem: Problem::new("/from", "address", "no `@`"), origin: Some(origin), hint: None }];
-        let shown = render("1 problem", &found, &plain());
+        let shown = render(Level::ERROR, "1 problem", &found, &plain());
         assert!(shown.contains("--> mail.json:2:11"), "{shown}");
         assert!(shown.contains("2 |   \"from\": \"Acme\","), "{shown}");
     }
@@ -212,7 +212,7 @@ mod tests {
         let value = "a\u{1b}[2J\u{9b}\u{202e}b\tc\r";
         let found =
             [flag("--to", 1, value, value.len() - 1..value.len(), "/to", "bad \u{1b}]0;x\u{7}\n\u{9b}")];
-        let shown = render("title", &found, &plain());
+        let shown = render(Level::ERROR, "title", &found, &plain());
         assert!(!shown.chars().any(|c| is_hostile(c) && c != '\n'), "{shown:?}");
         assert!(shown.contains("a\\u{1b}[2J"), "{shown}");
     }
@@ -223,7 +223,7 @@ mod tests {
             flag("--jq", 1, ".data[.subject", 14..14, "", "expected closing bracket"),
             flag("--to", 1, "", 0..0, "/to/0", "empty"),
         ];
-        let shown = render("not valid", &found, &plain());
+        let shown = render(Level::ERROR, "not valid", &found, &plain());
         assert!(shown.contains("^ expected closing bracket") && shown.contains("^ /to/0: empty"), "{shown}");
     }
 
@@ -231,7 +231,7 @@ mod tests {
     fn a_problem_without_a_source_is_a_line_with_what_was_found() {
         let problem = Problem::new("", "setting", "timeout must be above zero").found("0");
         let origin = Some(Origin::Env { name: "POSTHASTE_TIMEOUT".into() });
-        let shown = render("1 problem", &[Found { problem, origin, hint: None }], &plain());
+        let shown = render(Level::ERROR, "1 problem", &[Found { problem, origin, hint: None }], &plain());
         assert_eq!(shown, "error: 1 problem\n  POSTHASTE_TIMEOUT: timeout must be above zero (found `0`)");
     }
 

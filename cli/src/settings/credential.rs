@@ -8,11 +8,13 @@ use super::env::Env;
 use super::merge::{Credential, Setting, Source, env_origin, flag_origin};
 use crate::problem::{Found, Problem};
 
+type Make = fn(SecretString) -> Credential;
+
 /// No key of any service is longer.
 const MOST_BYTES: u64 = 16 * 1024;
 
 /// `--api-key-file`, then `POSTHASTE_API_KEY`, then `POSTHASTE_ACCESS_TOKEN`.
-pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Found> {
+pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Box<Found>> {
     if let Some(file) = file {
         let refused = |rule: String| Found {
             problem: Problem::new("", "credential", rule),
@@ -26,7 +28,6 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
         let value = Credential::ApiKey(SecretString::from(key));
         return Ok(Some(Setting { value, source: Source::Given(source) }));
     }
-    type Make = fn(SecretString) -> Credential;
     let variables: [(&str, Make); 2] =
         [("POSTHASTE_API_KEY", Credential::ApiKey), ("POSTHASTE_ACCESS_TOKEN", Credential::AccessToken)];
     for (name, make) in variables {

@@ -8,6 +8,7 @@ use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS};
 use crate::fail::Fail;
+use crate::output::snippet::place;
 use crate::problem::{Found, Origin, Problem, Report};
 
 /// Above this a configuration file is a mistake.
@@ -103,7 +104,7 @@ impl ConfigFile {
 
     /// The line of a place in this file, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
-        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1
+        place(&self.text, at).0
     }
 
     /// What the file holds that means nothing here, each with what was probably meant.

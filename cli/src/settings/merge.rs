@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use secrecy::SecretString;
 use url::Url;
 
@@ -66,7 +67,7 @@ impl fmt::Display for Source {
 }
 
 /// How results are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Form {
     /// A table on a terminal, tabs in a pipe.
     #[default]
@@ -80,7 +81,7 @@ pub(crate) enum Form {
 }
 
 /// How the progress of an upload is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ProgressStyle {
     /// A bar where standard error is a terminal.
     #[default]
@@ -148,11 +149,11 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
 
     let base_url = layers.typed("base_url", keys::base_url, &mut found);
     let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
-    let output = layers.typed("output", form, &mut found);
+    let output = layers.typed("output", word, &mut found);
     let timeout = layers.typed("timeout", keys::duration, &mut found);
     let retries = layers.typed("retries", |text| keys::count(text, 100), &mut found);
-    let color = layers.typed("color", color, &mut found);
-    let progress = layers.typed("progress", progress, &mut found);
+    let color = layers.typed("color", word, &mut found);
+    let progress = layers.typed("progress", word, &mut found);
     let no_input = layers.typed("no_input", |text| switch(text).ok_or_else(String::new), &mut found);
     if let Some(width) =
         env.get("POSTHASTE_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
@@ -163,7 +164,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let credential = match credential::find(flags.api_key_file.as_deref(), env) {
         Ok(credential) => credential,
         Err(problem) => {
-            found.push(problem);
+            found.push(*problem);
             None
         }
     };
@@ -297,30 +298,9 @@ pub(super) fn env_origin(name: &str) -> Origin {
     Origin::Env { name: name.to_owned() }
 }
 
-fn form(text: &str) -> Result<Form, String> {
-    Ok(match text {
-        "json" => Form::Json,
-        "ndjson" => Form::Ndjson,
-        "tsv" => Form::Tsv,
-        _ => Form::Human,
-    })
-}
-
-fn color(text: &str) -> Result<ColorChoice, String> {
-    Ok(match text {
-        "always" => ColorChoice::Always,
-        "never" => ColorChoice::Never,
-        _ => ColorChoice::Auto,
-    })
-}
-
-fn progress(text: &str) -> Result<ProgressStyle, String> {
-    Ok(match text {
-        "plain" => ProgressStyle::Plain,
-        "json" => ProgressStyle::Json,
-        "none" => ProgressStyle::None,
-        _ => ProgressStyle::Auto,
-    })
+/// One of the words of an enumeration.
+fn word<T: ValueEnum>(text: &str) -> Result<T, String> {
+    T::from_str(text, false)
 }
 
 #[cfg(test)]

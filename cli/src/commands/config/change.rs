@@ -76,7 +76,7 @@ pub(super) fn unset(args: &UnsetArgs, context: &Context) -> Result<(), Fail> {
 
 fn place(key: &str, profile: Option<&str>) -> String {
     match profile {
-        _ if key == "default_profile" => key.to_owned(),
+        _ if key == "default_profile" => "default_profile".to_owned(),
         Some(name) => format!("profiles.{name}.{key}"),
         None => format!("defaults.{key}"),
     }

@@ -46,9 +46,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 
 /// Prints one setting; one that is not set is 5, so that a script can tell.
 pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
-    known(&args.key)?;
+    // The list shows the profile in use, whoever named it.
+    let name =
+        if args.key == "profile" || known(&args.key)?.is_none() { "profile" } else { args.key.as_str() };
     let rows = rows(context)?;
-    let row = rows.iter().find(|row| row["name"] == args.key.as_str()).filter(|row| !row["value"].is_null());
+    let row = rows.iter().find(|row| row["name"] == name).filter(|row| !row["value"].is_null());
     match row {
         Some(row) => context.out.result(&[at(row, "/value")], row),
         None => Err(Fail::NotFound { message: format!("`{}` is not set", args.key), hint: None }),
@@ -61,7 +63,7 @@ fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
     let flags = context.global.flags();
     let layers = Layers::read(&flags, &context.env)?;
     let mut rows = vec![json!({
-        "name": "default_profile",
+        "name": "profile",
         "value": settings.profile.as_ref().map(|profile| &profile.value),
         "source": settings.profile.as_ref().map(|profile| profile.source.to_string()),
     })];

@@ -224,12 +224,12 @@ fn human(mail: &Value) -> String {
     ];
     let head = lines.iter().filter(|(_, value)| !value.is_empty());
     let head =
-        head.map(|(name, value)| format!("{:<10}{}\n", format!("{name}:"), safe(value))).collect::<String>();
+        head.map(|(name, value)| format!("{:<10}{}", format!("{name}:"), safe(value))).collect::<Vec<_>>();
     let text = at(mail, "/text");
     let text = if text.trim().is_empty() && !at(mail, "/html").is_empty() {
         "(HTML only: --json --jq .html)".to_owned()
     } else {
         safe_lines(&text).trim_end().to_owned()
     };
-    format!("{head}\n{text}").trim_end().to_owned()
+    format!("{}\n\n{text}", head.join("\n")).trim_end().to_owned()
 }

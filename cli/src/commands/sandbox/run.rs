@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::{Behaviour, KEY};
 use crate::context::Context;
 use crate::fail::{Fail, Signal};
-use crate::problem::{Found, Origin, Problem, Report};
+use crate::problem::{Origin, Problem, Report};
 use crate::run::signal;
 
 /// Run a command with a sandbox of its own, and end with its exit code
@@ -40,7 +40,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         let _ = stopped.await;
     }));
     let [program, arguments @ ..] = args.command.as_slice() else { return Ok(()) };
-    context.out.note(&format!("sandbox: {base_url}   inbox: {base_url}/_/   (it ends with the command)"));
     let child = Command::new(program)
         .args(arguments)
         .env("POSTHASTE_BASE_URL", &base_url)
@@ -51,11 +50,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         let name = program.to_string_lossy().into_owned();
         let problem = Problem::new("", "command", format!("`{name}` cannot be started: {error}"));
         let origin = Origin::Flag { name: "COMMAND".to_owned(), n: 1, value: name, span: None };
-        Fail::Usage(Report {
-            found: vec![Found { problem, origin: Some(origin), hint: None }],
-            ..Report::default()
-        })
+        let summary = Some("the command cannot be started".to_owned());
+        Fail::Usage(Report { summary, ..Report::one(problem, Some(origin)) })
     })?;
+    context.out.note(&format!("sandbox: {base_url}   inbox: {base_url}/_/   (it ends with the command)"));
     let status = wait(child, context.out.terminal.stdin).await;
     let _ = stop.send(());
     let _ = served.await;

@@ -9,7 +9,6 @@ use tokio::net::TcpListener;
 use super::{Behaviour, KEY, PORT, describe};
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::output::Out;
 use crate::run::signal;
 
 /// How often new requests are told.
@@ -49,12 +48,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         format!("# inbox   {base_url}/_/"),
         format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"),
     ];
-    let telling = async {
-        if context.global.verbose > 0 {
-            tell_requests(&service, &context.out).await;
-        }
-        std::future::pending::<()>().await;
-    };
     // The signals are listened for before anybody is told that the sandbox is there.
     let stop = tokio::spawn(signal());
     context.out.result(&lines, &describe(&base_url))?;
@@ -62,25 +55,41 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         // A task that broke off is a wish to stop, too.
         let _ = stop.await;
     });
-    tokio::select! {
-        result = served => result.map_err(|error| Fail::local("the sandbox cannot accept connections any more", error)),
+    let mut teller = Teller { told: None };
+    let telling = async {
+        loop {
+            tokio::time::sleep(TELL_EVERY).await;
+            teller.tell(&service, context);
+        }
+    };
+    let result = tokio::select! {
+        result = served => result,
         () = telling => Ok(()),
-    }
+    };
+    teller.tell(&service, context);
+    result.map_err(|error| Fail::local("the sandbox cannot accept connections any more", error))
 }
 
-/// Tells of every request, a line each.
-async fn tell_requests(service: &Service, out: &Out) {
-    let mut told = None;
-    loop {
-        tokio::time::sleep(TELL_EVERY).await;
+/// Tells with `-v` of every request, a line each.
+struct Teller {
+    /// The request that was told last.
+    told: Option<Vec<u8>>,
+}
+
+impl Teller {
+    fn tell(&mut self, service: &Service, context: &Context) {
+        if context.global.verbose == 0 {
+            return;
+        }
         let requests = service.requests();
-        let known = told
+        let known = self
+            .told
             .as_ref()
             .and_then(|id| requests.iter().rposition(|request| id_of(request).as_ref() == Some(id)));
         for request in &requests[known.map_or(0, |last| last + 1)..] {
             let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
             let status = request.status.as_u16();
-            out.note(&format!(
+            context.out.note(&format!(
                 "{} {}{query} → {status}, {} bytes",
                 request.method,
                 request.path,
@@ -88,7 +97,7 @@ async fn tell_requests(service: &Service, out: &Out) {
             ));
         }
         if let Some(last) = requests.last() {
-            told = id_of(last);
+            self.told = id_of(last);
         }
     }
 }

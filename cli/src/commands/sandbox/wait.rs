@@ -36,7 +36,7 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
             match asked.await {
                 Ok(_) => return Ok(()),
                 Err(posthaste::Error::Unreachable(_) | posthaste::Error::OutcomeUnknown(_)) => {
-                    sleep(PAUSE).await
+                    sleep(PAUSE).await;
                 }
                 Err(error) => return Err(Fail::Sdk(error)),
             }
@@ -62,7 +62,7 @@ pub(super) fn limit(context: &Context) -> Result<Duration, Fail> {
 /// The end of a wait; an endless one ends in a year.
 pub(super) fn deadline(limit: Duration) -> Instant {
     let now = Instant::now();
-    now.checked_add(limit).unwrap_or(now + Duration::from_secs(365 * 86_400))
+    now.checked_add(limit).unwrap_or(now + Duration::from_hours(365 * 24))
 }
 
 /// A length of time as a person would write it.
