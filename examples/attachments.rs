@@ -1,0 +1,51 @@
+//! Attachments: bytes, a file that is read while it is sent, an inline image, and an address that the service fetches.
+
+use std::path::Path;
+
+use posthaste::{Accepted, Attachment, Client, Email};
+
+async fn story(client: &Client, report: &Path) -> posthaste::Result<Accepted> {
+    let logo =
+        Attachment::from_bytes("logo.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>").content_id("logo");
+    let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Your report")
+        .html("<img src='cid:logo'><p>The report is attached.</p>")
+        .attach(logo)
+        .attach(Attachment::from_file(report).await?.content_type("text/csv"));
+    client
+        .emails()
+        .send(&email)
+        .on_upload(|sent, total| assert!(sent <= total, "a progress bar would move here"))
+        .await
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the id is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    let report = std::env::args().nth(1).unwrap_or_else(|| "report.csv".to_owned());
+    println!("{}", story(&Client::from_env()?, report.as_ref()).await?.id);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use mail_parser::{MessageParser, MimeHeaders as _};
+    use posthaste_reference_server::ReferenceServer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn both_files_arrive_as_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = folder.path().join("report.csv");
+        std::fs::write(&report, "apples,17\n".repeat(50_000)).unwrap();
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        story(&client, &report).await.unwrap();
+        let mail = &server.service().mails("sb_test")[0];
+        let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
+        let attached: Vec<_> =
+            message.attachments().map(|part| (part.attachment_name(), part.contents().len())).collect();
+        assert!(attached.contains(&(Some("report.csv"), 500_000)), "{attached:?}");
+        assert!(message.body_html(0).unwrap().contains("cid:logo"));
+    }
+}

@@ -1,0 +1,44 @@
+//! A hundred emails in one request; the invalid ones are left out and named.
+
+use posthaste::{AcceptedBatch, BatchEmail, Client};
+
+async fn story(client: &Client, people: &[(&str, &str)]) -> posthaste::Result<AcceptedBatch> {
+    let invitation = |(name, address): &(&str, &str)| {
+        BatchEmail::new("Acme <hi@acme.test>", *address, format!("{name}, you are invited"))
+            .text("Friday, 7 pm")
+    };
+    let emails: Vec<_> = people.iter().map(invitation).collect();
+    client.emails().send_batch(&emails).permissive().idempotency_key("invitations-2026-47").await
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "what became of the batch is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    let sent =
+        story(&Client::from_env()?, &[("Ada", "ada@example.com"), ("Bob", "bob@@example.com")]).await?;
+    for email in &sent.data {
+        println!("accepted {}", email.id);
+    }
+    for error in &sent.errors {
+        println!("left out email {}: {}", error.index, error.message);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use posthaste_reference_server::ReferenceServer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_valid_ones_go_and_the_other_is_named() {
+        // BATCH-13
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        let people = [("Ada", "ada@example.com"), ("Bob", "bob@@example.com"), ("Cyd", "cyd@example.com")];
+        let sent = story(&client, &people).await.unwrap();
+        assert_eq!((sent.data.len(), sent.errors[0].index), (2, 1));
+        assert_eq!(server.service().mails("sb_test").len(), 2);
+    }
+}

@@ -1,0 +1,56 @@
+//! Sending what a job queue hands out, without ever sending it twice: the key comes from the job, and the error says what to do with it.
+
+use posthaste::{Client, Email, Outcome};
+
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Done,
+    /// Put it back: the same key makes the next try harmless.
+    TryLater,
+    /// No try will help; somebody has to look.
+    Bury(String),
+}
+
+async fn story(client: &Client, job: u64, address: &str) -> Verdict {
+    let email =
+        Email::new("Acme <hi@acme.test>", address, "Your order").text(format!("Order {job} is on its way."));
+    match client.emails().send(&email).idempotency_key(format!("order-{job}-shipped")).await {
+        Ok(_) => Verdict::Done,
+        // The service took it, but its answer could not be read: sending again would change nothing.
+        Err(error) if error.outcome() == Outcome::Accepted => Verdict::Done,
+        Err(error) if error.is_retryable() => Verdict::TryLater,
+        Err(error) => Verdict::Bury(error.to_string()),
+    }
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the verdict is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    println!("{:?}", story(&Client::from_env()?, 17, "ada@example.com").await);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use posthaste::RetryPolicy;
+    use posthaste_reference_server::{ReferenceServer, Settings, faults::Action};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lost_answer_and_a_second_try_send_one_mail() {
+        // IDEM-07
+        let server = ReferenceServer::over_http(Settings::default()).await;
+        let client = Client::builder()
+            .base_url(server.base_url())
+            .api_key(server.api_key())
+            .retry(RetryPolicy::never())
+            .build()
+            .unwrap();
+        server.service().faults().next(Action::DropAfter);
+        assert_eq!(story(&client, 17, "ada@example.com").await, Verdict::TryLater);
+        assert_eq!(story(&client, 17, "ada@example.com").await, Verdict::Done);
+        assert_eq!(server.service().mails("sb_test").len(), 1);
+        assert!(matches!(story(&client, 18, "nobody").await, Verdict::Bury(_)));
+    }
+}

@@ -1,0 +1,33 @@
+//! The first email. With `POSTHASTE_BASE_URL` and `POSTHASTE_API_KEY` set: `cargo run --example send -p posthaste-examples`.
+
+use posthaste::{Accepted, Client, Email};
+
+async fn story(client: &Client) -> posthaste::Result<Accepted> {
+    let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello")
+        .html("<p>It <em>works</em>.</p>")
+        .tag("kind", "greeting");
+    client.emails().send(&email).await
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the id is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    let accepted = story(&Client::from_env()?).await?;
+    println!("{}", accepted.id);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use posthaste_reference_server::ReferenceServer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_email_arrives() {
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        let accepted = story(&client).await.unwrap();
+        assert_eq!(client.emails().get(accepted.id).await.unwrap().summary.subject, "Hello");
+    }
+}

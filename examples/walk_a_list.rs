@@ -1,0 +1,53 @@
+//! Walking through everything that was sent, page by page, in constant memory.
+
+use futures_util::TryStreamExt as _;
+use posthaste::{Client, LastEvent};
+
+async fn story(client: &Client) -> posthaste::Result<(u64, Vec<String>)> {
+    let (mut seen, mut bounced) = (0, Vec::new());
+    let mut emails = client.emails().list().stream();
+    while let Some(email) = emails.try_next().await? {
+        seen += 1;
+        if email.last_event == Some(LastEvent::Bounced) {
+            bounced.extend(email.to);
+        }
+    }
+    Ok((seen, bounced))
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the count is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    let (seen, bounced) = story(&Client::from_env()?).await?;
+    println!("{seen} emails, {} bounced: {}", bounced.len(), bounced.join(", "));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use posthaste::BatchEmail;
+    use posthaste_reference_server::ReferenceServer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_left_out_and_nothing_comes_twice() {
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        for _ in 0..3 {
+            let batch: Vec<_> = (0..75)
+                .map(|i| BatchEmail::new("a@acme.test", "b@x.test", i.to_string()).text("x"))
+                .collect();
+            client.emails().send_batch(&batch).await.unwrap();
+        }
+        client
+            .emails()
+            .send(&posthaste::Email::new("a@acme.test", "bounced@x.test", "s").text("x"))
+            .await
+            .unwrap();
+        server.service().clock().advance(Duration::from_secs(60));
+        assert_eq!(story(&client).await.unwrap(), (226, vec!["bounced@x.test".to_owned()]));
+    }
+}
