@@ -138,7 +138,7 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
 fn usage(error: &clap::Error) -> Fail {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
-        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        Some(ContextValue::Strings(texts)) => Some(texts.join("` or `")),
         _ => None,
     };
     let rendered = error.render().to_string();

@@ -1,0 +1,189 @@
+//! The configuration file and the settings that come out of it.
+
+use serde_json::Value;
+
+use crate::support::Posthaste;
+
+#[test]
+fn a_setting_can_be_written_read_and_removed() {
+    let posthaste = Posthaste::new();
+    posthaste.run(&["config", "set", "retries", "5"]).ok();
+    assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "5\n");
+    assert_eq!(std::fs::read_to_string(posthaste.config_file()).unwrap(), "[defaults]\nretries = 5\n");
+    posthaste.run(&["config", "unset", "retries"]).ok();
+    assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "3\n");
+}
+
+#[test]
+fn writing_keeps_comments_and_makes_a_profile_that_is_named() {
+    let posthaste = Posthaste::new().config("# ours\n[defaults] # all\noutput = \"tsv\" # short\n");
+    posthaste.run(&["--profile", "work", "config", "set", "base_url", "https://api.example.com"]).ok();
+    posthaste.run(&["config", "set", "output", "json"]).ok();
+    posthaste.run(&["config", "set", "default_profile", "work", "-o", "human"]).ok();
+    let text = std::fs::read_to_string(posthaste.config_file()).unwrap();
+    assert!(
+        text.contains("# ours\n") && text.contains("[defaults] # all\noutput = \"json\" # short\n"),
+        "{text}"
+    );
+    assert_eq!(
+        posthaste.run(&["config", "get", "base_url", "-o", "human"]).ok(),
+        "https://api.example.com\n"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let posthaste = Posthaste::new();
+    posthaste.run(&["config", "set", "retries", "5"]).ok();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let file = posthaste.config_file();
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+}
+
+#[test]
+fn the_origin_of_every_setting_is_told() {
+    let posthaste = Posthaste::new()
+        .config("default_profile = \"work\"\n[profiles.work]\nretries = 7\ntimeout = \"9s\"\n")
+        .env("POSTHASTE_TIMEOUT", "20s")
+        .env("POSTHASTE_API_KEY", "sb_secret_value");
+    let list = posthaste.run(&["config", "list", "--color", "never", "--json"]).json();
+    let source = |name: &str| {
+        let settings = list["settings"].as_array().unwrap();
+        let setting = settings.iter().find(|setting| setting["name"] == name).unwrap();
+        (setting["value"].as_str().unwrap().to_owned(), setting["source"].as_str().unwrap().to_owned())
+    };
+    let file = posthaste.config_file().display().to_string();
+    assert_eq!(source("color"), ("never".into(), "--color".into()));
+    assert_eq!(source("timeout"), ("20s".into(), "POSTHASTE_TIMEOUT".into()));
+    assert_eq!(source("retries"), ("7".into(), format!("{file}:3")));
+    assert_eq!(source("progress"), ("auto".into(), "built-in".into()));
+    assert_eq!(source("profile"), ("work".into(), format!("{file}:1")));
+    assert_eq!(source("credential"), ("(hidden)".into(), "POSTHASTE_API_KEY".into()));
+    assert!(!list.to_string().contains("secret_value"));
+    let text = posthaste.run(&["config", "list", "--origin"]).ok();
+    assert!(text.contains(&format!("retries\t7\t{file}:3\n")), "{text}");
+}
+
+#[test]
+fn a_setting_that_is_not_set_is_not_found() {
+    assert!(Posthaste::new().run(&["config", "get", "base_url"]).fails(5).contains("`base_url` is not set"));
+}
+
+#[test]
+fn a_secret_has_no_place_in_the_file() {
+    let posthaste = Posthaste::new();
+    let said = posthaste.run(&["config", "set", "api_key", "sb_hidden"]).fails(2);
+    assert!(said.contains("holds no secrets") && !said.contains("sb_hidden"), "{said}");
+    assert!(!posthaste.config_file().exists());
+
+    let posthaste = posthaste.config("[profiles.x]\napi_key = \"sb_hidden\"\n");
+    let said = posthaste.run(&["config", "list"]).fails(2);
+    assert!(said.contains("config.toml:2:1") && said.contains("--api-key-file"), "{said}");
+    assert!(!said.contains("sb_hidden"), "{said}");
+}
+
+#[test]
+fn a_misspelt_setting_is_refused_with_what_was_meant() {
+    let said = Posthaste::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
+    assert!(said.contains("did you mean `base_url`?"), "{said}");
+}
+
+#[test]
+fn a_value_that_breaks_its_rule_is_not_written() {
+    let posthaste = Posthaste::new();
+    for (key, value) in
+        [("retries", "many"), ("timeout", "0"), ("output", "xml"), ("base_url", "http://api.example.com")]
+    {
+        let said = posthaste.run(&["config", "set", key, value]).fails(2);
+        assert!(said.contains(&format!("{key} must")), "{said}");
+    }
+    assert!(!posthaste.config_file().exists());
+}
+
+#[test]
+fn a_syntax_error_has_a_caret_and_does_not_lock_anybody_out() {
+    let posthaste = Posthaste::new().config("[defaults]\nretries = \n");
+    let said = posthaste.run(&["config", "list"]).fails(2);
+    assert!(said.contains("config.toml:2:") && said.contains('^'), "{said}");
+    posthaste.run(&["config", "path"]).ok();
+    posthaste.run(&["help"]).ok();
+    let error = posthaste.run(&["config", "list", "--json"]).error(2);
+    assert_eq!((&error["kind"], &error["outcome"]), (&Value::from("usage"), &Value::from("not_sent")));
+    assert_eq!(error["problems"][0]["origin"]["line"], 2);
+}
+
+#[test]
+fn an_unknown_setting_is_a_warning_with_a_caret() {
+    let posthaste = Posthaste::new().config("[defaults]\noutptu = \"json\"\n");
+    let ran = posthaste.run(&["doctor", "--offline"]);
+    assert!(
+        ran.stderr.contains("warning")
+            && ran.stderr.contains("^^^^^^")
+            && ran.stderr.contains("did you mean `output`?"),
+        "{ran:?}"
+    );
+    let ran = posthaste.run(&["doctor", "--offline", "--json"]);
+    let warning: Value = serde_json::from_str(ran.stderr.lines().next().unwrap()).unwrap();
+    assert_eq!(warning["warning"]["hint"], "did you mean `output`?");
+}
+
+#[test]
+fn every_wrong_setting_is_said_at_once() {
+    // Client inputs 47, 48 and 51.
+    let posthaste = Posthaste::new()
+        .env("POSTHASTE_NO_INPUT", "perhaps")
+        .env("POSTHASTE_RETRIES", "-1")
+        .env("POSTHASTE_API_KEY", "sb_hid den");
+    let arguments =
+        ["config", "list", "--timeout", "-5s", "--base-url", "https://user:hunter2@x.test", "--json"];
+    let error = posthaste.run(&arguments).error(2);
+    let origins: Vec<String> =
+        error["problems"].as_array().unwrap().iter().map(|problem| problem["origin"].to_string()).collect();
+    assert_eq!(origins.len(), 5, "{error}");
+    for origin in ["--timeout", "--base-url", "POSTHASTE_RETRIES", "POSTHASTE_NO_INPUT", "POSTHASTE_API_KEY"]
+    {
+        assert!(origins.iter().any(|known| known.contains(origin)), "{origin} in {error}");
+    }
+    assert!(!error.to_string().contains("hunter2") && !error.to_string().contains("hid den"), "{error}");
+}
+
+#[test]
+fn an_empty_variable_is_unset() {
+    let posthaste = Posthaste::new().env("POSTHASTE_RETRIES", "").env("POSTHASTE_OUTPUT", "");
+    assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "3\n");
+}
+
+#[test]
+fn a_profile_that_is_not_there_is_an_error_and_not_a_default() {
+    let posthaste = Posthaste::new().config("[profiles.work]\nretries = 1\n");
+    let said = posthaste.run(&["--profile", "wrok", "config", "list"]).fails(2);
+    assert!(said.contains("there is no profile `wrok`; did you mean `work`?"), "{said}");
+}
+
+#[test]
+fn the_key_can_come_from_a_file_or_from_standard_input() {
+    let posthaste = Posthaste::new();
+    let key = posthaste.home().join("key");
+    std::fs::write(&key, "sb_hidden\n").unwrap();
+    let list = posthaste.run(&["config", "list", "--api-key-file", key.to_str().unwrap(), "--json"]).ok();
+    assert!(list.contains("(hidden)") && !list.contains("sb_hidden"), "{list}");
+    let list = posthaste.run_with(&["config", "list", "--api-key-file", "-", "--origin"], "sb_hidden\n").ok();
+    assert!(list.contains("credential\t(hidden)\tstandard input\n"), "{list}");
+    let said = posthaste.run(&["config", "list", "--api-key-file", "nowhere"]).fails(2);
+    assert!(said.contains("the API key cannot be read"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_editor_may_have_flags_and_what_it_saves_is_looked_at() {
+    let posthaste = Posthaste::new().env("EDITOR", "sed -i s/posthaste/outptu=1#/");
+    let ran = posthaste.run(&["config", "edit"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(posthaste.config_file().exists());
+    let posthaste = Posthaste::new().env("VISUAL", "false");
+    assert!(posthaste.run(&["config", "edit"]).fails(1).contains("the editor `false` failed"));
+    let posthaste = Posthaste::new().env("VISUAL", "no-such-editor");
+    assert!(posthaste.run(&["config", "edit"]).fails(1).contains("set VISUAL or EDITOR"));
+}

@@ -1,0 +1,72 @@
+//! `doctor`: what it finds, and what it says to do.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::support::Posthaste;
+
+fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    report["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
+}
+
+#[test]
+fn without_settings_it_says_what_to_set() {
+    let ran = Posthaste::new().run(&["doctor"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for named in ["posthaste config set base_url", "POSTHASTE_API_KEY"] {
+        assert!(ran.stdout.contains(named), "{ran:?}");
+    }
+}
+
+#[test]
+fn with_a_sandbox_of_its_own_all_is_well() {
+    let report = Posthaste::new().run(&["--sandbox", "doctor", "--json"]).json();
+    assert!(report["checks"].as_array().unwrap().iter().all(|check| check["state"] == "ok"), "{report}");
+    assert_eq!(check(&report, "clock")["state"], "ok");
+}
+
+#[test]
+fn it_tells_a_key_that_is_refused_from_one_that_may_only_send() {
+    let sandbox = Sandbox::start(&[]);
+    let report = |key: &str| {
+        let posthaste =
+            Posthaste::new().env("POSTHASTE_BASE_URL", &sandbox.base_url).env("POSTHASTE_API_KEY", key);
+        let ran = posthaste.run(&["doctor", "--json"]);
+        (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
+    };
+    let (code, refused) = report("someone-elses");
+    assert_eq!((code, &check(&refused, "service")["state"]), (Some(1), &Value::from("error")), "{refused}");
+    let (code, sends) = report("sb_mine_sending");
+    assert_eq!(code, Some(0), "{sends}");
+    assert!(check(&sends, "service")["message"].as_str().unwrap().contains("may only send"));
+}
+
+#[test]
+fn a_service_that_is_not_there_is_told_and_offline_nobody_is_asked() {
+    // Port 9 of this machine: nobody listens.
+    let posthaste = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", "http://127.0.0.1:9")
+        .env("POSTHASTE_API_KEY", "sb_hidden_key");
+    let ran = posthaste.run(&["doctor"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("is the base URL right"), "{ran:?}");
+    assert!(!(ran.stdout + &ran.stderr).contains("hidden_key"));
+    posthaste.run(&["doctor", "--offline"]).ok();
+}
+
+#[test]
+fn a_proxy_is_named_without_its_password() {
+    let posthaste = Posthaste::new().env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128");
+    let ran = posthaste.run(&["doctor", "--offline"]);
+    assert!(ran.stdout.contains("HTTPS_PROXY set") && !ran.stdout.contains("hunter2"), "{ran:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_may_change_is_a_warning() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let posthaste = Posthaste::new().config("[defaults]\nretries = 1\n");
+    std::fs::set_permissions(posthaste.config_file(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let ran = posthaste.run(&["doctor", "--offline"]);
+    assert!(ran.stdout.contains("mode 666") && ran.stdout.contains("chmod go-w"), "{ran:?}");
+}

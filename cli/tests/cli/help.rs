@@ -1,0 +1,67 @@
+//! Help, manual and completions: all of one tree.
+
+use crate::support::Posthaste;
+
+#[test]
+fn every_topic_prints_and_a_misspelt_one_is_recognised() {
+    let posthaste = Posthaste::new();
+    let topics = ["config", "environment", "exit-codes", "formatting", "input", "json-schema", "options"];
+    for topic in topics {
+        assert!(posthaste.run(&["help", topic]).ok().lines().count() > 3, "{topic}");
+    }
+    let said = posthaste.run(&["help", "exit-code"]).fails(2);
+    assert!(said.contains("did you mean `exit-codes`?"), "{said}");
+    let overview = posthaste.run(&["help"]).ok();
+    assert!(topics.iter().all(|topic| overview.contains(topic)), "{overview}");
+}
+
+#[test]
+fn a_noun_that_is_also_a_topic_is_the_topic_and_its_commands_are_reached() {
+    let posthaste = Posthaste::new();
+    assert!(posthaste.run(&["help", "config"]).ok().contains("default_profile = \"work\""));
+    assert!(posthaste.run(&["help", "config", "set"]).ok().contains("Usage: posthaste config set"));
+}
+
+#[test]
+fn the_tree_is_there_for_programs() {
+    let tree = Posthaste::new().run(&["help", "--json"]).json();
+    assert_eq!(tree["command"], "posthaste");
+    assert_eq!(tree["exit_codes"][9]["name"], "unknown");
+    let options = tree["arguments"].as_array().unwrap();
+    let base_url = options.iter().find(|option| option["name"] == "--base-url").unwrap();
+    assert_eq!((&base_url["type"], &base_url["global"]), (&"text".into(), &true.into()));
+}
+
+#[test]
+fn the_short_help_fits_a_screen() {
+    let posthaste = Posthaste::new();
+    for command in [&[][..], &["config"], &["config", "set"], &["sandbox", "serve"], &["doctor"]] {
+        let help = posthaste.run(&[command, &["-h"]].concat()).ok();
+        assert!(help.lines().count() <= 40, "{command:?}\n{help}");
+        assert!(!help.contains("--api-key-file"), "global options are told by `help options`\n{help}");
+    }
+    assert!(posthaste.run(&["help", "options"]).ok().contains("--api-key-file <PATH>"));
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_command() {
+    let posthaste = Posthaste::new();
+    let page = posthaste.run(&["man", "sandbox", "serve"]).ok();
+    assert!(
+        page.contains(".TH")
+            && page.contains("EXIT CODES")
+            && page.contains("loopback") | page.contains("127.0.0.1")
+    );
+    posthaste.run(&["man", "--install", "pages"]).ok();
+    for name in ["posthaste.1", "posthaste-config-set.1", "posthaste-sandbox-inbox-wait.1"] {
+        assert!(posthaste.home().join("pages").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = Posthaste::new().run(&["completions", shell]).ok();
+        assert!(script.contains("posthaste") && script.contains("sandbox"), "{shell}");
+    }
+}

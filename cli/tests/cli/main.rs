@@ -1,0 +1,8 @@
+//! The program as its user meets it: arguments in; two streams and an exit code out.
+
+mod config;
+mod doctor;
+mod help;
+mod sandbox;
+mod streams;
+mod support;

@@ -1,0 +1,163 @@
+//! `sandbox …` and the flag `--sandbox`: real processes that talk over real sockets.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout};
+use std::time::{Duration, Instant};
+
+use crate::support::Posthaste;
+
+/// A sandbox that serves until it is dropped.
+pub(crate) struct Sandbox {
+    pub(crate) base_url: String,
+    pub(crate) lines: Vec<String>,
+    child: Child,
+    posthaste: Posthaste,
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Sandbox {
+    pub(crate) fn start(flags: &[&str]) -> Self {
+        let posthaste = Posthaste::new();
+        let mut child =
+            posthaste.command().args(["sandbox", "serve", "--port", "0"]).args(flags).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut lines = Vec::new();
+        while !lines.iter().any(|line: &String| line.starts_with("export ")) {
+            let mut line = String::new();
+            assert!(stdout.read_line(&mut line).unwrap() > 0, "it ended after {lines:?}");
+            lines.push(line.trim_end().to_owned());
+        }
+        let (_, after) = lines.last().unwrap().split_once("POSTHASTE_BASE_URL=").unwrap();
+        let base_url = after.split_whitespace().next().unwrap().to_owned();
+        Self { base_url, lines, child, posthaste, _stdout: stdout }
+    }
+
+    /// The program, pointed at it as its lines say.
+    fn client(&self) -> Posthaste {
+        Posthaste::new().env("POSTHASTE_BASE_URL", &self.base_url).env("POSTHASTE_API_KEY", "sb_local")
+    }
+
+    #[cfg(unix)]
+    fn signal(&self, name: &str) {
+        kill(&self.child, name);
+    }
+
+    fn wait(&mut self) -> Option<i32> {
+        wait(&mut self.child)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = &self.posthaste;
+    }
+}
+
+#[cfg(unix)]
+fn kill(child: &Child, name: &str) {
+    let status =
+        std::process::Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// The exit code, within ten seconds.
+fn wait(child: &mut Child) -> Option<i32> {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(Instant::now() < end, "it does not end");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_serve_prints_can_be_pasted_into_a_shell() {
+    let sandbox = Sandbox::start(&[]);
+    assert_eq!(sandbox.lines.len(), 3, "{:?}", sandbox.lines);
+    assert!(sandbox.lines[..2].iter().all(|line| line.starts_with("# ")));
+    assert_eq!(
+        sandbox.lines[2],
+        format!("export POSTHASTE_BASE_URL={} POSTHASTE_API_KEY=sb_local", sandbox.base_url)
+    );
+    sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+    sandbox.client().run(&["doctor"]).ok();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sandbox_that_is_stopped_on_purpose_ends_well() {
+    for signal in ["TERM", "INT"] {
+        let mut sandbox = Sandbox::start(&[]);
+        sandbox.signal(signal);
+        assert_eq!(sandbox.wait(), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_with_a_way_out() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = Posthaste::new().run(&["sandbox", "serve", "--port", &port]).fails(1);
+    assert!(said.contains(&port) && said.contains("--port 0"), "{said}");
+}
+
+#[test]
+fn waiting_for_a_sandbox_that_never_comes_is_pending() {
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
+    let said = posthaste.run(&["sandbox", "wait", "--timeout", "200ms"]).fails(8);
+    assert!(said.contains("after 200 ms") && said.contains("posthaste sandbox serve"), "{said}");
+    let error = posthaste.run(&["sandbox", "inbox", "list", "--json", "--retries", "0"]).error(7);
+    assert_eq!(error["hint"], "posthaste sandbox serve, or posthaste sandbox run -- COMMAND");
+}
+
+#[test]
+fn the_key_of_a_real_service_is_never_shown_to_these_routes() {
+    let posthaste = Posthaste::new().env("POSTHASTE_API_KEY", "re_hidden");
+    for command in [&["reset"][..], &["inbox", "list"], &["wait"]] {
+        let arguments = [&["--base-url", "https://api.example.com", "sandbox"], command].concat();
+        let said = posthaste.run(&arguments).fails(2);
+        assert!(said.contains("is not on this machine"), "{said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn run_gives_the_command_a_sandbox_and_ends_as_it_does() {
+    let posthaste = Posthaste::new();
+    let ran = posthaste.run(&[
+        "sandbox",
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo $POSTHASTE_BASE_URL $POSTHASTE_API_KEY; exit 7",
+    ]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert!(ran.stdout.starts_with("http://127.0.0.1:") && ran.stdout.ends_with(" sb_local\n"), "{ran:?}");
+    let program = env!("CARGO_BIN_EXE_posthaste");
+    posthaste.run(&["sandbox", "run", "--", program, "doctor"]).ok();
+    assert_eq!(posthaste.run(&["sandbox", "run", "--", "sh", "-c", "kill -9 $$"]).code, Some(137));
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_a_wrong_command_line() {
+    let said = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(2);
+    assert!(said.contains("`no-such-program` cannot be started"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_reaches_the_command_and_its_end_is_waited_for() {
+    let posthaste = Posthaste::new();
+    let script = "trap 'echo stopped; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = posthaste.command().args(["sandbox", "run", "--", "sh", "-c", script]).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(stdout.next().unwrap().unwrap(), "ready");
+    kill(&child, "TERM");
+    assert_eq!(stdout.next().unwrap().unwrap(), "stopped");
+    assert_eq!(wait(&mut child), Some(9));
+}

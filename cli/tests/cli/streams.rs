@@ -1,0 +1,142 @@
+//! The two streams: full disks, readers that go away, terminals, and JSON for programs.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::Posthaste;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for arguments in
+        [&["help", "input"][..], &["--version"], &["completions", "bash"], &["config", "list", "--json"]]
+    {
+        let output = Posthaste::new().command().args(arguments).stdout(full()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?} {said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_the_program_quietly() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Posthaste::new().command().args(["help", "input"]).stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn a_wrong_command_line_is_an_object_where_json_is_wanted() {
+    let posthaste = Posthaste::new();
+    for arguments in [
+        &["--json", "emials"][..],
+        &["config", "--jq", ".", "--nonsense"],
+        &["-o", "ndjson", "config", "get"],
+    ] {
+        let error = posthaste.run(arguments).error(2);
+        assert_eq!((&error["kind"], &error["outcome"]), (&Value::from("usage"), &Value::from("not_sent")));
+    }
+    let error = posthaste.run(&["config", "lsit", "--json"]).error(2);
+    assert!(error["hint"].as_str().unwrap().contains("`list`?"), "{error}");
+}
+
+#[test]
+fn an_expression_that_is_no_filter_is_pointed_at_before_anything_happens() {
+    let posthaste = Posthaste::new();
+    let said =
+        posthaste.run(&["config", "set", "retries", "5", "--jq", ".data[.subject", "-o", "human"]).fails(2);
+    assert_eq!(
+        said,
+        "error: the --jq expression is not valid\n \
+         --> --jq:1:15\n  \
+           |\n\
+         1 | .data[.subject\n  \
+           |               ^ expected closing bracket\n"
+    );
+    assert!(!posthaste.config_file().exists());
+}
+
+#[test]
+fn a_filter_prints_strings_raw_and_anything_else_as_json() {
+    let posthaste = Posthaste::new();
+    let filter = r#".settings[] | select(.name == "retries") | .value, {source}"#;
+    assert_eq!(posthaste.run(&["config", "list", "--jq", filter]).ok(), "3\n{\"source\":\"built-in\"}\n");
+    let ran = posthaste.run(&["config", "list", "--jq", ".settings | keys | .x"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+}
+
+#[test]
+fn json_is_compact_in_a_pipe_and_indented_for_eyes() {
+    let compact = Posthaste::new().run(&["config", "path", "--json"]).ok();
+    assert!(compact.starts_with("{\"path\":\""), "{compact}");
+    let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80");
+    assert!(posthaste.run(&["config", "path", "--json"]).ok().starts_with("{\n  \"path\": \""));
+}
+
+#[test]
+fn a_projection_keeps_what_was_named_and_warns_of_what_is_not_there() {
+    let ran = Posthaste::new().run(&["config", "path", "--json=path,pth"]);
+    assert!(ran.stderr.contains("there is no field `pth`"), "{ran:?}");
+    assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap().as_object().unwrap().len(), 1);
+}
+
+#[test]
+fn a_table_is_for_eyes_and_tabs_are_for_pipes() {
+    let posthaste = Posthaste::new();
+    let pipe = posthaste.run(&["config", "list", "--columns", "value,name"]).ok();
+    assert!(pipe.contains("human\toutput\n"), "{pipe}");
+    let said = posthaste.run(&["config", "list", "--columns", "vlaue"]).fails(2);
+    assert!(said.contains("did you mean `value`?"), "{said}");
+
+    let eyes = Posthaste::new().env("POSTHASTE_FORCE_TTY", "40").env("NO_COLOR", "1");
+    let table = eyes.run(&["config", "list", "--origin"]).ok();
+    assert!(table.starts_with("NAME ") && table.lines().all(|line| line.chars().count() <= 40), "{table}");
+    assert_eq!(
+        eyes.run(&["config", "list", "-o", "tsv"]).ok(),
+        posthaste.run(&["config", "list", "-o", "tsv"]).ok()
+    );
+}
+
+#[test]
+fn nothing_is_colored_where_nobody_sees_it() {
+    let has_escapes = |ran: crate::support::Ran| (ran.stdout + &ran.stderr).contains('\u{1b}');
+    let bad = ["config", "get", "zebra"];
+    assert!(!has_escapes(Posthaste::new().run(&bad)));
+    assert!(!has_escapes(Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1").run(&bad)));
+    assert!(!has_escapes(Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("TERM", "dumb").run(&bad)));
+    assert!(has_escapes(Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").run(&bad)));
+    assert!(has_escapes(Posthaste::new().run(&["--color", "always", "config", "get", "zebra"])));
+}
+
+#[test]
+fn what_others_wrote_cannot_act_on_the_terminal() {
+    // A name with a title sequence, a C1 control and a change of direction.
+    let name = "x\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}";
+    let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
+    for arguments in [
+        &["config", "get", name][..],
+        &["--profile", name, "config", "list"],
+        &["help", name],
+        &["config", "list", "--columns", name],
+    ] {
+        let said = posthaste.run(arguments).fails(2);
+        assert!(
+            !said.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
+            "{arguments:?} {said:?}"
+        );
+        assert!(said.contains("\\u{1b}]0;owned"), "{arguments:?} {said:?}");
+    }
+}
+
+#[test]
+fn nothing_is_read_from_standard_input_unless_it_is_named() {
+    let mut child =
+        Posthaste::new().command().args(["config", "list"]).stdin(Stdio::piped()).spawn().unwrap();
+    // The pipe stays open: a program that read it would wait for ever.
+    let held = child.stdin.take();
+    assert!(child.wait().unwrap().success());
+    drop(held);
+}

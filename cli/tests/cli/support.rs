@@ -1,0 +1,111 @@
+//! Runs the program with a home folder of its own and nothing of the machine's environment.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// The program, a home folder, and the variables that are set for it.
+pub(crate) struct Posthaste {
+    home: tempfile::TempDir,
+    env: Vec<(String, String)>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Posthaste {
+    pub(crate) fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap(), env: Vec::new() }
+    }
+
+    /// With one more variable.
+    pub(crate) fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// With this configuration file.
+    pub(crate) fn config(self, text: &str) -> Self {
+        std::fs::create_dir_all(self.config_file().parent().unwrap()).unwrap();
+        std::fs::write(self.config_file(), text).unwrap();
+        self
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.home().join(".config/posthaste/config.toml")
+    }
+
+    /// The program, ready to be given arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_posthaste"));
+        command
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(self.env.iter().map(|(name, value)| (name, value))).current_dir(self.home());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.command().args(arguments).output().unwrap())
+    }
+
+    /// Runs it with something to read.
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut child = self.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Ran::of(child.wait_with_output().unwrap())
+    }
+}
+
+impl Ran {
+    fn of(output: std::process::Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// It ended well; what it printed.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout
+    }
+
+    /// It failed with that code and printed no result; what it said.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{self:?}");
+        self.stderr
+    }
+
+    /// It ended well and printed JSON.
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        serde_json::from_str(&self.ok()).unwrap()
+    }
+
+    /// It failed with that code; the error object on its last line.
+    #[track_caller]
+    pub(crate) fn error(self, code: i32) -> Value {
+        let said = self.fails(code);
+        let error: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        assert_eq!(error["error"]["exit_code"], code);
+        error["error"].clone()
+    }
+}
