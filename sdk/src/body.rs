@@ -15,13 +15,13 @@ use tokio::{fs::File, io::AsyncReadExt as _};
 const PIECE: usize = 96 * 1024;
 
 /// What a request carries. Cloning it is cheap, and each clone can be sent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Body {
     chunks: Vec<Chunk>,
     len: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Chunk {
     Plain(Bytes),
     Encoded(Bytes),
@@ -29,7 +29,7 @@ enum Chunk {
 }
 
 /// A file as it was when it was first looked at.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct FileSource {
     path: PathBuf,
     len: u64,

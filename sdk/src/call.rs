@@ -16,10 +16,12 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     body::{Body, BodyPart},
-    check::{Problem, Problems, limits},
+    check::{Problem, Problems},
     client::Client,
     error::{Error, Result},
-    execute, path,
+    execute,
+    keys::IdempotencyKey,
+    path,
     retry::{Replay, RetryPolicy},
     transport::UploadListener,
 };
@@ -76,6 +78,8 @@ pub(crate) struct Operation {
     pub(crate) body: Body,
     pub(crate) replay: Replay,
     pub(crate) key: Option<IdempotencyKey>,
+    /// The key is the caller's own and not a random one.
+    pub(crate) key_given: bool,
     /// What is wrong with the input; it keeps the call from being sent.
     pub(crate) problems: Vec<Problem>,
     /// What is wrong with the call itself, so that there is nothing to send.
@@ -102,6 +106,7 @@ impl Operation {
             body: Body::default(),
             replay,
             key: keyed.then(IdempotencyKey::random),
+            key_given: false,
             problems: Vec::new(),
             faults: Vec::new(),
             ids: None,
@@ -189,7 +194,10 @@ impl<T> Call<T> {
         Problem: From<K::Error>,
     {
         match key.try_into() {
-            Ok(key) => self.operation.key = Some(key),
+            Ok(key) => {
+                self.operation.key = Some(key);
+                self.operation.key_given = true;
+            }
             Err(error) => self.operation.faults.push(error.into()),
         }
         self
@@ -414,92 +422,6 @@ impl fmt::Debug for Preview {
     }
 }
 
-/// A name for one send, so that repeating it can't send twice: 1 to 256 visible ASCII characters (`SPEC.md`, POST /emails).
-///
-/// The specification says "string"; which characters is silent there. These are the ones that every HTTP stack passes unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IdempotencyKey(String);
-
-impl IdempotencyKey {
-    /// Takes a key of one's own, made from what identifies the send: `order-17-confirmation`.
-    ///
-    /// # Errors
-    /// The key is empty, longer than 256 characters, or has a character that is not visible ASCII.
-    pub fn new(key: impl Into<String>) -> Result<Self, Problem> {
-        let key = key.into();
-        let problem = |code, rule: &str| Problem::new("", code, format!("an idempotency key {rule}"));
-        if key.is_empty() {
-            return Err(problem("empty", "must not be empty"));
-        }
-        let length = key.chars().count();
-        if length > limits::IDEMPOTENCY_KEY_CHARS {
-            return Err(problem("length", "has at most 256 characters").found(format!("{length} characters")));
-        }
-        let inner_space = |(i, c): (usize, char)| c == ' ' && i > 0 && i + 1 < length;
-        match key.chars().enumerate().find(|&(i, c)| !c.is_ascii_graphic() && !inner_space((i, c))) {
-            Some((at, c)) => {
-                Err(problem("charset", "holds only visible ASCII characters, and spaces only inside")
-                    .found(format!("{c:?} at position {}", at + 1)))
-            }
-            None => Ok(Self(key)),
-        }
-    }
-
-    /// A key that no other send has: a random UUID.
-    pub fn random() -> Self {
-        let random: u128 = rand::random();
-        // Version 4, variant 1 (RFC 9562).
-        let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
-        let hex = format!("{bits:032x}");
-        Self(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
-    }
-
-    /// The key as it goes into the header.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(crate) fn header(&self) -> HeaderValue {
-        HeaderValue::from_str(&self.0).unwrap_or(HeaderValue::from_static(""))
-    }
-}
-
-impl fmt::Display for IdempotencyKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<&str> for IdempotencyKey {
-    type Error = Problem;
-
-    fn try_from(key: &str) -> Result<Self, Problem> {
-        Self::new(key)
-    }
-}
-
-impl TryFrom<String> for IdempotencyKey {
-    type Error = Problem;
-
-    fn try_from(key: String) -> Result<Self, Problem> {
-        Self::new(key)
-    }
-}
-
-impl TryFrom<&String> for IdempotencyKey {
-    type Error = Problem;
-
-    fn try_from(key: &String) -> Result<Self, Problem> {
-        Self::new(key.as_str())
-    }
-}
-
-impl From<std::convert::Infallible> for Problem {
-    fn from(never: std::convert::Infallible) -> Self {
-        match never {}
-    }
-}
-
 pub(crate) fn decode<T: DeserializeOwned>(answer: http::Response<Bytes>) -> Result<T, Box<Undecoded>> {
     // An answer without a body says nothing, and `null` is how JSON says so.
     let body: &[u8] = if answer.body().is_empty() { b"null" } else { answer.body() };
@@ -552,36 +474,6 @@ impl std::error::Error for Problem {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_hold_to_the_limit_on_both_sides() {
-        // IDEM-03, 5.1.17
-        for key in ["a", "order-17", "a b", &"x".repeat(256)] {
-            assert!(IdempotencyKey::new(key).is_ok(), "{key}");
-        }
-        for (key, code) in [
-            ("", "empty"),
-            (&*"x".repeat(257), "length"),
-            ("é", "charset"),
-            (" a", "charset"),
-            ("a ", "charset"),
-            (" ", "charset"),
-            ("a\r\nb", "charset"),
-            ("a\tb", "charset"),
-        ] {
-            assert_eq!(IdempotencyKey::new(key).unwrap_err().code, code, "{key:?}");
-        }
-    }
-
-    #[test]
-    fn random_keys_are_version_4_uuids_and_differ() {
-        // IDEM-05
-        let (a, b) = (IdempotencyKey::random(), IdempotencyKey::random());
-        assert_ne!(a, b);
-        assert_eq!(a.as_str().len(), 36);
-        assert_eq!(&a.as_str()[14..15], "4");
-        assert!(matches!(&a.as_str()[19..20], "8" | "9" | "a" | "b"));
-    }
 
     #[test]
     fn only_posts_without_a_key_are_unsafe_to_repeat() {

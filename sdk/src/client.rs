@@ -9,6 +9,7 @@ use crate::{
     auth::Credentials,
     call::{Call, Operation},
     error::{Result, SettingsError},
+    keys::KeyMemory,
     rate::{Limiter, RateLimit},
     resources::{emails::Emails, logs::Logs},
     retry::{Budget, RetryPolicy},
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub(crate) answer_limit: usize,
     pub(crate) retry: RetryPolicy,
     pub(crate) budget: Budget,
+    pub(crate) keys: KeyMemory,
     pub(crate) limiter: Limiter,
 }
 
@@ -275,6 +277,7 @@ impl ClientBuilder {
             answer_limit: self.answer_limit,
             retry: self.retry,
             budget: Budget::full(),
+            keys: KeyMemory::default(),
             limiter: Limiter::new(self.rate_limit),
         };
         Ok(Client { inner: Arc::new(inner) })

@@ -9,8 +9,8 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
 use crate::{
-    call::IdempotencyKey,
     check::Problems,
+    keys::IdempotencyKey,
     retry::{self, Replay},
     transport::{Reached, TransportError, TransportErrorKind},
 };

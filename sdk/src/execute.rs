@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::Instrument as _;
 use url::Url;
 
@@ -76,6 +76,11 @@ impl<'a> Life<'a> {
             SettingsError::new("path", "does not make an address with the base address")
                 .found(error.to_string())
         })?;
+        if let Some(key) = operation.key.as_ref().filter(|_| operation.key_given)
+            && client.keys.contradicts(key, &operation.body)
+        {
+            tracing::warn!("this idempotency key was given for another body before");
+        }
         let patience = PATIENCE + Duration::from_secs(operation.body.len() / SLOWEST_BYTES_PER_SECOND);
         let limit = operation.timeout.or(client.timeout).unwrap_or(patience);
         let tried = Tried {
@@ -100,7 +105,7 @@ impl<'a> Life<'a> {
     /// Attempts until the service accepts, or says no for good, or there is no time or no attempt left.
     async fn until_accepted(&mut self) -> Result<http::Response<Bytes>> {
         loop {
-            self.client.limiter.turn().await;
+            self.turn().await?;
             self.tried.attempts += 1;
             let (error, cause) = match self.attempt().await {
                 Ok(answer) if answer.status().is_success() => {
@@ -122,6 +127,16 @@ impl<'a> Life<'a> {
             }
             sleep(pause).await;
         }
+    }
+
+    /// Waits until the client's pace allows another request, if the call has so much time left.
+    async fn turn(&self) -> Result<()> {
+        let Some(turn) = self.client.limiter.turn() else { return Ok(()) };
+        if self.deadline.is_some_and(|deadline| deadline <= turn) {
+            return Err(self.tried.lost(TransportError::new(Reached::Nowhere, TransportErrorKind::Timeout)));
+        }
+        sleep_until(turn).await;
+        Ok(())
     }
 
     async fn attempt(&self) -> Result<http::Response<Bytes>, TransportError> {

@@ -45,6 +45,7 @@ pub mod check;
 mod client;
 mod error;
 mod execute;
+mod keys;
 pub mod page;
 mod path;
 mod rate;
@@ -52,12 +53,13 @@ pub mod resources;
 mod retry;
 pub mod transport;
 
-pub use call::{Call, IdempotencyKey, Preview, Raw, Retry};
+pub use call::{Call, Preview, Raw, Retry};
 pub use check::{Problem, Problems};
 pub use client::{Client, ClientBuilder};
 pub use error::{
     ApiError, ApiErrorKind, Error, FileError, Lost, Outcome, PagingError, Result, SettingsError, Unreadable,
 };
+pub use keys::IdempotencyKey;
 pub use page::{List, Page, Paginator};
 pub use path::path_segment;
 pub use rate::RateLimit;

@@ -160,6 +160,16 @@ async fn time_limits_hold_for_an_attempt_and_for_the_whole_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_whose_turn_comes_too_late_gives_up_at_once() {
+    let script = Script::of([accepted()]);
+    let client = script.builder().rate_limit(RateLimit::PerSecond(0.1)).build().unwrap();
+    client.emails().send(&email()).await.unwrap();
+    let start = tokio::time::Instant::now();
+    let error = client.emails().send(&email()).timeout(Duration::from_secs(2)).await.unwrap_err();
+    assert_eq!((error.outcome(), start.elapsed()), (Outcome::NotSent, Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_outage_is_not_answered_with_three_times_the_traffic() {
     let down = (0..300).map(|_| refusal(503, "service_unavailable"));
     let script = Script::of(down);

@@ -1,0 +1,185 @@
+//! Idempotency keys: the names that make a send safe to repeat, and a memory of those that were given for what.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Mutex, PoisonError},
+};
+
+use http::HeaderValue;
+
+use crate::{
+    body::Body,
+    check::{Problem, limits},
+};
+
+/// A name for one send, so that repeating it can't send twice: 1 to 256 visible ASCII characters (`SPEC.md`, POST /emails).
+///
+/// The specification says "string"; which characters is silent there. These are the ones that every HTTP stack passes unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey(String);
+
+impl IdempotencyKey {
+    /// Takes a key of one's own, made from what identifies the send: `order-17-confirmation`.
+    ///
+    /// # Errors
+    /// The key is empty, longer than 256 characters, or has a character that is not visible ASCII.
+    pub fn new(key: impl Into<String>) -> Result<Self, Problem> {
+        let key = key.into();
+        let problem = |code, rule: &str| Problem::new("", code, format!("an idempotency key {rule}"));
+        if key.is_empty() {
+            return Err(problem("empty", "must not be empty"));
+        }
+        let length = key.chars().count();
+        if length > limits::IDEMPOTENCY_KEY_CHARS {
+            return Err(problem("length", "has at most 256 characters").found(format!("{length} characters")));
+        }
+        let inner_space = |(i, c): (usize, char)| c == ' ' && i > 0 && i + 1 < length;
+        match key.chars().enumerate().find(|&(i, c)| !c.is_ascii_graphic() && !inner_space((i, c))) {
+            Some((at, c)) => {
+                Err(problem("charset", "holds only visible ASCII characters, and spaces only inside")
+                    .found(format!("{c:?} at position {}", at + 1)))
+            }
+            None => Ok(Self(key)),
+        }
+    }
+
+    /// A key that no other send has: a random UUID.
+    pub fn random() -> Self {
+        let random: u128 = rand::random();
+        // Version 4, variant 1 (RFC 9562).
+        let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+        let hex = format!("{bits:032x}");
+        Self(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+    }
+
+    /// The key as it goes into the header.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn header(&self) -> HeaderValue {
+        HeaderValue::from_str(&self.0).unwrap_or(HeaderValue::from_static(""))
+    }
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<&str> for IdempotencyKey {
+    type Error = Problem;
+
+    fn try_from(key: &str) -> Result<Self, Problem> {
+        Self::new(key)
+    }
+}
+
+impl TryFrom<String> for IdempotencyKey {
+    type Error = Problem;
+
+    fn try_from(key: String) -> Result<Self, Problem> {
+        Self::new(key)
+    }
+}
+
+impl TryFrom<&String> for IdempotencyKey {
+    type Error = Problem;
+
+    fn try_from(key: &String) -> Result<Self, Problem> {
+        Self::new(key.as_str())
+    }
+}
+
+impl From<std::convert::Infallible> for Problem {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// Which bodies the caller's own keys went out with, as far back as the last thousand.
+///
+/// The same key for another body is a mistake that the service refuses, or that silently drops a mail when the first answer is
+/// still kept. The client can't know which of the two was meant, so it warns and sends.
+#[derive(Debug, Default)]
+pub(crate) struct KeyMemory(Mutex<Remembered>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    bodies: HashMap<String, u64>,
+    order: VecDeque<String>,
+}
+
+impl KeyMemory {
+    const MOST: usize = 1_000;
+
+    /// Whether this key went out with another body before.
+    pub(crate) fn contradicts(&self, key: &IdempotencyKey, body: &Body) -> bool {
+        let mut hasher = DefaultHasher::new();
+        body.hash(&mut hasher);
+        let hash = hasher.finish();
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = remembered.bodies.insert(key.as_str().to_owned(), hash) {
+            return before != hash;
+        }
+        remembered.order.push_back(key.as_str().to_owned());
+        if remembered.order.len() > Self::MOST
+            && let Some(oldest) = remembered.order.pop_front()
+        {
+            remembered.bodies.remove(&oldest);
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_hold_to_the_limit_on_both_sides() {
+        // IDEM-03, 5.1.17
+        for key in ["a", "order-17", "a b", &"x".repeat(256)] {
+            assert!(IdempotencyKey::new(key).is_ok(), "{key}");
+        }
+        for (key, code) in [
+            ("", "empty"),
+            (&*"x".repeat(257), "length"),
+            ("é", "charset"),
+            (" a", "charset"),
+            ("a ", "charset"),
+            (" ", "charset"),
+            ("a\r\nb", "charset"),
+            ("a\tb", "charset"),
+        ] {
+            assert_eq!(IdempotencyKey::new(key).unwrap_err().code, code, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn random_keys_are_version_4_uuids_and_differ() {
+        // IDEM-05
+        let (a, b) = (IdempotencyKey::random(), IdempotencyKey::random());
+        assert_ne!(a, b);
+        assert_eq!(a.as_str().len(), 36);
+        assert_eq!(&a.as_str()[14..15], "4");
+        assert!(matches!(&a.as_str()[19..20], "8" | "9" | "a" | "b"));
+    }
+
+    #[test]
+    fn a_key_that_was_given_for_another_body_is_noticed() {
+        let memory = KeyMemory::default();
+        let body = |text: &str| Body::from(text.as_bytes().to_vec());
+        let key = |name: usize| IdempotencyKey::new(format!("k{name}")).unwrap();
+        assert!(!memory.contradicts(&key(0), &body("a")));
+        assert!(!memory.contradicts(&key(0), &body("a")));
+        assert!(memory.contradicts(&key(0), &body("b")));
+        for name in 1..=KeyMemory::MOST {
+            assert!(!memory.contradicts(&key(name), &body("a")));
+        }
+        assert!(!memory.contradicts(&key(0), &body("c")), "the oldest are forgotten");
+    }
+}
