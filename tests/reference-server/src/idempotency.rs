@@ -128,10 +128,6 @@ impl Keys {
         slots.used.insert(name, Slot { number, body, used: now, answer: None });
         Ok(Turn::First(Claim { keys: self, name, number }))
     }
-
-    pub(crate) fn clear(&self) {
-        *lock(&self.slots) = Slots::default();
-    }
 }
 
 impl Slots {

@@ -1,21 +1,71 @@
-//! The sandbox's inbox: local control routes under `/_/`.
+//! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, and forgetting.
+//!
+//! They are no part of the service: they are neither limited nor logged, and scripted faults don't touch them. A tenant
+//! is named by its API key, in `Authorization` as everywhere; the page, which a browser opens, takes it as `?key=`.
+
+mod messages;
+mod page;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
-use crate::problem;
-use crate::routes::no_such_route;
+use crate::keys;
+use crate::problem::{self, Problem};
+use crate::routes::{no_such_route, wrong_method};
 use crate::service::Service;
+use crate::state::Tenant;
 
 /// Whether a path belongs to the sandbox itself, not to the service.
 pub(crate) fn is_control(path: &str) -> bool {
     path == "/_" || path.starts_with("/_/")
 }
 
-pub(crate) fn answer(_service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
-    match (request.method(), request.uri().path()) {
-        (&Method::GET, "/_/ready") => problem::json(StatusCode::OK, &json!({"ready": true})),
-        (_, path) => no_such_route(path).into_response(),
+/// Answers a request under `/_/`.
+pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
+    let path = request.uri().path();
+    let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
+    let (answer, allowed): (Option<Outcome>, &[&str]) = match (request.method(), segments.as_slice()) {
+        (&Method::GET, []) => (Some(page::show(service, request.uri().query())), &[]),
+        (&Method::GET, ["ready"]) => (Some(Ok(problem::json(StatusCode::OK, &json!({"ready": true})))), &[]),
+        (&Method::GET, ["messages"]) => (
+            Some(tenant(service, request).and_then(|tenant| messages::index(&tenant, request.uri().query()))),
+            &[],
+        ),
+        (&Method::DELETE, ["messages"]) => {
+            (Some(tenant(service, request).map(|tenant| messages::forget(&tenant))), &[])
+        }
+        (&Method::GET, ["messages", id]) => {
+            (Some(tenant(service, request).and_then(|tenant| messages::show(&tenant, id))), &[])
+        }
+        (&Method::GET, ["messages", id, "raw"]) => {
+            (Some(tenant(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
+        }
+        (&Method::POST, ["reset"]) => (Some(reset(service, request)), &[]),
+        (_, [] | ["ready"] | ["messages", _] | ["messages", _, "raw"]) => (None, &["GET"]),
+        (_, ["messages"]) => (None, &["GET", "DELETE"]),
+        (_, ["reset"]) => (None, &["POST"]),
+        _ => (Some(Err(no_such_route(path))), &[]),
+    };
+    match answer {
+        Some(answer) => answer.unwrap_or_else(Problem::into_response),
+        None => wrong_method(request.method(), path, allowed),
     }
+}
+
+type Outcome = Result<Response<Bytes>, Problem>;
+
+/// The tenant whose key the request carries. A send-only key may look: there is nothing here to protect.
+fn tenant(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
+    let credential = keys::read(request.headers())?;
+    Ok(service.state().tenant(credential.tenant))
+}
+
+/// `POST /_/reset`: forgets everything of the tenant.
+fn reset(service: &Service, request: &Request<Bytes>) -> Outcome {
+    let credential = keys::read(request.headers())?;
+    service.state().reset_tenant(credential.tenant);
+    Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

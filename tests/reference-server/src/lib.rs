@@ -16,22 +16,22 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | [`service`] | the life of a request, from request to response, without a socket |
+//! | `service` | the life of a request, from request to response, without a socket |
 //! | `routes` | the table: method, path, scope, handler; a line a route |
 //! | `keys`, `ratelimit`, `idempotency`, [`faults`] | what a request meets before its handler |
 //! | `validation`, `paging`, `problem` | reading bodies and list parameters; error answers |
 //! | `resources` | the handlers, named as the specification names the resources |
 //! | `schedule` | `scheduled_at`, in ISO 8601 or in words |
-//! | [`delivery`] | what becomes of an accepted email: its mail, its fate, its hosted attachments |
+//! | `delivery` | what becomes of an accepted email: its mail, its fate, its hosted attachments |
 //! | `state` | what is remembered of each tenant, and the bounds on it |
-//! | [`clock`] | time that a test can move, and work that falls due |
+//! | `clock` | time that a test can move, and work that falls due |
 //! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
 //! | [`mount`] | the two doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire |
 //!
 //! Where the specification is silent the modules say what was chosen.
 
-pub mod clock;
-pub mod delivery;
+mod clock;
+mod delivery;
 pub mod faults;
 mod idempotency;
 mod inbox;
@@ -46,7 +46,7 @@ mod routes;
 mod schedule;
 mod seeds;
 mod server;
-pub mod service;
+mod service;
 mod settings;
 mod state;
 mod validation;

@@ -4,8 +4,6 @@
 //! page, and `has_more` speaks of the direction asked. The specification is silent on the order and on an unknown
 //! cursor; the latter is refused like every other wrong parameter.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
@@ -61,8 +59,8 @@ impl Window {
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
                 "limit" => limit = Some(read_limit(&value)?),
-                "after" => after = Some(read_cursor("after", value)?),
-                "before" => before = Some(read_cursor("before", value)?),
+                "after" => after = Some(read_cursor("after", &value)?),
+                "before" => before = Some(read_cursor("before", &value)?),
                 // Other parameters are the route's own, or unknown and ignored.
                 _ => {}
             }
@@ -122,11 +120,11 @@ fn read_limit(text: &str) -> Result<usize, Problem> {
     }
 }
 
-fn read_cursor(name: &str, text: Cow<'_, str>) -> Result<Uuid, Problem> {
-    Uuid::try_parse(&text).map_err(|_| {
+fn read_cursor(name: &str, text: &str) -> Result<Uuid, Problem> {
+    Uuid::try_parse(text).map_err(|_| {
         Problem::validation(format!(
             "`{name}` must be the id of an item of the list; found {}.",
-            quoted(&text)
+            quoted(text)
         ))
     })
 }

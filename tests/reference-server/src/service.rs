@@ -119,7 +119,8 @@ impl Service {
         let (met, delay) = self.faults.meet(request.method(), path);
         let mut wire = Wire { delay, cut: None };
         let (mut response, allowance) = match met {
-            None => self.serve(request),
+            // A delay is never handed out as the fault itself.
+            None | Some(Action::Delay(_)) => self.serve(request),
             Some(Action::DropBefore) => {
                 wire.cut = Some(None);
                 self.unserved(lost())
@@ -139,8 +140,6 @@ impl Service {
                 self.unserved(response)
             }
             Some(Action::TooMany { retry_after }) => self.unserved(too_many(retry_after.as_deref())),
-            // A delay is never handed out as the fault itself.
-            Some(Action::Delay(_)) => self.serve(request),
         };
         if wire != Wire::default() {
             response.extensions_mut().insert(wire);

@@ -128,11 +128,15 @@ impl State {
     fn forget(&self, tenant: &Tenant) {
         let mails: Vec<_> = lock(&tenant.emails).ids().collect();
         let mut held = lock(&self.mails);
-        mails.into_iter().for_each(|id| held.forget(id));
+        for id in mails {
+            held.forget(id);
+        }
         drop(held);
         let entries: Vec<_> = lock(&tenant.logs).ids().collect();
         let mut held = lock(&self.logs);
-        entries.into_iter().for_each(|id| held.forget(id));
+        for id in entries {
+            held.forget(id);
+        }
     }
 
     /// Counts a new email, and forgets the oldest ones if there are too many now.

@@ -66,7 +66,10 @@ impl Problems {
         match self.count - 1 {
             0 => {}
             1 => message.push_str(" (And 1 more problem.)"),
-            more => message.push_str(&format!(" (And {more} more problems.)")),
+            more => {
+                // Writing to a string does not fail.
+                let _ = fmt::Write::write_fmt(&mut message, format_args!(" (And {more} more problems.)"));
+            }
         }
         let name = match kind {
             Kind::Missing => "missing_required_field",
@@ -86,12 +89,6 @@ impl Ignored {
         // A header has to stay a header: not more than so many names.
         if self.0.len() < 32 {
             self.0.push(pointer);
-        }
-    }
-
-    pub(crate) fn append(&mut self, other: &mut Self) {
-        for pointer in other.0.drain(..) {
-            self.note(pointer);
         }
     }
 

@@ -1,7 +1,31 @@
 //! What the service promises, asked through its public doors.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of these tests are tests too")]
+
 #[path = "service/support.rs"]
 mod support;
 
+#[path = "service/attachments.rs"]
+mod attachments;
+#[path = "service/batch.rs"]
+mod batch;
+#[path = "service/bounds.rs"]
+mod bounds;
+#[path = "service/errors.rs"]
+mod errors;
+#[path = "service/events.rs"]
+mod events;
+#[path = "service/idempotency.rs"]
+mod idempotency;
+#[path = "service/inbox.rs"]
+mod inbox;
+#[path = "service/keys.rs"]
+mod keys;
+#[path = "service/lists.rs"]
+mod lists;
+#[path = "service/refusals.rs"]
+mod refusals;
 #[path = "service/sending.rs"]
 mod sending;
+#[path = "service/sockets.rs"]
+mod sockets;

@@ -42,6 +42,7 @@ pub struct CapturedMail {
     /// The text body, given or derived.
     pub text: Option<String>,
     uuid: Uuid,
+    email_uuid: Uuid,
 }
 
 /// What a captured mail says of an attachment.
@@ -75,7 +76,12 @@ impl CapturedMail {
             html: draft.html.clone(),
             text: draft.text.clone(),
             uuid,
+            email_uuid: email.id,
         }
+    }
+
+    pub(crate) fn email_uuid(&self) -> Uuid {
+        self.email_uuid
     }
 
     pub(crate) fn uuid(&self) -> Uuid {

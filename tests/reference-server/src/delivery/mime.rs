@@ -48,7 +48,7 @@ pub(crate) fn render(email: &Email, draft: &Draft, at: Timestamp) -> Vec<u8> {
 struct Boundaries<'a>(&'a Email);
 
 impl Boundaries<'_> {
-    fn multipart<'x>(&self, kind: &'static str, parts: Vec<MimePart<'x>>) -> MimePart<'x> {
+    fn multipart<'x>(&self, kind: &str, parts: Vec<MimePart<'x>>) -> MimePart<'x> {
         let boundary = format!("=_{kind}_{}", self.0.id.simple());
         let content_type = ContentType::new(format!("multipart/{kind}")).attribute("boundary", boundary);
         MimePart::new(content_type, parts)
@@ -84,7 +84,7 @@ fn body<'x>(draft: &'x Draft, boundaries: &Boundaries<'_>) -> MimePart<'x> {
     boundaries.multipart("mixed", parts)
 }
 
-fn part<'x>(attachment: &'x Attachment, inline: bool) -> MimePart<'x> {
+fn part(attachment: &Attachment, inline: bool) -> MimePart<'_> {
     let bytes: &[u8] = match &attachment.content {
         Content::Bytes(bytes) => bytes,
         Content::Hosted(_) => &[],

@@ -106,8 +106,8 @@ async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Result<Res
         tokio::time::sleep(wire.delay).await;
     }
     match wire.cut {
-        None => Ok(response.map(|body| Cuttable { body, cut_after: None })),
-        Some(Some(bytes)) => Ok(response.map(|body| Cuttable { body, cut_after: Some(bytes) })),
+        None => Ok(response.map(|body| Cuttable { body, ending: Ending::Whole })),
+        Some(Some(bytes)) => Ok(response.map(|body| Cuttable { body, ending: Ending::CutAfter(bytes) })),
         Some(None) => Err(Cut),
     }
 }
@@ -142,28 +142,48 @@ async fn handle(service: &Arc<Service>, request: Request<Bytes>) -> Response<Byt
 /// A body that may end in a lost connection.
 struct Cuttable {
     body: Bytes,
-    cut_after: Option<usize>,
+    ending: Ending,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Whole,
+    /// After so many bytes.
+    CutAfter(usize),
+    /// Once what was given has been written: `hyper` throws away what it still holds when a body fails.
+    CutSoon,
+    CutNow,
 }
 
 impl Body for Cuttable {
     type Data = Bytes;
     type Error = Cut;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let Some(left) = self.cut_after else {
-            let body = std::mem::take(&mut self.body);
-            return Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))));
-        };
-        if left == 0 {
-            return Poll::Ready(Some(Err(Cut)));
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match self.ending {
+            Ending::Whole => {
+                let body = std::mem::take(&mut self.body);
+                Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))))
+            }
+            Ending::CutAfter(bytes) if bytes > 0 => {
+                self.ending = Ending::CutSoon;
+                let bytes = bytes.min(self.body.len());
+                Poll::Ready(Some(Ok(Frame::data(self.body.slice(..bytes)))))
+            }
+            Ending::CutAfter(_) | Ending::CutSoon => {
+                self.ending = Ending::CutNow;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Ending::CutNow => Poll::Ready(Some(Err(Cut))),
         }
-        let body = std::mem::take(&mut self.body);
-        self.cut_after = Some(0);
-        Poll::Ready(Some(Ok(Frame::data(body.slice(..left.min(body.len()))))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_empty() && self.cut_after.is_none()
+        self.body.is_empty() && self.ending == Ending::Whole
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -1,32 +1,300 @@
-//! `POST /emails`: what is taken, and what comes of it.
+//! `POST /emails`: what is taken, and the mail that comes of it.
 
-use mail_parser::MessageParser;
-use serde_json::json;
+use mail_parser::{HeaderForm, Message, MessageParser, MimeHeaders as _};
+use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email};
+use crate::support::{Sandbox, email, email_with};
 
-#[test]
-fn an_accepted_email_is_answered_with_its_id_and_leaves_as_a_mail() {
-    // EMAIL-01, EMAIL-64, GEN-18
-    let sandbox = Sandbox::new();
-    let id = sandbox.sent(&email());
-    let mail = sandbox.mail();
-    assert_eq!(mail.email_id, id);
-    let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
-    assert_eq!(parsed.subject(), Some("Hello"));
-    assert_eq!(parsed.body_text(0).unwrap().trim_end(), "It works");
+fn parse(mime: &[u8]) -> Message<'_> {
+    MessageParser::new().parse(mime).unwrap()
 }
 
 #[test]
-fn a_sent_email_is_listed_and_delivered_a_second_later() {
-    // SENT-01, SENT-08
+fn email_01_an_accepted_email_is_answered_with_its_id_and_leaves_as_a_mail() {
+    // EMAIL-01, EMAIL-64, GEN-18, SENT-01
+    let sandbox = Sandbox::new();
+    let answer = sandbox.post("/emails", &email());
+    assert_eq!(answer.status, 200);
+    let body = answer.json();
+    assert_eq!(body.as_object().unwrap().keys().collect::<Vec<_>>(), ["id"]);
+    let id = body["id"].as_str().unwrap();
+    assert_eq!(uuid::Uuid::try_parse(id).unwrap().to_string(), id);
+
+    let mail = sandbox.mail();
+    assert_eq!(mail.email_id, id);
+    let parsed = parse(&mail.mime);
+    assert_eq!(parsed.subject(), Some("Hello"));
+    assert_eq!(parsed.body_text(0).unwrap().trim_end(), "It works");
+    assert_eq!(sandbox.get("/emails").json()["data"][0]["id"], id);
+}
+
+#[test]
+fn the_full_record_has_the_list_s_fields_and_the_body() {
+    // SENT-11, GEN-25
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email());
-    let list = sandbox.get("/emails").json();
-    assert_eq!(list["object"], "list");
-    assert_eq!(list["has_more"], false);
-    assert_eq!(list["data"][0]["id"], json!(id));
-    assert_eq!(list["data"][0]["last_event"], "sent");
-    sandbox.advance(1);
-    assert_eq!(sandbox.last_event(&id), "delivered");
+    let record = sandbox.record(&id);
+    assert_eq!(
+        record,
+        json!({
+            "object": "email",
+            "id": id,
+            "message_id": format!("<{id}@acme.test>"),
+            "to": ["ada@example.com"],
+            "from": "Acme <hi@acme.test>",
+            "created_at": "2026-03-02 12:00:00.000000+00",
+            "subject": "Hello",
+            "bcc": null,
+            "cc": null,
+            "reply_to": null,
+            "last_event": "sent",
+            "scheduled_at": null,
+            "html": null,
+            "text": "It works",
+            "tags": [],
+            "topic_id": null,
+        })
+    );
+}
+
+#[test]
+fn the_mail_carries_the_message_id_of_the_record() {
+    // SENT-02
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email());
+    let mail = sandbox.mail();
+    let message_id = sandbox.record(&id)["message_id"].as_str().unwrap().to_owned();
+    assert_eq!(format!("<{}>", parse(&mail.mime).message_id().unwrap()), message_id);
+}
+
+#[test]
+fn one_address_and_an_array_of_them_are_both_taken_and_listed_as_arrays() {
+    // EMAIL-04, EMAIL-05, EMAIL-07, EMAIL-08, EMAIL-12, EMAIL-13, SENT-03, SENT-04, SENT-07
+    let sandbox = Sandbox::new();
+    for from in
+        ["hi@acme.test", "Acme <hi@acme.test>", "\"Acme, Inc.\" <hi@acme.test>", "Åsa Ö <hi@acme.test>"]
+    {
+        let id = sandbox.sent(&email_with("from", from));
+        assert_eq!(sandbox.record(&id)["from"], from);
+    }
+    for field in ["to", "cc", "bcc", "reply_to"] {
+        for (given, kept) in [
+            (json!("a@example.com"), json!(["a@example.com"])),
+            (json!(["a@example.com"]), json!(["a@example.com"])),
+            (json!(["A <a@example.com>", "b@example.com"]), json!(["A <a@example.com>", "b@example.com"])),
+        ] {
+            let id = sandbox.sent(&email_with(field, given));
+            assert_eq!(sandbox.record(&id)[field], kept, "{field}");
+        }
+    }
+}
+
+#[test]
+fn the_mail_s_headers_name_everybody_but_blind_recipients() {
+    let sandbox = Sandbox::new();
+    let mut email = email();
+    email["from"] = "\"Acme, Inc.\" <hi@acme.test>".into();
+    email["to"] = json!(["Åsa Öberg <asa@example.com>", "b@example.com"]);
+    email["cc"] = "c@example.com".into();
+    email["bcc"] = "secret@example.com".into();
+    email["reply_to"] = json!(["r@example.com", "s@example.com"]);
+    sandbox.sent(&email);
+
+    let mail = sandbox.mail();
+    assert_eq!(mail.bcc, ["secret@example.com"], "the envelope has it");
+    assert!(!String::from_utf8_lossy(&mail.mime).contains("secret@"), "the mail does not");
+    let parsed = parse(&mail.mime);
+    let pairs = |address: Option<&mail_parser::Address<'_>>| -> Vec<(Option<String>, String)> {
+        let one =
+            |one: &mail_parser::Addr<'_>| (one.name().map(str::to_owned), one.address().unwrap().to_owned());
+        address.unwrap().iter().map(one).collect()
+    };
+    assert_eq!(pairs(parsed.from()), [(Some("Acme, Inc.".into()), "hi@acme.test".into())]);
+    assert_eq!(
+        pairs(parsed.to()),
+        [(Some("Åsa Öberg".into()), "asa@example.com".into()), (None, "b@example.com".into())]
+    );
+    assert_eq!(pairs(parsed.cc()), [(None, "c@example.com".into())]);
+    assert_eq!(pairs(parsed.reply_to()), [(None, "r@example.com".into()), (None, "s@example.com".into())]);
+}
+
+#[test]
+fn fifty_recipients_with_long_names_fit_into_well_formed_lines() {
+    let sandbox = Sandbox::new();
+    let to: Vec<_> =
+        (0..50).map(|n| format!("Ünterabteilung für Längeres Nummer {n} <person{n}@example.com>")).collect();
+    sandbox.sent(&email_with("to", to.clone()));
+    let mail = sandbox.mail();
+    assert!(mail.mime.split(|byte| *byte == b'\n').all(|line| line.len() <= 998), "RFC 5322, 2.1.1");
+    let parsed = parse(&mail.mime);
+    let found: Vec<_> = parsed
+        .to()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} <{}>", one.name().unwrap(), one.address().unwrap()))
+        .collect();
+    assert_eq!(found, to);
+}
+
+#[test]
+fn email_17_an_email_may_be_text_alone_or_html_alone() {
+    // EMAIL-17
+    let sandbox = Sandbox::new();
+    sandbox.sent(&json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "text": "only text"}));
+    let mail = sandbox.mail();
+    assert_eq!(parse(&mail.mime).html_body_count(), 1, "the parser offers the text in the place of HTML");
+    assert!(mail.html.is_none());
+    assert!(String::from_utf8_lossy(&mail.mime).contains("Content-Type: text/plain"));
+}
+
+#[test]
+fn email_18_the_text_is_derived_from_the_html_when_absent() {
+    // EMAIL-18
+    let sandbox = Sandbox::new();
+    let html = "<h1>Hi Ada</h1><p>Read <a href=\"https://acme.test/x\">this</a> &amp; that.</p>";
+    let id = sandbox.sent(&json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "html": html}));
+    let mail = sandbox.mail();
+    let parsed = parse(&mail.mime);
+    let text = parsed.body_text(0).unwrap().into_owned();
+    assert!(text.contains("Hi Ada") && text.contains("& that.") && !text.contains("<p>"), "{text}");
+    assert!(text.contains("https://acme.test/x"), "links survive: {text}");
+    assert_eq!(parsed.body_html(0).unwrap().trim_end(), html);
+    assert_eq!(sandbox.record(&id)["text"], mail.text.unwrap());
+}
+
+#[test]
+fn email_19_an_empty_text_switches_the_derivation_off() {
+    // EMAIL-19
+    let sandbox = Sandbox::new();
+    let id = sandbox
+        .sent(&json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "html": "<p>x</p>", "text": ""}));
+    let mail = sandbox.mail();
+    assert!(!String::from_utf8_lossy(&mail.mime).contains("text/plain"));
+    assert_eq!(mail.text, None);
+    assert_eq!(sandbox.record(&id)["text"], Value::Null);
+}
+
+#[test]
+fn a_given_text_stands_beside_the_html_as_it_is() {
+    let sandbox = Sandbox::new();
+    let email = json!({
+        "from": "a@b.test", "to": "c@d.test", "subject": "s", "html": "<p>x</p>", "text": "Grüße – 你好\nzweite Zeile"
+    });
+    sandbox.sent(&email);
+    let mail = sandbox.mail();
+    let parsed = parse(&mail.mime);
+    assert_eq!(parsed.body_text(0).unwrap().replace("\r\n", "\n").trim_end(), "Grüße – 你好\nzweite Zeile");
+    assert_eq!(parsed.content_type().unwrap().subtype(), Some("alternative"));
+}
+
+#[test]
+fn email_22_custom_headers_are_in_the_mail() {
+    // EMAIL-22
+    let sandbox = Sandbox::new();
+    let headers = json!({"X-Entity-Ref-ID": "123", "X-Greeting": "grüß Gott", "List-Unsubscribe": "<https://a.test/u>"});
+    sandbox.sent(&email_with("headers", headers));
+    let mail = sandbox.mail();
+    let parsed = parse(&mail.mime);
+    assert_eq!(parsed.header_raw("X-Entity-Ref-ID").unwrap().trim(), "123");
+    assert_eq!(parsed.header_as("X-Greeting", HeaderForm::Text)[0].as_text(), Some("grüß Gott"));
+    assert_eq!(parsed.header_raw("List-Unsubscribe").unwrap().trim(), "<https://a.test/u>");
+}
+
+#[test]
+fn headers_that_the_service_writes_itself_are_ignored_and_told() {
+    let sandbox = Sandbox::new();
+    let headers = json!({"From": "evil@example.com", "content-type": "text/evil", "X-Fine": "1"});
+    let answer = sandbox.post("/emails", &email_with("headers", headers));
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("x-sandbox-ignored-fields"), Some("/headers/From,/headers/content-type"));
+    let mail = sandbox.mail();
+    assert!(!String::from_utf8_lossy(&mail.mime).contains("evil"));
+    assert_eq!(parse(&mail.mime).header_raw("X-Fine").unwrap().trim(), "1");
+}
+
+#[test]
+fn unknown_fields_are_ignored_and_told() {
+    let sandbox = Sandbox::new();
+    let mut email = email();
+    email["replyTo"] = "x@example.com".into();
+    email["tags"] = json!([{"name": "a", "value": "b", "colour": "red"}]);
+    email["o,dd/näme"] = 1.into();
+    let answer = sandbox.post("/emails", &email);
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("x-sandbox-ignored-fields"), Some("/tags/0/colour,/replyTo,/o%2Cdd~1n%C3%A4me"));
+    assert_eq!(
+        sandbox.post("/emails", &email_with("cc", Value::Null)).header("x-sandbox-ignored-fields"),
+        None
+    );
+}
+
+#[test]
+fn null_is_the_same_as_absent() {
+    let sandbox = Sandbox::new();
+    let mut email = email();
+    for field in [
+        "cc",
+        "bcc",
+        "reply_to",
+        "html",
+        "headers",
+        "tags",
+        "attachments",
+        "scheduled_at",
+        "topic_id",
+        "template",
+        "react",
+    ] {
+        email[field] = Value::Null;
+    }
+    sandbox.sent(&email);
+}
+
+#[test]
+fn a_subject_of_any_script_arrives_as_it_was_given() {
+    let sandbox = Sandbox::new();
+    for subject in ["", "Grüße", "日本語の件名".repeat(20).as_str(), "a\u{85}b\u{2028}c", "=?utf-8?Q?x?="]
+    {
+        let sandbox_ = Sandbox::new();
+        let id = sandbox_.sent(&email_with("subject", subject));
+        assert_eq!(sandbox_.record(&id)["subject"], subject);
+        let mail = sandbox_.mail();
+        assert_eq!(parse(&mail.mime).header("From").map(|_| ()), Some(()), "{subject:?} broke the mail");
+        assert_eq!(mail.mime.split(|byte| *byte == b'\n').filter(|l| l.starts_with(b"Subject:")).count(), 1);
+    }
+    assert!(sandbox.mails().is_empty());
+}
+
+#[test]
+fn tags_are_kept_with_the_record_and_the_mail() {
+    let sandbox = Sandbox::new();
+    let tags = json!([{"name": "category", "value": "confirm_email"}, {"name": "A-1", "value": "b_2"}]);
+    let id = sandbox.sent(&email_with("tags", tags.clone()));
+    assert_eq!(sandbox.record(&id)["tags"], tags);
+    assert_eq!(sandbox.mail().tags[1].value, "b_2");
+}
+
+#[test]
+fn email_66_the_three_other_routes_send_too() {
+    // EMAIL-66
+    for path in ["/email", "/emails/sending", "/email/sending", "/emails/"] {
+        let sandbox = Sandbox::new();
+        let answer = sandbox.post(path, &email());
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert_eq!(sandbox.mail().email_id, answer.json()["id"]);
+    }
+}
+
+#[test]
+fn deep_and_broken_html_does_not_stop_the_service() {
+    let sandbox = Sandbox::new();
+    for html in [
+        "<div>".repeat(20_000),
+        "<table><tr><td>".repeat(300),
+        "<ul><li>".repeat(2_000),
+        "<<<&&&\0</p>".into(),
+    ] {
+        sandbox.sent(&json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "html": html}));
+    }
+    assert_eq!(sandbox.mails().len(), 4);
 }

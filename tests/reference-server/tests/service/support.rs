@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use posthaste_reference_server::{CapturedMail, ClockStart, Service, Settings};
 use serde_json::Value;
 
-pub const KEY: &str = "sb_test";
+pub(crate) const KEY: &str = "sb_test";
 
-pub struct Sandbox {
-    pub service: Arc<Service>,
+pub(crate) struct Sandbox {
+    pub(crate) service: Arc<Service>,
 }
 
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Bytes,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
-pub struct Ask<'a> {
+pub(crate) struct Ask<'a> {
     sandbox: &'a Sandbox,
     method: Method,
     path: String,
@@ -30,12 +30,12 @@ pub struct Ask<'a> {
 }
 
 /// A minimal email that is accepted.
-pub fn email() -> Value {
+pub(crate) fn email() -> Value {
     serde_json::json!({"from": "Acme <hi@acme.test>", "to": "ada@example.com", "subject": "Hello", "text": "It works"})
 }
 
 /// The minimal email with one field changed; `null` takes it away.
-pub fn email_with(field: &str, value: impl Into<Value>) -> Value {
+pub(crate) fn email_with(field: &str, value: impl Into<Value>) -> Value {
     let mut email = email();
     email[field] = value.into();
     email
@@ -43,36 +43,36 @@ pub fn email_with(field: &str, value: impl Into<Value>) -> Value {
 
 impl Sandbox {
     /// A service whose clock stands still.
-    pub fn new() -> Self {
-        Self::with(Settings::default())
+    pub(crate) fn new() -> Self {
+        Self::with(&Settings::default())
     }
 
-    pub fn with(settings: Settings) -> Self {
+    pub(crate) fn with(settings: &Settings) -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        Self { service: Service::new(Settings { clock: ClockStart::Frozen(noon), ..settings }) }
+        Self { service: Service::new(Settings { clock: ClockStart::Frozen(noon), ..settings.clone() }) }
     }
 
-    pub fn ask(&self, method: Method, path: impl Into<String>) -> Ask<'_> {
+    pub(crate) fn ask(&self, method: Method, path: impl Into<String>) -> Ask<'_> {
         Ask { sandbox: self, method, path: path.into(), key: Some(KEY.into()), headers: Vec::new() }
     }
 
-    pub fn get(&self, path: impl Into<String>) -> Answer {
+    pub(crate) fn get(&self, path: impl Into<String>) -> Answer {
         self.ask(Method::GET, path).send(Bytes::new())
     }
 
-    pub fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.ask(Method::POST, path).json(body)
     }
 
     /// Sends an email that must be accepted, and answers its id.
-    pub fn sent(&self, email: &Value) -> String {
+    pub(crate) fn sent(&self, email: &Value) -> String {
         let answer = self.post("/emails", email);
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
     /// Sends an email that must be refused; nothing may leave.
-    pub fn refused(&self, email: &Value) -> Answer {
+    pub(crate) fn refused(&self, email: &Value) -> Answer {
         let before = self.service.mails(KEY).len();
         let answer = self.post("/emails", email);
         assert_eq!(answer.status, 422, "{}", answer.text());
@@ -80,53 +80,53 @@ impl Sandbox {
         answer
     }
 
-    pub fn record(&self, id: &str) -> Value {
+    pub(crate) fn record(&self, id: &str) -> Value {
         let answer = self.get(format!("/emails/{id}"));
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()
     }
 
-    pub fn last_event(&self, id: &str) -> String {
+    pub(crate) fn last_event(&self, id: &str) -> String {
         self.record(id)["last_event"].as_str().unwrap().to_owned()
     }
 
-    pub fn mails(&self) -> Vec<CapturedMail> {
+    pub(crate) fn mails(&self) -> Vec<CapturedMail> {
         self.service.mails(KEY)
     }
 
     /// The only mail that left.
-    pub fn mail(&self) -> CapturedMail {
+    pub(crate) fn mail(&self) -> CapturedMail {
         let mut mails = self.mails();
         assert_eq!(mails.len(), 1, "one mail was to leave");
         mails.remove(0)
     }
 
-    pub fn advance(&self, seconds: u64) {
+    pub(crate) fn advance(&self, seconds: u64) {
         self.service.clock().advance(std::time::Duration::from_secs(seconds));
     }
 }
 
 impl Ask<'_> {
-    pub fn key(mut self, key: &str) -> Self {
+    pub(crate) fn key(mut self, key: &str) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    pub fn no_key(mut self) -> Self {
+    pub(crate) fn no_key(mut self) -> Self {
         self.key = None;
         self
     }
 
-    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    pub fn json(self, body: &Value) -> Answer {
+    pub(crate) fn json(self, body: &Value) -> Answer {
         self.send(body.to_string())
     }
 
-    pub fn send(self, body: impl Into<Bytes>) -> Answer {
+    pub(crate) fn send(self, body: impl Into<Bytes>) -> Answer {
         let mut request = Request::builder().method(self.method).uri(self.path);
         if let Some(key) = self.key {
             request = request.header("authorization", format!("Bearer {key}"));
@@ -141,23 +141,23 @@ impl Ask<'_> {
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.json()["name"].as_str().unwrap().to_owned()
     }
 
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         self.json()["message"].as_str().unwrap().to_owned()
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 }

@@ -88,24 +88,19 @@ impl Draft {
         let reply_to = recipients::take(fields, "reply_to", problems).filter(|list| !list.is_empty());
         let subject = take_subject(fields, template, problems);
 
+        let bodies = fields.has("html") || fields.has("text");
         let html = fields.take_text("html", problems);
         let text = fields.take_text("text", problems);
-        if !template && html.as_deref().unwrap_or_default().is_empty() {
-            // The specification is silent on an email without a body; it is refused. An empty `text` only switches
-            // the derivation off and is no body.
-            match text.as_deref() {
-                None if html.is_none() => {
-                    problems.missing(format_args!("{}` or `{}", fields.name("html"), fields.name("text")))
-                }
-                None | Some("") => problems.wrong(|| {
-                    format!(
-                        "`{}` or `{}` must have content; found none.",
-                        fields.name("html"),
-                        fields.name("text")
-                    )
-                }),
-                Some(_) => {}
-            }
+        // The specification is silent on an email without a body; it is refused. An empty `text` only switches the
+        // derivation off and is no body.
+        if !template && !bodies {
+            problems.missing(format_args!("{}` or `{}", fields.name("html"), fields.name("text")));
+        } else if !template && [&html, &text].iter().all(|body| body.as_deref() == Some("") || body.is_none())
+        {
+            problems.wrong(|| {
+                let (html, text) = (fields.name("html"), fields.name("text"));
+                format!("`{html}` or `{text}` must have content; found none.")
+            });
         }
 
         if let Some(id) = fields.take_text("topic_id", problems) {

@@ -1,0 +1,171 @@
+//! Captured mails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`,
+//! `DELETE /_/messages`.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use mail_parser::MessageParser;
+use serde::Serialize;
+use serde_json::json;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use crate::delivery::captured::{CapturedAttachment, CapturedMail, Tag};
+use crate::lock::lock;
+use crate::paging::{Mode, Window, list, quoted};
+use crate::problem::{self, Problem};
+use crate::resources::timestamp::database;
+use crate::state::Tenant;
+
+/// Which mails a request asks for.
+#[derive(Debug, Default)]
+struct Filter {
+    to: Option<String>,
+    from: Option<String>,
+    subject: Option<String>,
+    tags: Vec<(String, String)>,
+}
+
+impl Filter {
+    /// `to`, `from`, `subject` match a part, whatever its case; `tag=name=value` matches whole.
+    fn read(query: &str) -> Result<Self, Problem> {
+        let mut filter = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let text = value.to_lowercase();
+            match &*name {
+                "to" => filter.to = Some(text),
+                "from" => filter.from = Some(text),
+                "subject" => filter.subject = Some(text),
+                "tag" => {
+                    let (name, value) = value.split_once('=').ok_or_else(|| {
+                        Problem::validation(format!("`tag` must be `name=value`; found {}.", quoted(&value)))
+                    })?;
+                    filter.tags.push((name.to_owned(), value.to_owned()));
+                }
+                _ => {}
+            }
+        }
+        Ok(filter)
+    }
+
+    fn lets_through(&self, mail: &CapturedMail) -> bool {
+        let holds = |wanted: &Option<String>, text: &str| {
+            wanted.as_ref().is_none_or(|wanted| text.to_lowercase().contains(wanted))
+        };
+        let mut recipients = mail.to.iter().chain(&mail.cc).chain(&mail.bcc);
+        (self.to.is_none() || recipients.any(|one| holds(&self.to, one)))
+            && holds(&self.from, &mail.from)
+            && holds(&self.subject, &mail.subject)
+            && self
+                .tags
+                .iter()
+                .all(|(name, value)| mail.tags.iter().any(|tag| tag.name == *name && tag.value == *value))
+    }
+}
+
+pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+    let query = query.unwrap_or_default();
+    let filter = Filter::read(query)?;
+    // `after_id` asks for what came after that mail: newer ones, which the list calls `before`.
+    let query = renamed(query);
+    let window = Window::read(Some(&query), Mode::A)?;
+    let page = window.look(&lock(&tenant.captured), |mail| filter.lets_through(mail))?;
+    let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
+    Ok(list(&crate::paging::Page { items, has_more: page.has_more }))
+}
+
+fn renamed(query: &str) -> String {
+    let pairs = form_urlencoded::parse(query.as_bytes())
+        .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
+    let mail = find(tenant, id)?;
+    let parsed = MessageParser::new().parse(&mail.mime[..]);
+    let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
+    let headers = headers.map(|(name, value)| Header { name, value: unfolded(value) }).collect();
+    let whole = Whole {
+        item: Item::of(tenant, &mail),
+        html: mail.html.as_deref(),
+        text: mail.text.as_deref(),
+        headers,
+    };
+    Ok(problem::json(StatusCode::OK, &whole))
+}
+
+/// A header's value on one line (RFC 5322, 2.2.3).
+fn unfolded(value: &str) -> String {
+    value.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn raw(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
+    let mail = find(tenant, id)?;
+    let mut response = Response::new(mail.mime.clone());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("message/rfc822"));
+    Ok(response)
+}
+
+pub(super) fn forget(tenant: &Tenant) -> Response<Bytes> {
+    let mut captured = lock(&tenant.captured);
+    let deleted = captured.len();
+    captured.clear();
+    problem::json(StatusCode::OK, &json!({"deleted": deleted}))
+}
+
+fn find(tenant: &Tenant, id: &str) -> Result<std::sync::Arc<CapturedMail>, Problem> {
+    let id = Uuid::try_parse(id).ok();
+    id.and_then(|id| lock(&tenant.captured).get(id).cloned())
+        .ok_or_else(|| Problem::not_found("Message not found."))
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    id: &'a str,
+    email_id: &'a str,
+    from: &'a str,
+    to: &'a [String],
+    cc: &'a [String],
+    bcc: &'a [String],
+    subject: &'a str,
+    created_at: String,
+    /// Of the whole message, in bytes.
+    size: usize,
+    last_event: Option<&'static str>,
+    tags: &'a [Tag],
+    attachments: &'a [CapturedAttachment],
+}
+
+impl<'a> Item<'a> {
+    fn of(tenant: &Tenant, mail: &'a CapturedMail) -> Self {
+        let email = lock(&tenant.emails).get(mail.email_uuid()).cloned();
+        Self {
+            id: &mail.id,
+            email_id: &mail.email_id,
+            from: &mail.from,
+            to: &mail.to,
+            cc: &mail.cc,
+            bcc: &mail.bcc,
+            subject: &mail.subject,
+            created_at: database(mail.captured_at),
+            size: mail.mime.len(),
+            last_event: email.map(|email| email.last_event().as_str()),
+            tags: &mail.tags,
+            attachments: &mail.attachments,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    item: Item<'a>,
+    html: Option<&'a str>,
+    text: Option<&'a str>,
+    headers: Vec<Header<'a>>,
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    name: &'a str,
+    value: String,
+}

@@ -1,0 +1,211 @@
+//! Attachments of `POST /emails`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use mail_parser::{MessageParser, MimeHeaders as _};
+use posthaste_reference_server::Fetched;
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, email, email_with};
+
+fn with(attachments: Value) -> Value {
+    email_with("attachments", attachments)
+}
+
+#[test]
+fn email_32_base64_byte_arrays_and_buffers_are_all_read() {
+    // EMAIL-28, EMAIL-32, EMAIL-33
+    let content: Vec<u8> = (0..=255).collect();
+    for form in [
+        json!(STANDARD.encode(&content)),
+        json!(STANDARD.encode(&content).trim_end_matches('=')),
+        json!(content),
+        json!({"type": "Buffer", "data": content}),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.sent(&with(json!([{"filename": "all.bin", "content": form}])));
+        let mail = sandbox.mail();
+        let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
+        let part = parsed.attachment(0).unwrap();
+        assert_eq!(part.contents(), content);
+        assert_eq!(part.attachment_name(), Some("all.bin"));
+        assert_eq!(mail.attachments[0].size, 256);
+    }
+}
+
+#[test]
+fn text_attachments_keep_every_byte() {
+    let content = b"one\ntwo\r\nthree\rfour\n\n.\nFrom x\n  trailing \t\n";
+    let sandbox = Sandbox::new();
+    sandbox.sent(&with(json!([{"filename": "notes.txt", "content": STANDARD.encode(content)}])));
+    let mail = sandbox.mail();
+    let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
+    assert_eq!(parsed.attachment(0).unwrap().contents(), content);
+}
+
+#[test]
+fn email_35_the_content_type_is_derived_from_the_filename_unless_given() {
+    // EMAIL-35, EMAIL-36
+    for (attachment, expected) in [
+        (json!({"filename": "a.pdf", "content": ""}), "application/pdf"),
+        (json!({"filename": "a.PNG", "content": ""}), "image/png"),
+        (json!({"filename": "a.unknown-kind", "content": ""}), "application/octet-stream"),
+        (json!({"content": ""}), "application/octet-stream"),
+        (json!({"filename": "a.pdf", "content_type": "text/x-own", "content": ""}), "text/x-own"),
+        (json!({"filename": "a.pdf", "contentType": "text/x-own", "content": ""}), "text/x-own"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.sent(&with(json!([attachment])));
+        let mail = sandbox.mail();
+        assert_eq!(mail.attachments[0].content_type, expected);
+        let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
+        let found = parsed.attachment(0).unwrap().content_type().unwrap();
+        assert_eq!(format!("{}/{}", found.ctype(), found.subtype().unwrap()), expected);
+    }
+}
+
+#[test]
+fn email_37_an_attachment_with_a_content_id_is_shown_inline() {
+    // EMAIL-37
+    let sandbox = Sandbox::new();
+    let mut email = with(json!([
+        {"filename": "logo.png", "content": STANDARD.encode("png"), "content_id": "logo"},
+        {"filename": "terms.pdf", "content": STANDARD.encode("pdf")},
+    ]));
+    email["html"] = "<img src=\"cid:logo\">".into();
+    sandbox.sent(&email);
+    let mail = sandbox.mail();
+    let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
+    let kinds: Vec<_> = parsed
+        .parts
+        .iter()
+        .map(|part| {
+            let kind = part.content_type().unwrap();
+            let disposition = part.content_disposition().map(|it| it.ctype().to_owned());
+            (
+                format!("{}/{}", kind.ctype(), kind.subtype().unwrap()),
+                disposition,
+                part.content_id().map(str::to_owned),
+            )
+        })
+        .collect();
+    let row = |kind: &str, disposition: Option<&str>, id: Option<&str>| {
+        (kind.to_owned(), disposition.map(str::to_owned), id.map(str::to_owned))
+    };
+    assert_eq!(
+        kinds,
+        [
+            row("multipart/mixed", None, None),
+            row("multipart/alternative", None, None),
+            row("text/plain", None, None),
+            row("multipart/related", None, None),
+            row("text/html", None, None),
+            row("image/png", Some("inline"), Some("logo")),
+            row("application/pdf", Some("attachment"), None),
+        ]
+    );
+}
+
+#[test]
+fn file_names_lose_their_folders_and_keep_their_letters() {
+    for (given, kept) in [
+        ("../../etc/passwd", "passwd"),
+        ("C:\\x\\y.txt", "y.txt"),
+        ("Ünï \"q\".txt", "Ünï \"q\".txt"),
+        ("a\"b.txt", "a\"b.txt"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.sent(&with(json!([{"filename": given, "content": ""}])));
+        let mail = sandbox.mail();
+        assert_eq!(mail.attachments[0].filename, kept);
+        let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
+        assert_eq!(parsed.attachment(0).unwrap().attachment_name(), Some(kept));
+    }
+}
+
+#[test]
+fn attachments_that_break_a_rule_are_refused() {
+    let sandbox = Sandbox::new();
+    for (attachment, name, words) in [
+        (
+            json!({"filename": "a.txt"}),
+            "invalid_attachment",
+            "`attachments[0]` must have `content` or `path`",
+        ),
+        (json!({"content": "", "path": "https://a.test/x"}), "validation_error", "not both"),
+        (json!({"content": "%%%"}), "validation_error", "`attachments[0].content` must be Base64"),
+        (json!({"content": "YQ==YQ=="}), "validation_error", "`attachments[0].content` must be Base64"),
+        (json!({"content": 7}), "validation_error", "`attachments[0].content`"),
+        (json!({"content": [256]}), "validation_error", "`attachments[0].content`"),
+        (json!({"content": {"type": "Blob", "data": []}}), "validation_error", "`attachments[0].content`"),
+        (json!({"content": "", "filename": ""}), "validation_error", "`attachments[0].filename`"),
+        (json!({"content": "", "filename": "a/"}), "validation_error", "`attachments[0].filename`"),
+        (json!({"content": "", "content_type": "pdf"}), "validation_error", "`attachments[0].content_type`"),
+        (json!({"content": "", "content_id": "a>b"}), "validation_error", "`attachments[0].content_id`"),
+        (json!({"content": "", "content_id": "a b"}), "validation_error", "`attachments[0].content_id`"),
+        (json!({"path": "file:///etc/passwd"}), "validation_error", "`attachments[0].path`"),
+        (json!({"path": "https://u:p@a.test/x"}), "validation_error", "`attachments[0].path`"),
+        (json!({"path": "x"}), "validation_error", "`attachments[0].path`"),
+        (json!("x"), "validation_error", "`attachments[0]` must be an object"),
+    ] {
+        let answer = sandbox.refused(&with(json!([attachment])));
+        assert_eq!(answer.name(), name, "{}", answer.text());
+        assert!(answer.message().contains(words), "{words:?} is not in {}", answer.message());
+    }
+}
+
+#[test]
+fn email_29_attachments_have_forty_mebibytes_of_base64_in_all() {
+    // EMAIL-29, LIM-03: the specification says 40 MB and is silent on MB against MiB
+    const MOST: usize = 41_943_040;
+    let sandbox = Sandbox::new();
+    let half = "A".repeat(MOST / 2);
+    let answer = sandbox.post("/emails", &with(json!([{"content": half}, {"content": half}])));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(sandbox.mail().attachments[0].size, MOST / 2 / 4 * 3);
+
+    // One byte more, in the other form: 4 more characters.
+    let answer = sandbox.refused(&with(json!([{"content": half}, {"content": half}, {"content": [0]}])));
+    assert_eq!(
+        answer.message(),
+        format!("`attachments` must have at most {MOST} characters of Base64 in all; found {}.", MOST + 4)
+    );
+}
+
+#[test]
+fn email_34_a_hosted_attachment_is_fetched_after_the_answer() {
+    // EMAIL-34
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&with(json!([
+        {"content": STANDARD.encode("here"), "filename": "a.txt"},
+        {"path": "https://files.acme.test/terms%20of%20use.pdf?v=2"},
+    ])));
+    assert_eq!(sandbox.last_event(&id), "queued");
+    assert!(sandbox.mails().is_empty());
+
+    let errand = sandbox.service.next_errand().unwrap();
+    let addresses: Vec<_> = errand.addresses().map(|(index, url)| (index, url.to_string())).collect();
+    assert_eq!(addresses, [(1, "https://files.acme.test/terms%20of%20use.pdf?v=2".to_owned())]);
+    sandbox
+        .service
+        .finish_errand(errand, Ok(vec![Fetched { index: 1, content: Bytes::from_static(b"pdf") }]));
+
+    let mail = sandbox.mail();
+    let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
+    assert_eq!(parsed.attachment(1).unwrap().contents(), b"pdf");
+    assert_eq!(mail.attachments[1].filename, "terms of use.pdf");
+    assert_eq!(mail.attachments[1].content_type, "application/pdf");
+    assert_eq!(sandbox.last_event(&id), "sent");
+}
+
+#[test]
+fn an_attachment_that_can_t_be_fetched_fails_the_email() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&with(json!([{"path": "https://files.acme.test/gone"}])));
+    let errand = sandbox.service.next_errand().unwrap();
+    sandbox.service.finish_errand(errand, Err("refused".into()));
+    assert_eq!(sandbox.last_event(&id), "failed");
+    assert!(sandbox.mails().is_empty());
+    assert_eq!(sandbox.sent(&email()).len(), 36, "others go on");
+}

@@ -1,0 +1,126 @@
+//! `POST /emails/batch`.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, email, email_with};
+
+fn batch(count: usize) -> Value {
+    (0..count).map(|n| email_with("subject", format!("number {n}"))).collect()
+}
+
+#[test]
+fn batch_09_entry_i_answers_email_i() {
+    // BATCH-08, BATCH-09, BATCH-04
+    let sandbox = Sandbox::new();
+    let answer = sandbox.post("/emails/batch", &batch(3));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let body = answer.json();
+    assert_eq!(body.as_object().unwrap().keys().collect::<Vec<_>>(), ["data"]);
+    for (index, entry) in body["data"].as_array().unwrap().iter().enumerate() {
+        let record = sandbox.record(entry["id"].as_str().unwrap());
+        assert_eq!(record["subject"], format!("number {index}"));
+    }
+    assert_eq!(sandbox.mails().len(), 3);
+}
+
+#[test]
+fn batch_02_a_batch_has_one_to_a_hundred_emails() {
+    // BATCH-02, BATCH-14, LIM-01
+    let sandbox = Sandbox::new();
+    for count in [0, 101] {
+        let answer = sandbox.post("/emails/batch", &batch(count));
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"));
+        assert!(answer.message().contains(&format!("found {count}")), "{}", answer.message());
+    }
+    assert!(sandbox.mails().is_empty());
+    for count in [1, 100] {
+        assert_eq!(sandbox.post("/emails/batch", &batch(count)).status, 200);
+    }
+    assert_eq!(sandbox.mails().len(), 101);
+}
+
+#[test]
+fn batch_01_the_body_is_a_bare_array_of_objects() {
+    // BATCH-01
+    let sandbox = Sandbox::new();
+    for (body, words) in [
+        (json!({"emails": []}), "must be a JSON array of emails; found an object"),
+        (json!("x"), "found a string"),
+        (json!([1]), "`[0]` must be an object; found a number"),
+    ] {
+        let answer = sandbox.post("/emails/batch", &body);
+        assert_eq!(answer.status, 422);
+        assert!(answer.message().contains(words), "{}", answer.message());
+    }
+}
+
+#[test]
+fn batch_12_one_invalid_email_refuses_all_and_is_named() {
+    // BATCH-12, BATCH-04, BATCH-11
+    let many = |count: usize| (0..count).map(|n| format!("r{n}@example.com")).collect::<Vec<_>>();
+    let cases = [
+        (email_with("to", many(51)), "`[1].to`"),
+        (email_with("from", Value::Null), "`[1].from`"),
+        (email_with("tags", json!([{"name": "n".repeat(257), "value": "v"}])), "`[1].tags[0].name`"),
+        (email_with("template", json!({"id": "x", "variables": {"A-B": 1}})), "`[1].template"),
+        (email_with("scheduled_at", "in 1 min"), "`[1].scheduled_at` is not supported in a batch"),
+        (email_with("attachments", json!([])), "`[1].attachments` is not supported in a batch"),
+    ];
+    for mode in [None, Some("strict")] {
+        for (wrong, words) in &cases {
+            let sandbox = Sandbox::new();
+            let mut ask = sandbox.ask(Method::POST, "/emails/batch");
+            if let Some(mode) = mode {
+                ask = ask.header("x-batch-validation", mode);
+            }
+            let answer = ask.json(&json!([email(), wrong, email()]));
+            assert_eq!(answer.status, 422);
+            assert!(answer.message().contains(words), "{words:?} is not in {}", answer.message());
+            assert!(sandbox.mails().is_empty(), "nothing is sent");
+        }
+    }
+}
+
+#[test]
+fn batch_05_attachments_and_schedules_are_refused_not_ignored() {
+    // BATCH-05, BATCH-06
+    for (field, value) in [("attachments", json!([{"content": ""}])), ("scheduled_at", json!("in 1 min"))] {
+        let sandbox = Sandbox::new();
+        let answer = sandbox.post("/emails/batch", &json!([email_with(field, value)]));
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"));
+        assert!(sandbox.mails().is_empty());
+    }
+}
+
+#[test]
+fn batch_13_a_permissive_batch_sends_the_valid_ones() {
+    // BATCH-13
+    let sandbox = Sandbox::new();
+    let body = json!([
+        email_with("subject", "first"),
+        email_with("to", "nobody"),
+        email_with("subject", "third"),
+        7
+    ]);
+    let ask = sandbox.ask(Method::POST, "/emails/batch").header("x-batch-validation", "permissive");
+    let answer = ask.json(&body).json();
+    assert_eq!(answer["data"].as_array().unwrap().len(), 2);
+    assert_eq!(answer["errors"][0]["index"], 1);
+    assert!(answer["errors"][0]["message"].as_str().unwrap().contains("`[1].to`"));
+    assert_eq!(answer["errors"][1]["index"], 3);
+    let subjects: Vec<_> = sandbox.mails().into_iter().map(|mail| mail.subject).collect();
+    assert_eq!(subjects, ["third", "first"]);
+
+    let ask = sandbox.ask(Method::POST, "/emails/batch").header("x-batch-validation", "permissive");
+    assert_eq!(ask.json(&batch(1)).json()["errors"], json!([]));
+    let ask = sandbox.ask(Method::POST, "/emails/batch").header("x-batch-validation", "lenient");
+    assert_eq!(ask.json(&batch(1)).status, 422);
+}
+
+#[test]
+fn ignored_fields_of_a_batch_are_told_with_their_index() {
+    let sandbox = Sandbox::new();
+    let answer = sandbox.post("/emails/batch", &json!([email(), email_with("colour", "red")]));
+    assert_eq!(answer.header("x-sandbox-ignored-fields"), Some("/1/colour"));
+}

@@ -1,0 +1,174 @@
+//! Error answers, and what every answer carries.
+
+use http::Method;
+use posthaste_reference_server::Settings;
+use posthaste_reference_server::faults::{Action, Rule};
+use serde_json::json;
+
+use crate::support::{Answer, Sandbox, email};
+
+fn is(answer: &Answer, status: u16, name: &str) {
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (status, name), "{}", answer.text());
+    // ERR-04: exactly these three keys.
+    let body = answer.json();
+    assert_eq!(body.as_object().unwrap().keys().collect::<Vec<_>>(), ["statusCode", "name", "message"]);
+    assert_eq!(body["statusCode"], status);
+    assert!(!answer.message().is_empty());
+}
+
+#[test]
+fn err_04_every_error_has_the_same_three_keys() {
+    // ERR-04, ERR-05, ERR-08, ERR-10
+    let sandbox = Sandbox::new();
+    is(&sandbox.get("/nowhere"), 404, "not_found");
+    is(&sandbox.get("/emails/receiving"), 404, "not_found");
+    is(&sandbox.get("/emails/a/b/c"), 404, "not_found");
+    is(&sandbox.get("/emails/00000000-0000-4000-8000-000000000000"), 404, "not_found");
+    is(&sandbox.get("/emails/nonsense"), 422, "invalid_parameter");
+    is(&sandbox.post("/emails", &json!({})), 422, "missing_required_field");
+    is(&sandbox.post("/emails/batch", &json!({})), 422, "validation_error");
+    is(&sandbox.ask(Method::GET, "/emails").no_key().send(""), 401, "missing_api_key");
+    is(&sandbox.ask(Method::GET, "/emails").key("x").send(""), 403, "invalid_api_key");
+    is(&sandbox.ask(Method::GET, "/emails").key("sb_x_sending").send(""), 401, "restricted_api_key");
+}
+
+#[test]
+fn err_10_a_wrong_method_is_told_the_right_ones() {
+    // ERR-10
+    let sandbox = Sandbox::new();
+    for (method, path, allowed) in [
+        (Method::DELETE, "/emails", "POST, GET"),
+        (Method::GET, "/emails/batch", "POST"),
+        (Method::GET, "/email", "POST"),
+        (Method::PUT, "/logs", "GET"),
+        (Method::PATCH, "/emails/00000000-0000-4000-8000-000000000000", "GET"),
+    ] {
+        let answer = sandbox.ask(method, path).send("");
+        is(&answer, 405, "method_not_allowed");
+        assert_eq!(answer.header("allow"), Some(allowed), "{path}");
+    }
+}
+
+#[test]
+fn err_09_a_body_that_is_no_json_is_refused_in_the_same_shape() {
+    // ERR-09
+    let sandbox = Sandbox::new();
+    let deep = "[".repeat(1_000_000);
+    let deep_object = "{\"a\":".repeat(1_000_000);
+    for body in ["", "{", "{]", "nonsense", "{} x", "\u{feff}{}", &deep, &deep_object] {
+        for path in ["/emails", "/emails/batch"] {
+            is(&sandbox.ask(Method::POST, path).send(body.to_owned()), 400, "validation_error");
+        }
+    }
+    is(&sandbox.ask(Method::POST, "/emails").send(&b"{\"from\":\"\xff\"}"[..]), 400, "validation_error");
+}
+
+#[test]
+fn gen_14_every_answer_is_json_and_carries_its_id_and_the_limit() {
+    // GEN-14
+    let sandbox = Sandbox::new();
+    let answers =
+        [sandbox.post("/emails", &email()), sandbox.get("/emails"), sandbox.get("/logs"), sandbox.get("/x")];
+    let mut ids = Vec::new();
+    for answer in answers {
+        answer.json();
+        assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
+        assert_eq!(answer.header("ratelimit-limit"), Some("1000000"));
+        assert_eq!(answer.header("ratelimit-remaining"), Some("1000000"));
+        assert_eq!(answer.header("ratelimit-reset"), Some("1"));
+        assert_eq!(answer.header("ratelimit-policy"), Some("1000000;w=1"));
+        ids.push(uuid::Uuid::try_parse(answer.header("x-request-id").unwrap()).unwrap());
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 4);
+}
+
+#[test]
+fn the_limit_counts_each_tenant_s_requests_in_a_second() {
+    let sandbox = Sandbox::with(&Settings { rate_limit: Some(3), ..Settings::default() });
+    for remaining in ["2", "1", "0"] {
+        let answer = sandbox.get("/emails");
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("ratelimit-limit"), Some("3"));
+        assert_eq!(answer.header("ratelimit-policy"), Some("3;w=1"));
+        assert_eq!(answer.header("ratelimit-remaining"), Some(remaining));
+    }
+    let answer = sandbox.post("/emails", &email());
+    is(&answer, 429, "rate_limit_exceeded");
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(answer.header("ratelimit-remaining"), Some("0"));
+    assert!(sandbox.mails().is_empty());
+    assert_eq!(sandbox.ask(Method::GET, "/emails").key("sb_other").send("").status, 200);
+    sandbox.advance(1);
+    assert_eq!(sandbox.get("/emails").status, 200);
+}
+
+#[test]
+fn scripted_answers_meet_the_requests_that_they_are_meant_for() {
+    let sandbox = Sandbox::new();
+    let faults = sandbox.service.faults();
+    faults.add(
+        Rule::new(Action::error(503, "service_unavailable", "later"))
+            .on(Method::POST, "/emails")
+            .after(1)
+            .times(2),
+    );
+    assert_eq!(sandbox.post("/emails", &email()).status, 200, "the first is spared");
+    assert_eq!(sandbox.get("/emails").status, 200, "another route");
+    is(&sandbox.post("/emails", &email()), 503, "service_unavailable");
+    is(&sandbox.post("/emails", &email()), 503, "service_unavailable");
+    assert_eq!(sandbox.post("/emails", &email()).status, 200);
+    assert_eq!((sandbox.mails().len(), faults.pending()), (2, 0), "a scripted answer does not act");
+
+    faults.add(
+        Rule::new(Action::answer(502, "<html>").header("content-type", "text/html"))
+            .on(Method::GET, "/emails/{id}"),
+    );
+    let answer = sandbox.get("/emails/whatever");
+    assert_eq!((answer.status.as_u16(), answer.text().as_str()), (502, "<html>"));
+    assert!(answer.header("x-request-id").is_some());
+
+    faults.next(Action::TooMany { retry_after: Some("7".into()) });
+    assert_eq!(sandbox.get("/emails").header("retry-after"), Some("7"));
+    faults.next(Action::TooMany { retry_after: None });
+    let answer = sandbox.get("/emails");
+    is(&answer, 429, "rate_limit_exceeded");
+    assert_eq!(answer.header("retry-after"), None);
+
+    faults.add(Rule::new(Action::answer(500, "")).always());
+    for _ in 0..5 {
+        assert_eq!(sandbox.get("/emails").status, 500);
+    }
+    faults.clear();
+    assert_eq!(sandbox.get("/emails").status, 200);
+}
+
+#[test]
+fn what_arrived_can_be_looked_at() {
+    let sandbox = Sandbox::new();
+    sandbox.ask(Method::POST, "/emails?x=1").header("idempotency-key", "k").json(&email());
+    let requests = sandbox.service.requests();
+    assert_eq!(requests.len(), 1);
+    let request = &requests[0];
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/emails"));
+    assert_eq!(request.query.as_deref(), Some("x=1"));
+    assert_eq!(request.headers["idempotency-key"], "k");
+    assert_eq!(request.body, email().to_string());
+    assert_eq!(request.status, 200);
+    assert!(request.answer_body.starts_with(b"{\"id\":"));
+    sandbox.service.reset();
+    assert!(sandbox.service.requests().is_empty());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_ids() {
+    let ids = |seed| {
+        let sandbox = Sandbox::with(&Settings { seed, ..Settings::default() });
+        [sandbox.sent(&email()), sandbox.sent(&email())]
+    };
+    assert_eq!(ids(Some(7)), ids(Some(7)));
+    assert_ne!(ids(Some(7)), ids(Some(8)));
+    assert_ne!(ids(None), ids(None));
+    let ids = ids(Some(7));
+    assert_ne!(ids[0], ids[1]);
+}

@@ -1,0 +1,151 @@
+//! `Idempotency-Key` on `POST /emails` and `POST /emails/batch`.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox, email, email_with};
+
+const PATHS: [&str; 2] = ["/emails", "/emails/batch"];
+
+fn body(path: &str, subject: &str) -> Value {
+    let email = email_with("subject", subject);
+    if path == "/emails" { email } else { json!([email]) }
+}
+
+fn post(sandbox: &Sandbox, path: &str, key: &str, subject: &str) -> Answer {
+    sandbox.ask(Method::POST, path).header("idempotency-key", key).json(&body(path, subject))
+}
+
+#[test]
+fn idem_07_the_same_request_again_gives_the_first_answer_and_sends_nothing() {
+    // IDEM-01, IDEM-07, IDEM-10
+    for path in PATHS {
+        let sandbox = Sandbox::new();
+        let first = post(&sandbox, path, "k", "same");
+        let again = post(&sandbox, path, "k", "same");
+        assert_eq!(first.status, 200);
+        assert_eq!((again.status, &again.body), (first.status, &first.body));
+        assert_eq!(again.header("x-sandbox-idempotent-replay"), Some("true"));
+        assert_eq!(first.header("x-sandbox-idempotent-replay"), None);
+        assert_eq!(sandbox.mails().len(), 1);
+    }
+}
+
+#[test]
+fn email_02_without_a_key_every_request_sends() {
+    // EMAIL-02
+    let sandbox = Sandbox::new();
+    assert_ne!(sandbox.sent(&email()), sandbox.sent(&email()));
+    assert_eq!(sandbox.mails().len(), 2);
+}
+
+#[test]
+fn idem_08_another_body_is_refused() {
+    // IDEM-08, IDEM-10
+    for path in PATHS {
+        let sandbox = Sandbox::new();
+        post(&sandbox, path, "k", "one");
+        let other = post(&sandbox, path, "k", "two");
+        assert_eq!((other.status.as_u16(), other.name().as_str()), (409, "invalid_idempotent_request"));
+        assert_eq!(sandbox.mails().len(), 1);
+    }
+}
+
+#[test]
+fn a_key_belongs_to_its_tenant_method_and_path() {
+    let sandbox = Sandbox::new();
+    assert_eq!(post(&sandbox, "/emails", "k", "x").status, 200);
+    assert_eq!(post(&sandbox, "/emails/batch", "k", "x").status, 200);
+    let ask = sandbox.ask(Method::POST, "/emails").key("sb_other").header("idempotency-key", "k");
+    assert_eq!(ask.json(&email_with("subject", "y")).status, 200);
+    let ask = sandbox.ask(Method::POST, "/emails").key("sb_test_sending").header("idempotency-key", "k");
+    assert_eq!(
+        ask.json(&body("/emails", "x")).header("x-sandbox-idempotent-replay"),
+        Some("true"),
+        "one tenant"
+    );
+}
+
+#[test]
+fn idem_04_a_key_expires_after_a_day() {
+    // IDEM-04, IDEM-10, LIM-05
+    for path in PATHS {
+        let sandbox = Sandbox::new();
+        post(&sandbox, path, "k", "one");
+        sandbox.advance(24 * 3600 - 1);
+        assert_eq!(post(&sandbox, path, "k", "two").status, 409);
+        sandbox.advance(1);
+        assert_eq!(post(&sandbox, path, "k", "two").status, 200);
+        assert_eq!(sandbox.mails().len(), 2);
+        sandbox.advance(3600);
+        assert_eq!(post(&sandbox, path, "k", "one").status, 409, "the second use counts anew");
+    }
+}
+
+#[test]
+fn idem_02_a_key_has_1_to_256_characters() {
+    // IDEM-02, IDEM-10, LIM-04
+    for path in PATHS {
+        for (key, status) in [
+            (String::new(), 400),
+            ("k".into(), 200),
+            ("k".repeat(256), 200),
+            ("ü".repeat(256), 200),
+            ("k".repeat(257), 400),
+        ] {
+            let sandbox = Sandbox::new();
+            let answer = post(&sandbox, path, &key, "x");
+            assert_eq!(answer.status, status, "{}", answer.text());
+            if status == 400 {
+                assert_eq!(answer.name(), "invalid_idempotency_key");
+                assert!(sandbox.mails().is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_was_an_error_is_not_kept() {
+    let sandbox = Sandbox::new();
+    let ask = || sandbox.ask(Method::POST, "/emails").header("idempotency-key", "k");
+    assert_eq!(ask().json(&email_with("from", "nonsense")).status, 422);
+    assert_eq!(ask().json(&email()).status, 200, "the key is still free");
+}
+
+#[test]
+fn idem_09_a_request_whose_first_is_still_running_is_refused() {
+    // IDEM-09
+    let sandbox = Sandbox::new();
+    let (arrived, arrival) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    sandbox.service.on_captured(move |_| {
+        arrived.send(()).unwrap();
+        released.lock().unwrap().recv_timeout(Duration::from_secs(20)).unwrap();
+    });
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| post(&sandbox, "/emails", "k", "x"));
+        arrival.recv_timeout(Duration::from_secs(20)).unwrap();
+        let second = post(&sandbox, "/emails", "k", "x");
+        release.send(()).unwrap();
+        assert_eq!((second.status.as_u16(), second.name().as_str()), (409, "concurrent_idempotent_requests"));
+        assert_eq!(first.join().unwrap().status, 200);
+    });
+    assert_eq!(sandbox.mails().len(), 1);
+}
+
+#[test]
+fn a_key_is_free_again_after_a_panic() {
+    let sandbox = Sandbox::new();
+    let panics = std::sync::atomic::AtomicBool::new(true);
+    sandbox.service.on_captured(move |_| {
+        assert!(!panics.swap(false, std::sync::atomic::Ordering::Relaxed), "the listener fell over");
+    });
+    let first = post(&sandbox, "/emails", "k", "x");
+    assert_eq!((first.status.as_u16(), first.name().as_str()), (500, "application_error"));
+    assert!(first.message().contains("the listener fell over"));
+    assert_eq!(post(&sandbox, "/emails", "k", "x").status, 200);
+}

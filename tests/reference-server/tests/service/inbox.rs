@@ -1,0 +1,182 @@
+//! The sandbox's own routes under `/_/`.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox, email, email_with};
+
+fn subjects(answer: &Answer) -> Vec<String> {
+    let body = answer.json();
+    let items = body["data"].as_array().unwrap_or_else(|| panic!("{}", answer.text()));
+    items.iter().map(|item| item["subject"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn readiness_needs_no_key() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.ask(Method::GET, "/_/ready").no_key().send("").json(), json!({"ready": true}));
+}
+
+#[test]
+fn captured_mails_are_listed_newest_first_with_what_is_known_of_them() {
+    let sandbox = Sandbox::new();
+    sandbox.sent(&email_with("subject", "older"));
+    let mut newer = email();
+    newer["subject"] = "newer".into();
+    newer["bcc"] = "b@example.com".into();
+    newer["tags"] = json!([{"name": "kind", "value": "test"}]);
+    newer["attachments"] = json!([{"filename": "a.txt", "content": "YQ==", "content_id": "x"}]);
+    let id = sandbox.sent(&newer);
+    sandbox.advance(1);
+    let answer = sandbox.get("/_/messages");
+    assert_eq!(subjects(&answer), ["newer", "older"]);
+    let item = &answer.json()["data"][0];
+    assert_eq!(item["email_id"], id);
+    assert_eq!(item["from"], "Acme <hi@acme.test>");
+    assert_eq!(item["to"], json!(["ada@example.com"]));
+    assert_eq!(item["cc"], json!([]));
+    assert_eq!(item["bcc"], json!(["b@example.com"]));
+    assert_eq!(item["last_event"], "delivered");
+    assert_eq!(item["tags"], json!([{"name": "kind", "value": "test"}]));
+    assert_eq!(
+        item["attachments"],
+        json!([{"filename": "a.txt", "content_type": "text/plain", "size": 1, "content_id": "x"}])
+    );
+    assert_eq!(item["size"], sandbox.mails()[0].mime.len());
+    assert_eq!(item["created_at"], "2026-03-02 12:00:00.000000+00");
+}
+
+#[test]
+fn filters_find_parts_of_addresses_and_subjects_and_whole_tags() {
+    let sandbox = Sandbox::new();
+    for (to, subject, tag) in [
+        ("ada@example.com", "Welcome Ada", "a"),
+        ("bob@example.org", "Welcome Bob", "b"),
+        ("ada@example.org", "Bye", "a"),
+    ] {
+        let mut email = email_with("to", to);
+        email["subject"] = subject.into();
+        email["tags"] = json!([{"name": "kind", "value": tag}]);
+        sandbox.sent(&email);
+    }
+    for (query, found) in [
+        ("to=ADA", vec!["Bye", "Welcome Ada"]),
+        ("to=example.org&subject=welcome", vec!["Welcome Bob"]),
+        ("from=acme", vec!["Bye", "Welcome Bob", "Welcome Ada"]),
+        ("from=other", vec![]),
+        ("tag=kind=a", vec!["Bye", "Welcome Ada"]),
+        ("tag=kind%3Da&subject=bye", vec!["Bye"]),
+        ("tag=kind=", vec![]),
+        ("limit=1", vec!["Bye"]),
+    ] {
+        assert_eq!(subjects(&sandbox.get(format!("/_/messages?{query}"))), found, "{query}");
+    }
+    assert_eq!(sandbox.get("/_/messages?tag=x").status, 422);
+    assert_eq!(sandbox.get("/_/messages?limit=0").status, 422);
+}
+
+#[test]
+fn after_id_asks_for_what_left_after_that_mail() {
+    let sandbox = Sandbox::new();
+    for subject in ["one", "two", "three"] {
+        sandbox.sent(&email_with("subject", subject));
+    }
+    let body = sandbox.get("/_/messages").json();
+    let one = body["data"][2]["id"].as_str().unwrap();
+    assert_eq!(subjects(&sandbox.get(format!("/_/messages?after_id={one}"))), ["three", "two"]);
+    let page = sandbox.get(format!("/_/messages?after_id={one}&limit=1"));
+    assert_eq!(subjects(&page), ["two"]);
+    assert_eq!(page.json()["has_more"], true);
+}
+
+#[test]
+fn one_mail_is_shown_with_its_bodies_headers_and_source() {
+    let sandbox = Sandbox::new();
+    let mut email = email();
+    email["html"] = "<p>It works</p>".into();
+    email["headers"] = json!({"X-Long": "word ".repeat(40).trim()});
+    sandbox.sent(&email);
+    let mail = sandbox.mail();
+    let shown = sandbox.get(format!("/_/messages/{}", mail.id)).json();
+    assert_eq!((&shown["text"], &shown["html"]), (&json!("It works"), &json!("<p>It works</p>")));
+    let value_of = |name: &str| {
+        let mut headers = shown["headers"].as_array().unwrap().iter();
+        headers.find(|header| header["name"] == name).map(|header| header["value"].clone())
+    };
+    assert_eq!(value_of("Subject"), Some(json!("Hello")));
+    assert_eq!(value_of("X-Long"), Some(json!("word ".repeat(40).trim())));
+
+    let raw = sandbox.get(format!("/_/messages/{}/raw", mail.id));
+    assert_eq!(raw.header("content-type"), Some("message/rfc822"));
+    assert_eq!(raw.body, mail.mime);
+    assert_eq!(sandbox.get("/_/messages/00000000-0000-4000-8000-000000000000").status, 404);
+    assert_eq!(sandbox.get("/_/messages/x/raw").status, 404);
+}
+
+#[test]
+fn mails_are_forgotten_for_one_tenant_alone() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email());
+    sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
+    assert_eq!(sandbox.ask(Method::DELETE, "/_/messages").send("").json(), json!({"deleted": 1}));
+    assert!(sandbox.mails().is_empty());
+    assert_eq!(sandbox.last_event(&id), "sent", "the service still knows the email");
+    assert_eq!(sandbox.service.mails("sb_other").len(), 1);
+
+    assert_eq!(sandbox.ask(Method::POST, "/_/reset").send("").status, 200);
+    assert_eq!(sandbox.get(format!("/emails/{id}")).status, 404);
+    assert_eq!(sandbox.service.mails("sb_other").len(), 1);
+}
+
+#[test]
+fn control_routes_are_neither_logged_nor_limited_nor_faulted() {
+    let sandbox =
+        Sandbox::with(&posthaste_reference_server::Settings { rate_limit: Some(1), ..Default::default() });
+    sandbox.service.faults().next(posthaste_reference_server::faults::Action::answer(500, ""));
+    for _ in 0..3 {
+        assert_eq!(sandbox.get("/_/messages").status, 200);
+    }
+    assert!(sandbox.service.requests().is_empty());
+    assert_eq!(sandbox.service.faults().pending(), 1);
+    assert_eq!(sandbox.ask(Method::GET, "/_/messages").no_key().send("").name(), "missing_api_key");
+    assert_eq!(sandbox.ask(Method::PUT, "/_/reset").send("").status, 405);
+    assert_eq!(sandbox.get("/_/nowhere").status, 404);
+}
+
+#[test]
+fn the_page_shows_mails_without_letting_them_act() {
+    let sandbox = Sandbox::new();
+    let mut email = email_with("subject", "<script>alert(1)</script> & \"more\"");
+    email["html"] = "<img src=x onerror=alert(1)>".into();
+    let ask = |method, path: String| sandbox.ask(method, path).key("sb_local");
+    ask(Method::POST, "/emails".into()).json(&email);
+
+    let page = sandbox.ask(Method::GET, "/_/").no_key().send("");
+    assert_eq!(page.status, 200);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    assert!(page.text().contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;more&quot;"));
+    assert!(!page.text().contains("<script") && page.text().contains("ada@example.com"));
+
+    let id = sandbox.service.mails("sb_local")[0].id.clone();
+    let page = sandbox.ask(Method::GET, format!("/_/?id={id}&key=sb_local")).no_key().send("");
+    assert!(page.text().contains("&lt;img src=x onerror=alert(1)&gt;") && !page.text().contains("<img"));
+
+    let page = sandbox.ask(Method::GET, "/_/?key=sb_%3Cb%3E").no_key().send("");
+    assert!(page.text().contains("No mail has left yet") && page.text().contains("sb_&lt;b&gt;"));
+    assert_eq!(sandbox.ask(Method::GET, "/_/?key=other").no_key().send("").status, 403);
+}
+
+#[test]
+fn a_listener_hears_of_every_mail_that_leaves() {
+    let sandbox = Sandbox::new();
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let told = std::sync::Arc::clone(&heard);
+    sandbox.service.on_captured(move |mail| told.lock().unwrap().push(mail.subject.clone()));
+    sandbox.sent(&email());
+    sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    sandbox.post("/emails", &Value::Null);
+    assert_eq!(*heard.lock().unwrap(), ["Hello"]);
+    sandbox.advance(3_600);
+    assert_eq!(heard.lock().unwrap().len(), 2);
+}

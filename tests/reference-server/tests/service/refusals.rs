@@ -1,0 +1,309 @@
+//! `POST /emails`: what is refused, on both sides of each limit, and that the answer names the field.
+
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, email, email_with};
+
+/// Every one of these is refused with this name and a message that holds these words.
+fn all_refused(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
+    let sandbox = Sandbox::new();
+    for (email, name, words) in cases {
+        let answer = sandbox.refused(&email);
+        assert_eq!(answer.name(), name, "{email}: {}", answer.text());
+        assert!(answer.message().contains(words), "{words:?} is not in {}", answer.message());
+    }
+}
+
+fn all_taken(cases: impl IntoIterator<Item = Value>) {
+    let sandbox = Sandbox::new();
+    for email in cases {
+        sandbox.sent(&email);
+    }
+}
+
+#[test]
+fn email_03_required_fields_are_named_when_absent() {
+    // EMAIL-03, EMAIL-06, EMAIL-10
+    for field in ["from", "to", "subject"] {
+        let sandbox = Sandbox::new();
+        let mut absent = email();
+        absent.as_object_mut().unwrap().remove(field);
+        for email in [absent, email_with(field, Value::Null)] {
+            let answer = sandbox.refused(&email);
+            assert_eq!(answer.name(), "missing_required_field");
+            assert_eq!(answer.message(), format!("Missing `{field}` field."));
+        }
+    }
+}
+
+#[test]
+fn an_email_without_a_body_is_refused() {
+    all_refused([
+        (email_with("text", Value::Null), "missing_required_field", "`html` or `text`"),
+        (email_with("text", ""), "validation_error", "`html` or `text`"),
+    ]);
+}
+
+#[test]
+fn email_05_malformed_addresses_are_refused() {
+    // EMAIL-05
+    let from = [
+        "Name <a@b.c",
+        "<>",
+        "a@",
+        "@b",
+        "Name a@b.c",
+        "",
+        "  ",
+        "a b@c.d",
+        "a@b.c, d@e.f",
+        "A, B <a@b.c>",
+        "a@b.c\r\nBcc: victim@example.com",
+        "\"open <a@b.c>",
+        "a\u{0}@b.c",
+    ];
+    for text in from {
+        all_refused([(email_with("from", text), "validation_error", "`from`")]);
+        all_refused([(email_with("to", text), "validation_error", "`to`")]);
+        all_refused([(email_with("cc", json!(["x@y.z", text])), "validation_error", "`cc[1]`")]);
+    }
+    all_refused([
+        (email_with("from", 7), "validation_error", "`from` must be a string; found a number"),
+        (email_with("from", json!(["a@b.c"])), "validation_error", "`from`"),
+        (email_with("to", json!({})), "validation_error", "`to`"),
+        (email_with("to", json!([1])), "validation_error", "`to[0]`"),
+        (email_with("to", json!([])), "validation_error", "`to`"),
+        (email_with("reply_to", "x"), "validation_error", "`reply_to`"),
+        (email_with("bcc", "x"), "validation_error", "`bcc`"),
+    ]);
+}
+
+#[test]
+fn email_09_to_holds_fifty_addresses_and_no_more() {
+    // EMAIL-09, LIM-02
+    let many = |count: usize| (0..count).map(|n| format!("r{n}@example.com")).collect::<Vec<_>>();
+    all_taken([email_with("to", many(50)), email_with("cc", many(51))]);
+    all_refused([(
+        email_with("to", many(51)),
+        "validation_error",
+        "`to` must name at most 50 addresses; found 51",
+    )]);
+}
+
+#[test]
+fn line_breaks_never_reach_a_header() {
+    for bad in ["x\r\nBcc: victim@example.com", "x\ny", "x\ry", "x\u{0}y", "x\u{7f}"] {
+        all_refused([
+            (email_with("subject", bad), "validation_error", "`subject`"),
+            (email_with("headers", json!({"X-A": bad})), "validation_error", "`headers.X-A`"),
+            (email_with("headers", json!({ bad: "x" })), "validation_error", "`headers`"),
+            (
+                email_with("attachments", json!([{"content": "", "filename": bad}])),
+                "validation_error",
+                "`attachments[0].filename`",
+            ),
+        ]);
+    }
+}
+
+#[test]
+fn header_names_and_values_are_checked() {
+    for name in ["X A", "X:", "", "Ä"] {
+        all_refused([(email_with("headers", json!({ name: "x" })), "validation_error", "`headers`")]);
+    }
+    all_refused([
+        (
+            email_with("headers", json!({"X-A": 1})),
+            "validation_error",
+            "`headers.X-A` must be a string; found a number",
+        ),
+        (email_with("headers", json!([])), "validation_error", "`headers` must be an object; found an array"),
+    ]);
+    all_taken([email_with("headers", json!({"X-A": "v".repeat(2_000)}))]);
+}
+
+#[test]
+fn email_38_a_tag_needs_a_name_and_a_value() {
+    // EMAIL-38
+    all_refused([
+        (email_with("tags", json!([{"name": "a"}])), "missing_required_field", "`tags[0].value`"),
+        (
+            email_with("tags", json!([{"name": "a", "value": "b"}, {"value": "b"}])),
+            "missing_required_field",
+            "`tags[1].name`",
+        ),
+        (email_with("tags", json!([{"name": 1, "value": "b"}])), "validation_error", "`tags[0].name`"),
+        (email_with("tags", json!(["a"])), "validation_error", "`tags[0]` must be an object"),
+        (
+            email_with("tags", json!({"a": "b"})),
+            "validation_error",
+            "`tags` must be an array; found an object",
+        ),
+    ]);
+}
+
+#[test]
+fn email_39_a_tag_holds_only_ascii_letters_digits_underscores_and_dashes() {
+    // EMAIL-39
+    let tag = |name: &str, value: &str| email_with("tags", json!([{"name": name, "value": value}]));
+    all_taken([tag("azAZ09_-", "azAZ09_-")]);
+    for bad in ["a b", "é", ".", "a/b", "", "a\n"] {
+        all_refused([
+            (tag(bad, "ok"), "validation_error", "`tags[0].name`"),
+            (tag("ok", bad), "validation_error", "`tags[0].value`"),
+        ]);
+    }
+}
+
+#[test]
+fn email_40_a_tag_has_at_most_256_characters() {
+    // EMAIL-40, LIM-06
+    let tag = |name: usize, value: usize| {
+        email_with("tags", json!([{"name": "n".repeat(name), "value": "v".repeat(value)}]))
+    };
+    all_taken([tag(256, 256)]);
+    all_refused([
+        (tag(257, 1), "validation_error", "`tags[0].name` must have at most 256 characters; found 257"),
+        (tag(1, 257), "validation_error", "`tags[0].value`"),
+    ]);
+}
+
+fn with_template(template: impl Into<Value>) -> Value {
+    let template = template.into();
+    json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "template": template})
+}
+
+#[test]
+fn email_41_a_template_needs_an_id_that_exists() {
+    // EMAIL-41; EMAIL-45 as far as no template can be published yet
+    all_refused([
+        (with_template(json!({})), "missing_required_field", "`template.id`"),
+        (with_template(json!({"id": ""})), "validation_error", "`template.id`"),
+        (with_template(json!({"id": 1})), "validation_error", "`template.id`"),
+        (with_template(json!("welcome")), "validation_error", "`template` must be an object"),
+        (with_template(json!({"id": "welcome"})), "validation_error", "there is no template \"welcome\""),
+    ]);
+}
+
+#[test]
+fn email_47_a_template_goes_with_no_other_body() {
+    // EMAIL-47, EMAIL-48, EMAIL-49, ERR-01
+    for (field, value) in [("html", json!("<p>x</p>")), ("text", json!("x")), ("text", json!(""))] {
+        let mut email = with_template(json!({"id": "welcome"}));
+        email[field] = value;
+        let words = if field == "html" { "`html`" } else { "`text`" };
+        all_refused([(email.clone(), "validation_error", "`template`"), (email, "validation_error", words)]);
+    }
+    let mut email = with_template(json!({"id": "welcome"}));
+    email["react"] = json!({});
+    all_refused([(email, "validation_error", "`react`")]);
+}
+
+#[test]
+fn react_is_refused_with_the_reason() {
+    all_refused([(
+        email_with("react", json!({"type": "div"})),
+        "validation_error",
+        "send the result as `html`",
+    )]);
+}
+
+fn with_variable(key: &str, value: Value) -> Value {
+    let mut variables = serde_json::Map::new();
+    variables.insert(key.into(), value);
+    with_template(json!({"variables": variables, "id": "welcome"}))
+}
+
+#[test]
+fn email_55_variable_keys_are_checked() {
+    // EMAIL-55, EMAIL-56, EMAIL-57, LIM-07
+    let fifty = "k".repeat(50);
+    for good in ["A", "a_1", "first_name", &fifty] {
+        // The only thing wrong is that there is no such template.
+        all_refused([(
+            with_variable(good, json!("x")),
+            "validation_error",
+            "there is no template \"welcome\".",
+        )]);
+    }
+    let long = "k".repeat(51);
+    for bad in [
+        "a-b",
+        "é",
+        "",
+        "a b",
+        "FIRST_NAME",
+        "LAST_NAME",
+        "EMAIL",
+        "UNSUBSCRIBE_URL",
+        "SERVICE_UNSUBSCRIBE_URL",
+        "contact",
+        "this",
+        &long,
+    ] {
+        all_refused([(with_variable(bad, json!("x")), "validation_error", "`template.variables`")]);
+    }
+}
+
+#[test]
+fn email_58_variable_values_are_checked() {
+    // EMAIL-58, EMAIL-59, EMAIL-60, LIM-08
+    let good = [
+        json!(""),
+        json!("v".repeat(2_000)),
+        json!("🎈".repeat(2_000)),
+        json!(9_007_199_254_740_991_u64),
+        json!(1.5),
+        json!(-9_007_199_254_740_992_i64),
+    ];
+    for value in good {
+        all_refused([(with_variable("A", value), "validation_error", "there is no template \"welcome\".")]);
+    }
+    let bad = [
+        json!("v".repeat(2_001)),
+        json!("🎈".repeat(2_001)),
+        json!(9_007_199_254_740_992_u64),
+        json!(1e17),
+        json!(true),
+        json!({}),
+        json!([]),
+        Value::Null,
+    ];
+    for value in bad {
+        all_refused([(with_variable("A", value), "validation_error", "`template.variables.A`")]);
+    }
+}
+
+#[test]
+fn a_topic_that_does_not_exist_is_refused() {
+    all_refused([
+        (email_with("topic_id", "b6d24b8e-af0b-4c3c-be0c-359bbd97381e"), "validation_error", "`topic_id`"),
+        (email_with("topic_id", 1), "validation_error", "`topic_id` must be a string"),
+    ]);
+}
+
+#[test]
+fn several_problems_are_counted_in_one_answer() {
+    all_refused([(
+        json!({"to": [], "text": 1, "tags": [{}]}),
+        "missing_required_field",
+        "Missing `from` field. (And 6 more problems.)",
+    )]);
+}
+
+#[test]
+fn a_body_that_is_no_object_is_refused() {
+    for body in [json!([]), json!("x"), json!(1), Value::Null, json!(true)] {
+        all_refused([(body, "validation_error", "The body must be a JSON object")]);
+    }
+}
+
+#[test]
+fn a_strict_service_takes_only_verified_domains() {
+    let sandbox =
+        Sandbox::with(&posthaste_reference_server::Settings { strict_domains: true, ..Default::default() });
+    let answer = sandbox.post("/emails", &email());
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "validation_error"));
+    assert!(answer.message().contains("acme.test"));
+    assert!(sandbox.mails().is_empty());
+}

@@ -1,0 +1,206 @@
+//! The two mounts, through real sockets.
+
+use std::time::{Duration, Instant};
+
+use http::{Method, StatusCode};
+use posthaste_reference_server::faults::{Action, Rule};
+use posthaste_reference_server::{ReferenceServer, Settings};
+use serde_json::{Value, json};
+
+use crate::support::email;
+
+fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap()
+}
+
+async fn post(server: &ReferenceServer, path: &str, body: &Value) -> reqwest::Result<(StatusCode, String)> {
+    let request = client().post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
+    let response = request.header("content-type", "application/json").body(body.to_string()).send().await?;
+    Ok((response.status(), response.text().await?))
+}
+
+async fn get(server: &ReferenceServer, path: &str) -> reqwest::Result<(StatusCode, String)> {
+    let request = client().get(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
+    let response = request.send().await?;
+    Ok((response.status(), response.text().await?))
+}
+
+async fn both() -> [ReferenceServer; 2] {
+    [ReferenceServer::start().await, ReferenceServer::over_http(Settings::default()).await]
+}
+
+#[tokio::test]
+async fn gen_01_both_mounts_serve_the_same_service_over_http() {
+    // GEN-01
+    for server in both().await {
+        let (status, body) = post(&server, "/emails", &email()).await.unwrap();
+        assert_eq!(status, 200, "{body}");
+        let (status, list) = get(&server, "/emails?limit=1").await.unwrap();
+        assert_eq!(status, 200);
+        let list: Value = serde_json::from_str(&list).unwrap();
+        assert_eq!(list["data"][0]["subject"], "Hello");
+        assert_eq!(server.service().mails("sb_test").len(), 1);
+        assert_eq!(server.service().requests().len(), 2);
+        assert_eq!(get(&server, "/nowhere").await.unwrap().0, 404);
+    }
+}
+
+#[tokio::test]
+async fn both_mounts_keep_headers_and_queries() {
+    for server in both().await {
+        let url = format!("{}/emails?limit=5&x=%C3%BC", server.base_url());
+        let request = client().get(url).bearer_auth("sb_test").header("x-own", "1");
+        let response = request.send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], "application/json; charset=utf-8");
+        assert_eq!(response.headers().get_all("content-type").iter().count(), 1);
+        assert_eq!(response.headers()["ratelimit-limit"], "1000000");
+        let requests = server.service().requests();
+        assert_eq!(requests[0].query.as_deref(), Some("limit=5&x=%C3%BC"));
+        assert_eq!(requests[0].headers["x-own"], "1");
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_connection_is_lost_before_or_after_acting() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    server.service().faults().next(Action::DropBefore);
+    post(&server, "/emails", &email()).await.unwrap_err();
+    assert!(server.service().mails("sb_test").is_empty());
+    server.service().faults().next(Action::DropAfter);
+    post(&server, "/emails", &email()).await.unwrap_err();
+    assert_eq!(server.service().mails("sb_test").len(), 1);
+    assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
+}
+
+#[tokio::test]
+async fn a_truncated_answer_promises_more_than_it_gives() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    for bytes in [0, 5, 40] {
+        server.service().faults().next(Action::Truncate(bytes));
+        let url = format!("{}/emails", server.base_url());
+        let mut response = client().get(url).bearer_auth("sb_test").send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        let length: usize = response.headers()["content-length"].to_str().unwrap().parse().unwrap();
+        let mut received = 0;
+        let lost = loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) => received += chunk.len(),
+                Ok(None) => break false,
+                Err(_) => break true,
+            }
+        };
+        assert!(lost && received <= bytes && bytes < length, "{received} of {length} with {bytes}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_held_back_on_both_mounts() {
+    for server in both().await {
+        let delay = Duration::from_millis(150);
+        server.service().faults().add(Rule::new(Action::Delay(delay)).on(Method::POST, "/emails"));
+        let start = Instant::now();
+        assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
+        assert!(start.elapsed() >= delay);
+    }
+}
+
+#[tokio::test]
+async fn the_test_mount_says_that_it_can_t_cut_a_connection() {
+    let server = ReferenceServer::start().await;
+    server.service().faults().next(Action::DropAfter);
+    let (status, text) = post(&server, "/emails", &email()).await.unwrap();
+    assert_eq!(status, 500);
+    assert!(text.contains("HTTP mount"));
+}
+
+#[tokio::test]
+async fn email_34_both_mounts_fetch_hosted_attachments() {
+    // EMAIL-34
+    let files = wiremock::MockServer::start().await;
+    wiremock::Mock::given(wiremock::matchers::path("/terms.pdf"))
+        .respond_with(wiremock::ResponseTemplate::new(200).set_body_bytes(&b"the terms"[..]))
+        .mount(&files)
+        .await;
+    for server in both().await {
+        for (path, event) in [("terms.pdf", "sent"), ("gone.pdf", "failed")] {
+            let mut email = email();
+            email["attachments"] = json!([{"path": format!("{}/{path}", files.uri())}]);
+            let (status, body) = post(&server, "/emails", &email).await.unwrap();
+            assert_eq!(status, 200, "{body}");
+            let id = serde_json::from_str::<Value>(&body).unwrap()["id"].as_str().unwrap().to_owned();
+            let deadline = Instant::now() + Duration::from_secs(20);
+            loop {
+                let record: Value =
+                    serde_json::from_str(&get(&server, &format!("/emails/{id}")).await.unwrap().1).unwrap();
+                let now = record["last_event"].as_str().unwrap();
+                if now == event || (event == "sent" && now == "delivered") {
+                    break;
+                }
+                assert!(Instant::now() < deadline, "still {record}");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        let mails = server.service().mails("sb_test");
+        assert_eq!(mails.len(), 1);
+        assert_eq!(
+            (mails[0].attachments[0].filename.as_str(), mails[0].attachments[0].size),
+            ("terms.pdf", 9)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_answered_413() {
+    let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
+    let mut email = email();
+    email["text"] = "x".repeat(2_000).into();
+    let (status, body) = post(&server, "/emails", &email).await.unwrap();
+    assert_eq!(status, 413);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&body["statusCode"], &body["name"]), (&json!(413), &json!("validation_error")));
+    assert!(server.service().mails("sb_test").is_empty());
+}
+
+#[tokio::test]
+async fn a_panic_is_answered_and_the_mount_lives_on() {
+    for server in both().await {
+        server.service().on_captured(|_| panic!("the listener fell over"));
+        let (status, body) = post(&server, "/emails", &email()).await.unwrap();
+        assert_eq!(status, 500);
+        assert!(body.contains("application_error") && body.contains("the listener fell over"), "{body}");
+        assert_eq!(get(&server, "/emails").await.unwrap().0, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_scheduled_mail_leaves_on_time_while_no_request_comes() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    server.service().on_captured(move |mail| tell.send(mail.subject.clone()).unwrap());
+    let mut email = email();
+    email["scheduled_at"] = "in 1 sec".into();
+    assert_eq!(post(&server, "/emails", &email).await.unwrap().0, 200);
+    let subject = tokio::time::timeout(Duration::from_secs(20), told.recv()).await.unwrap();
+    assert_eq!(subject.as_deref(), Some("Hello"));
+}
+
+#[tokio::test]
+async fn the_mount_stops_when_asked_and_lets_running_requests_finish() {
+    let service = posthaste_reference_server::Service::new(Settings::default());
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/emails", listener.local_addr().unwrap());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = std::sync::Arc::clone(&service);
+    let serving = tokio::spawn(posthaste_reference_server::mount::http::serve(listener, serving, async {
+        let _ = stopped.await;
+    }));
+    service.faults().next(Action::Delay(Duration::from_millis(300)));
+    let running = tokio::spawn(client().get(&url).bearer_auth("sb_test").send());
+    while service.requests().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    stop.send(()).unwrap();
+    assert_eq!(running.await.unwrap().unwrap().status(), 200);
+    serving.await.unwrap().unwrap();
+    client().get(&url).bearer_auth("sb_test").send().await.unwrap_err();
+}
