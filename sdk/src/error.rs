@@ -2,24 +2,21 @@
 //!
 //! The question that matters after an error is [`Error::outcome`]: was it done? The second is [`Error::is_retryable`].
 
-use std::{error::Error as StdError, fmt, io, path::PathBuf, time::Duration};
+mod api;
+mod lost;
 
-use bytes::Bytes;
+pub use api::{ApiError, ApiErrorKind};
+pub(crate) use lost::Tried;
+pub use lost::{FileError, Lost, Unreadable};
+
+use std::{error::Error as StdError, time::Duration};
+
 use http::{HeaderMap, StatusCode};
-use serde::Deserialize;
 
-use crate::{
-    check::Problems,
-    keys::IdempotencyKey,
-    retry::{self, Replay},
-    transport::{Reached, TransportError, TransportErrorKind},
-};
+use crate::{check::Problems, keys::IdempotencyKey, retry::Replay, transport::TransportErrorKind};
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Bytes of an unreadable answer that are kept to look at.
-const SAMPLE: usize = 512;
 
 /// Everything that a call can fail with.
 ///
@@ -189,70 +186,6 @@ impl SettingsError {
     }
 }
 
-/// A file that can't be attached.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", if .path.as_os_str().is_empty() { "it broke off while it was sent".into() } else { .path.display().to_string() })]
-#[non_exhaustive]
-pub struct FileError {
-    /// The file; empty when it broke off while it was sent, and `source` then names it.
-    pub path: PathBuf,
-    /// What the system says.
-    pub source: io::Error,
-}
-
-impl FileError {
-    fn in_flight(lost: Lost) -> Self {
-        let source = lost.source.source.unwrap_or_else(|| "the file could not be read".into());
-        let source = match source.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other),
-        };
-        Self { path: PathBuf::new(), source }
-    }
-}
-
-/// A request that got no whole answer, at its last attempt.
-#[derive(Debug, thiserror::Error)]
-#[error("`{operation}` gave up after {}", attempts_text(*.attempts))]
-#[non_exhaustive]
-pub struct Lost {
-    /// Which operation: `emails.send`.
-    pub operation: &'static str,
-    /// How many times it was tried.
-    pub attempts: u32,
-    /// The key that all attempts carried.
-    pub idempotency_key: Option<IdempotencyKey>,
-    /// Whether the call can be repeated without harm (with that key, if there is one).
-    pub replay: Replay,
-    /// What happened at the last one.
-    pub source: TransportError,
-}
-
-fn attempts_text(attempts: u32) -> String {
-    if attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") }
-}
-
-/// A successful answer that is not what the specification promises.
-#[derive(Debug, thiserror::Error)]
-#[error("{} is not what the specification promises", if .path.is_empty() || .path == "." { "the body" } else { .path.as_str() })]
-#[non_exhaustive]
-pub struct Unreadable {
-    /// The status of the answer.
-    pub status: StatusCode,
-    /// Its headers.
-    pub headers: HeaderMap,
-    /// The field that could not be read: `data[3].id`.
-    pub path: String,
-    /// The start of the body, at most 512 bytes; control characters are shown as escapes.
-    pub sample: String,
-    /// How many times the request was sent.
-    pub attempts: u32,
-    /// The key that all attempts carried.
-    pub idempotency_key: Option<IdempotencyKey>,
-    /// What the decoder says.
-    pub source: serde_json::Error,
-}
-
 /// A list whose pages contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -268,250 +201,9 @@ pub enum PagingError {
     NoId,
 }
 
-/// The service's answer when it says no, with all that arrived.
-#[derive(Clone, thiserror::Error)]
-#[error("{}", self.line())]
-#[non_exhaustive]
-pub struct ApiError {
-    /// The status.
-    pub status: StatusCode,
-    /// The error's name, `validation_error` and the like; empty when the answer had none.
-    pub name: String,
-    /// The service's sentence; empty when the answer had none.
-    pub message: String,
-    /// All headers of the answer.
-    pub headers: HeaderMap,
-    /// The body, whatever it was.
-    pub body: Bytes,
-    /// How many times the request was sent.
-    pub attempts: u32,
-    /// The key that all attempts carried.
-    pub idempotency_key: Option<IdempotencyKey>,
-    replay: Replay,
-    /// An attempt before this one ended with an unknown outcome.
-    earlier_unknown: bool,
-}
-
-/// What a call had tried when it ended.
-#[derive(Clone, Debug)]
-pub(crate) struct Tried {
-    pub(crate) operation: &'static str,
-    pub(crate) attempts: u32,
-    pub(crate) key: Option<IdempotencyKey>,
-    pub(crate) replay: Replay,
-    /// The operation changes nothing at the service.
-    pub(crate) reads: bool,
-    /// An attempt ended with an unknown outcome.
-    pub(crate) unknown: bool,
-}
-
-impl Tried {
-    /// The error for a request that got no whole answer.
-    pub(crate) fn lost(&self, source: TransportError) -> Error {
-        let unknown = self.unknown || source.reached == Reached::Unknown;
-        let file = source.kind == TransportErrorKind::Body;
-        let lost = Box::new(Lost {
-            operation: self.operation,
-            attempts: self.attempts,
-            idempotency_key: self.key.clone(),
-            replay: self.replay,
-            source,
-        });
-        if unknown && !self.reads {
-            Error::OutcomeUnknown(lost)
-        } else if file {
-            Error::File(FileError::in_flight(*lost))
-        } else {
-            Error::Unreachable(lost)
-        }
-    }
-}
-
-/// What an [`ApiError`] means. Decided by its name first, by its status second: the service uses 400 and 422 alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ApiErrorKind {
-    /// Something in the request is wrong.
-    Validation,
-    /// No credential, or one that is not accepted.
-    Authentication,
-    /// The credential may not do this.
-    Permission,
-    /// There is no such thing.
-    NotFound,
-    /// Another change is under way, or the thing's state forbids this one.
-    Conflict,
-    /// The idempotency key was used for another body, or its first request is still running.
-    IdempotencyConflict,
-    /// Too many requests in a short time.
-    RateLimited,
-    /// The quota of the day or the month is used up.
-    QuotaExceeded,
-    /// The service failed.
-    Server,
-    /// The answer points elsewhere. Redirects are never followed.
-    Redirect,
-    /// Anything else.
-    Other,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct ErrorBody {
-    #[serde(deserialize_with = "text_or_nothing")]
-    name: String,
-    #[serde(deserialize_with = "text_or_nothing")]
-    error: String,
-    #[serde(deserialize_with = "text_or_nothing")]
-    message: String,
-    #[serde(deserialize_with = "text_or_nothing")]
-    error_description: String,
-}
-
-/// An error's body is read as far as it makes sense: a number where a text is expected is no reason to lose the rest.
-fn text_or_nothing<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Lenient {
-        Text(String),
-        Other(serde::de::IgnoredAny),
-    }
-    Ok(match Lenient::deserialize(deserializer)? {
-        Lenient::Text(text) => text,
-        Lenient::Other(_) => String::new(),
-    })
-}
-
-impl ApiError {
-    pub(crate) fn from_answer(answer: http::Response<Bytes>, tried: &Tried) -> Self {
-        let (parts, body) = answer.into_parts();
-        let read: ErrorBody = serde_json::from_slice(&body).unwrap_or_default();
-        let either = |first: String, second| if first.is_empty() { second } else { first };
-        Self {
-            status: parts.status,
-            name: either(read.name, read.error),
-            message: either(read.message, read.error_description),
-            headers: parts.headers,
-            body,
-            attempts: tried.attempts,
-            idempotency_key: tried.key.clone(),
-            replay: tried.replay,
-            earlier_unknown: tried.unknown,
-        }
-    }
-
-    /// What the error means.
-    pub fn kind(&self) -> ApiErrorKind {
-        match self.name.as_str() {
-            "validation_error"
-            | "missing_required_field"
-            | "missing_required_parameter"
-            | "invalid_parameter"
-            | "invalid_attachment"
-            | "invalid_idempotency_key"
-            | "invalid_from_address"
-            | "invalid_region" => ApiErrorKind::Validation,
-            "missing_api_key" | "invalid_api_key" | "suspended_api_key" => ApiErrorKind::Authentication,
-            "restricted_api_key" | "invalid_permission" | "invalid_access" => ApiErrorKind::Permission,
-            "not_found" => ApiErrorKind::NotFound,
-            "invalid_idempotent_request" | "concurrent_idempotent_requests" => {
-                ApiErrorKind::IdempotencyConflict
-            }
-            "resource_locked" => ApiErrorKind::Conflict,
-            "rate_limit_exceeded" => ApiErrorKind::RateLimited,
-            "daily_quota_exceeded" | "monthly_quota_exceeded" => ApiErrorKind::QuotaExceeded,
-            "application_error" | "internal_server_error" | "service_unavailable" => ApiErrorKind::Server,
-            _ => self.kind_by_status(),
-        }
-    }
-
-    fn kind_by_status(&self) -> ApiErrorKind {
-        match self.status.as_u16() {
-            400 | 413 | 415 | 422 => ApiErrorKind::Validation,
-            401 => ApiErrorKind::Authentication,
-            403 => ApiErrorKind::Permission,
-            404 | 410 => ApiErrorKind::NotFound,
-            409 => ApiErrorKind::Conflict,
-            429 => ApiErrorKind::RateLimited,
-            300..=399 => ApiErrorKind::Redirect,
-            408 | 425 | 500..=599 => ApiErrorKind::Server,
-            _ => ApiErrorKind::Other,
-        }
-    }
-
-    /// The pause that the service asked for: `Retry-After` in seconds or as a date.
-    pub fn retry_after(&self) -> Option<Duration> {
-        retry::retry_after(&self.headers)
-    }
-
-    /// The service's name for this request.
-    pub fn request_id(&self) -> Option<&str> {
-        request_id(&self.headers)
-    }
-
-    /// Whether the service may have acted: it failed half-way, or an earlier attempt had an unknown outcome.
-    fn may_have_acted(&self) -> bool {
-        self.kind() == ApiErrorKind::Server || self.earlier_unknown
-    }
-
-    fn line(&self) -> String {
-        let mut line = format!("the service answered {}", self.status.as_u16());
-        for text in [&self.name, &self.message] {
-            if !text.is_empty() {
-                line.push_str(if line.ends_with(&self.name) && !self.name.is_empty() { ": " } else { " " });
-                line.push_str(&printable(text, 300));
-            }
-        }
-        if self.kind() == ApiErrorKind::Redirect {
-            let to =
-                self.headers.get(http::header::LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("nowhere");
-            let to = url::Url::parse(to).ok().and_then(|to| to.host_str().map(str::to_owned));
-            line.push_str(", a redirect to ");
-            line.push_str(&printable(to.as_deref().unwrap_or("another address"), 100));
-            line.push_str(", which is not followed");
-        }
-        line
-    }
-}
-
-/// `Debug` leaves the body out: it can repeat what was sent.
-impl fmt::Debug for ApiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ApiError")
-            .field("status", &self.status.as_u16())
-            .field("name", &self.name)
-            .field("message", &self.message)
-            .field("request_id", &self.request_id())
-            .field("attempts", &self.attempts)
-            .field("body_bytes", &self.body.len())
-            .finish_non_exhaustive()
-    }
-}
-
 fn request_id(headers: &HeaderMap) -> Option<&str> {
     let name = ["x-request-id", "request-id"].into_iter().find(|name| headers.contains_key(*name))?;
     headers.get(name)?.to_str().ok()
-}
-
-impl Unreadable {
-    pub(crate) fn from_answer(
-        answer: http::Response<Bytes>,
-        error: serde_path_to_error::Error<serde_json::Error>,
-        tried: &Tried,
-    ) -> Self {
-        let path = error.path().to_string();
-        let (parts, body) = answer.into_parts();
-        let sample = printable(&String::from_utf8_lossy(&body[..body.len().min(SAMPLE)]), SAMPLE);
-        Self {
-            status: parts.status,
-            headers: parts.headers,
-            path,
-            sample,
-            attempts: tried.attempts,
-            idempotency_key: tried.key.clone(),
-            source: error.into_inner(),
-        }
-    }
 }
 
 /// Text from elsewhere on one line: control and direction characters as escapes, cut at so many characters.
@@ -539,83 +231,4 @@ pub(crate) fn chain(error: &dyn StdError) -> String {
         next = cause.source();
     }
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    impl Tried {
-        pub(crate) fn once() -> Self {
-            let (operation, replay) = ("test", Replay::Safe);
-            Self { operation, attempts: 1, key: None, replay, reads: false, unknown: false }
-        }
-    }
-
-    fn answer(status: u16, body: &'static [u8]) -> ApiError {
-        let mut answer = http::Response::new(Bytes::from_static(body));
-        *answer.status_mut() = StatusCode::from_u16(status).unwrap();
-        ApiError::from_answer(answer, &Tried::once())
-    }
-
-    #[test]
-    fn a_body_of_any_shape_makes_an_error_with_its_status() {
-        // ERR-06
-        for body in [
-            b"".as_slice(),
-            b"null",
-            b"[]",
-            b"\"x\"",
-            b"<html>Bad gateway</html>",
-            b"{\"name\":7}",
-            b"{\"name\":null,\"message\":[1]}",
-            b"\xff\xfe",
-            b"{",
-        ] {
-            let error = answer(502, body);
-            assert_eq!((error.status.as_u16(), error.name.as_str()), (502, ""), "{body:?}");
-            assert_eq!(error.body, body);
-            assert_eq!(error.to_string(), "the service answered 502");
-        }
-        let flat = answer(422, br#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#);
-        assert_eq!(flat.to_string(), "the service answered 422 validation_error: no `to`");
-        let oauth = answer(400, br#"{"error":"invalid_grant","error_description":"used"}"#);
-        assert_eq!((oauth.name.as_str(), oauth.message.as_str()), ("invalid_grant", "used"));
-    }
-
-    #[test]
-    fn the_name_decides_before_the_status() {
-        // ERR-07
-        for (status, name, kind) in [
-            (400, "validation_error", ApiErrorKind::Validation),
-            (422, "validation_error", ApiErrorKind::Validation),
-            (403, "validation_error", ApiErrorKind::Validation),
-            (422, "missing_required_field", ApiErrorKind::Validation),
-            (401, "missing_api_key", ApiErrorKind::Authentication),
-            (403, "invalid_api_key", ApiErrorKind::Authentication),
-            (401, "restricted_api_key", ApiErrorKind::Permission),
-            (403, "invalid_permission", ApiErrorKind::Permission),
-            (404, "not_found", ApiErrorKind::NotFound),
-            (409, "invalid_idempotent_request", ApiErrorKind::IdempotencyConflict),
-            (409, "something_new", ApiErrorKind::Conflict),
-            (429, "rate_limit_exceeded", ApiErrorKind::RateLimited),
-            (429, "daily_quota_exceeded", ApiErrorKind::QuotaExceeded),
-            (500, "application_error", ApiErrorKind::Server),
-            (503, "", ApiErrorKind::Server),
-            (308, "", ApiErrorKind::Redirect),
-            (418, "teapot", ApiErrorKind::Other),
-        ] {
-            let body = serde_json::json!({"name": name, "message": ""}).to_string();
-            let mut answer = http::Response::new(Bytes::from(body));
-            *answer.status_mut() = StatusCode::from_u16(status).unwrap();
-            assert_eq!(ApiError::from_answer(answer, &Tried::once()).kind(), kind, "{status} {name}");
-        }
-    }
-
-    #[test]
-    fn text_of_the_service_cant_steer_a_terminal() {
-        let error = answer(422, b"{\"name\":\"x\",\"message\":\"\\u001b]52;c;aGk=\\u0007 \\u202e\\u0085\"}");
-        let line = error.to_string();
-        assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
-    }
 }

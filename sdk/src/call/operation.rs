@@ -1,0 +1,167 @@
+//! What a call asks for, as the resources describe it.
+
+use std::{borrow::Cow, time::Duration};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+
+use super::RetryListener;
+use crate::{
+    body::Body,
+    check::{Problem, Problems},
+    error::Result,
+    keys::IdempotencyKey,
+    path,
+    retry::{Replay, RetryPolicy},
+    transport::UploadListener,
+};
+
+/// The header that makes a send safe to repeat (`SPEC.md`, POST /emails).
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The routes on which the service honours it.
+const KEYED_ROUTES: [&str; 2] = ["/emails", "/emails/batch"];
+
+/// What a call asks for.
+#[derive(Clone)]
+pub(crate) struct Operation {
+    /// For logs and errors: `emails.send`.
+    pub(crate) name: &'static str,
+    pub(crate) method: Method,
+    pub(crate) path: Cow<'static, str>,
+    pub(crate) query: Vec<(Cow<'static, str>, String)>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+    pub(crate) replay: Replay,
+    pub(crate) key: Option<IdempotencyKey>,
+    /// The key is the caller's own and not a random one.
+    pub(crate) key_given: bool,
+    /// What is wrong with the input; it keeps the call from being sent.
+    pub(crate) problems: Vec<Problem>,
+    /// What is wrong with the call itself, so that there is nothing to send.
+    pub(crate) faults: Vec<Problem>,
+    /// How many ids the answer has to hold.
+    pub(crate) ids: Option<usize>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) retry: Option<RetryPolicy>,
+    pub(crate) on_upload: Option<UploadListener>,
+    pub(crate) on_retry: Option<RetryListener>,
+}
+
+impl Operation {
+    pub(crate) fn new(name: &'static str, method: Method, path: impl Into<Cow<'static, str>>) -> Self {
+        let path = path.into();
+        let keyed = method == Method::POST && KEYED_ROUTES.contains(&path.as_ref());
+        let replay = if method == Method::POST && !keyed { Replay::Unsafe } else { Replay::Safe };
+        Self {
+            name,
+            method,
+            path,
+            query: Vec::new(),
+            headers: HeaderMap::new(),
+            body: Body::default(),
+            replay,
+            key: keyed.then(IdempotencyKey::random),
+            key_given: false,
+            problems: Vec::new(),
+            faults: Vec::new(),
+            ids: None,
+            timeout: None,
+            retry: None,
+            on_upload: None,
+            on_retry: None,
+        }
+    }
+
+    pub(crate) fn get(name: &'static str, path: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(name, Method::GET, path)
+    }
+
+    /// An operation on one thing: its id becomes one encoded segment between `before` and `after`.
+    pub(crate) fn on(name: &'static str, method: Method, before: &str, id: &str, after: &str) -> Self {
+        match path::path_segment(id) {
+            Ok(segment) => Self::new(name, method, format!("{before}{segment}{after}")),
+            Err(problem) => {
+                let mut operation = Self::new(name, method, "/");
+                operation.faults.push(problem);
+                operation
+            }
+        }
+    }
+
+    pub(crate) fn raw(method: Method, path: String) -> Self {
+        let fault = path::fault(&path);
+        let mut operation = match path.split_once('?') {
+            Some((path, query)) => {
+                let mut operation = Self::new("request", method, path.to_owned());
+                let pairs = url::form_urlencoded::parse(query.as_bytes());
+                operation
+                    .query
+                    .extend(pairs.map(|(name, value)| (Cow::Owned(name.into_owned()), value.into_owned())));
+                operation
+            }
+            None => Self::new("request", method, path),
+        };
+        operation.faults.extend(fault);
+        operation
+    }
+
+    pub(crate) fn with_body(mut self, body: Body) -> Self {
+        self.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.body = body;
+        self
+    }
+
+    /// The answer names each of so many things.
+    pub(crate) fn with_ids(mut self, ids: usize) -> Self {
+        self.ids = Some(ids);
+        self
+    }
+
+    pub(crate) fn with_problems(mut self, problems: Vec<Problem>) -> Self {
+        self.problems = problems;
+        self
+    }
+
+    pub(crate) fn path_and_query(&self) -> String {
+        if self.query.is_empty() {
+            return self.path.clone().into_owned();
+        }
+        let pairs = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.query).finish();
+        format!("{}?{pairs}", self.path)
+    }
+}
+
+impl Operation {
+    /// The operation, if nothing keeps it from being sent.
+    pub(crate) fn ready(mut self) -> Result<Self> {
+        let mut problems = std::mem::take(&mut self.faults);
+        problems.append(&mut self.problems);
+        Problems::check(problems)?;
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_posts_without_a_key_are_unsafe_to_repeat() {
+        let replay = |method, path: &str| Operation::raw(method, path.to_owned()).replay;
+        assert_eq!(replay(Method::POST, "/emails"), Replay::Safe);
+        assert_eq!(replay(Method::POST, "/emails/batch"), Replay::Safe);
+        assert_eq!(replay(Method::POST, "/email"), Replay::Unsafe);
+        assert_eq!(replay(Method::POST, "/broadcasts"), Replay::Unsafe);
+        for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
+            assert_eq!(replay(method, "/x"), Replay::Safe);
+        }
+    }
+
+    #[test]
+    fn a_query_is_encoded_and_one_in_the_path_is_kept() {
+        let mut operation = Operation::raw(Method::GET, "/emails?limit=5".to_owned());
+        operation.query.push(("after".into(), "a&b=c d".into()));
+        assert_eq!(operation.path_and_query(), "/emails?limit=5&after=a%26b%3Dc+d");
+        assert_eq!(Operation::raw(Method::GET, "/emails".to_owned()).path_and_query(), "/emails");
+    }
+}

@@ -1,0 +1,316 @@
+//! A client's settings, collected and checked.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue, header};
+use url::{Host, Url};
+
+use super::{Client, Inner};
+use crate::{
+    auth::Credentials,
+    error::{Result, SettingsError},
+    keys::KeyMemory,
+    rate::{Limiter, RateLimit},
+    retry::{Budget, RetryPolicy},
+    transport::Transport,
+    types::{AccessToken, ApiKey},
+};
+
+/// Bytes that an answer may have, unless the builder says otherwise.
+const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+
+/// Collects a client's settings; [`build`](Self::build) checks them all.
+#[must_use]
+pub struct ClientBuilder {
+    base_url: Option<String>,
+    credentials: Option<Result<Credentials, SettingsError>>,
+    user_agent: Option<String>,
+    timeout: Option<Duration>,
+    attempt_timeout: Option<Duration>,
+    connect_timeout: Duration,
+    idle_timeout: Duration,
+    answer_limit: usize,
+    allow_plain_http: bool,
+    retry: RetryPolicy,
+    rate_limit: RateLimit,
+    transport: Option<Box<dyn Transport>>,
+}
+
+impl Default for ClientBuilder {
+    fn default() -> Self {
+        Self {
+            base_url: None,
+            credentials: None,
+            user_agent: None,
+            timeout: None,
+            attempt_timeout: None,
+            connect_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(30),
+            answer_limit: ANSWER_LIMIT,
+            allow_plain_http: false,
+            retry: RetryPolicy::default(),
+            rate_limit: RateLimit::default(),
+            transport: None,
+        }
+    }
+}
+
+impl ClientBuilder {
+    /// Settings from `POSTHASTE_BASE_URL` and `POSTHASTE_API_KEY` or `POSTHASTE_ACCESS_TOKEN` (the API key wins). An empty variable counts
+    /// as unset.
+    pub fn from_env() -> Self {
+        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let mut builder = Self::default();
+        if let Some(url) = set("POSTHASTE_BASE_URL") {
+            builder = builder.base_url(url);
+        }
+        match (set("POSTHASTE_API_KEY"), set("POSTHASTE_ACCESS_TOKEN")) {
+            (Some(key), _) => builder.api_key(key),
+            (None, Some(token)) => builder.access_token(token),
+            (None, None) => builder,
+        }
+    }
+
+    /// The service's address: `https`, or `http` for a loopback address. A path prefix is kept. Required.
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = Some(url.into());
+        self
+    }
+
+    /// Authenticates with an API key.
+    pub fn api_key(mut self, key: impl Into<String>) -> Self {
+        self.credentials = Some(ApiKey::new(key).map(Credentials::api_key));
+        self
+    }
+
+    /// Authenticates with an OAuth access token that is valid for the client's whole life.
+    pub fn access_token(mut self, token: impl Into<String>) -> Self {
+        self.credentials = Some(AccessToken::new(token).map(Credentials::access_token));
+        self
+    }
+
+    /// Puts an application's name before the client's own in `User-Agent`: `acme-shop/1.2`.
+    pub fn user_agent(mut self, product: impl Into<String>) -> Self {
+        self.user_agent = Some(product.into());
+        self
+    }
+
+    /// The longest that a call may take, with all its attempts and pauses. Default: 60 s and a second more for each 64 KiB of body.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// The longest that one attempt may take. Default: as [`timeout`](Self::timeout).
+    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
+        self.attempt_timeout = Some(limit);
+        self
+    }
+
+    /// The longest that connecting may take. Default: 5 s.
+    pub fn connect_timeout(mut self, limit: Duration) -> Self {
+        self.connect_timeout = limit;
+        self
+    }
+
+    /// The longest that the service may be silent within an attempt: taking no more of the body, or sending no more of the answer.
+    /// Default: 30 s.
+    pub fn idle_timeout(mut self, limit: Duration) -> Self {
+        self.idle_timeout = limit;
+        self
+    }
+
+    /// The most bytes that a successful answer may have after decompression. Default: 64 MiB.
+    pub fn answer_limit(mut self, bytes: usize) -> Self {
+        self.answer_limit = bytes;
+        self
+    }
+
+    /// Allows `http` to hosts that are not loopback. The credential and every mail then travel in the clear.
+    pub fn allow_plain_http(mut self) -> Self {
+        self.allow_plain_http = true;
+        self
+    }
+
+    /// How often calls are tried.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// How fast calls go out.
+    pub fn rate_limit(mut self, limit: RateLimit) -> Self {
+        self.rate_limit = limit;
+        self
+    }
+
+    /// Sends over the application's own HTTP stack.
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.transport = Some(Box::new(transport));
+        self
+    }
+
+    /// The client, if all settings are right.
+    ///
+    /// # Errors
+    /// The first setting that is missing or wrong, by name. The network is not touched.
+    pub fn build(self) -> Result<Client> {
+        let given = self.base_url.as_deref().unwrap_or_default();
+        let (base_url, loopback) = base_url(given, self.allow_plain_http)?;
+        let credentials = self.credentials.ok_or_else(|| {
+            SettingsError::new("api_key", "is missing: give an API key or an access token")
+        })??;
+        for (setting, limit) in [
+            ("timeout", self.timeout),
+            ("attempt_timeout", self.attempt_timeout),
+            ("connect_timeout", Some(self.connect_timeout)),
+            ("idle_timeout", Some(self.idle_timeout)),
+        ] {
+            if limit.is_some_and(|limit| limit.is_zero()) {
+                return Err(SettingsError::new(setting, "must be longer than nothing").found("0").into());
+            }
+        }
+        let transport = match self.transport {
+            Some(transport) => transport,
+            None => default_transport(loopback, self.connect_timeout)?,
+        };
+        let inner = Inner {
+            base: base_url.as_str().trim_end_matches('/').to_owned(),
+            base_url,
+            headers: common_headers(self.user_agent.as_deref())?,
+            credentials,
+            transport,
+            timeout: self.timeout,
+            attempt_timeout: self.attempt_timeout,
+            idle_timeout: self.idle_timeout,
+            answer_limit: self.answer_limit,
+            retry: self.retry,
+            budget: Budget::full(),
+            keys: KeyMemory::default(),
+            limiter: Limiter::new(self.rate_limit),
+        };
+        Ok(Client { inner: Arc::new(inner) })
+    }
+}
+
+/// `Debug` names the address and nothing else.
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "reqwest")]
+#[expect(clippy::unnecessary_wraps, reason = "without the feature there is no default transport")]
+fn default_transport(loopback: bool, connect: Duration) -> Result<Box<dyn Transport>, SettingsError> {
+    Ok(Box::new(crate::transport::reqwest::ReqwestTransport::new(loopback, connect)))
+}
+
+#[cfg(not(feature = "reqwest"))]
+fn default_transport(_: bool, _: Duration) -> Result<Box<dyn Transport>, SettingsError> {
+    Err(SettingsError::new(
+        "transport",
+        "is missing: without the feature `reqwest` the application brings its own",
+    ))
+}
+
+fn base_url(given: &str, allow_plain_http: bool) -> Result<(Url, bool), SettingsError> {
+    let wrong = |rule: &str| SettingsError::new("base_url", rule);
+    if given.is_empty() {
+        return Err(wrong("is missing: give the service's address, such as https://api.example.com"));
+    }
+    let url = Url::parse(given).map_err(|error| {
+        wrong("must be an absolute address such as https://api.example.com")
+            .found(format!("{given:?}: {error}"))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("must begin with https:// or http://").found(url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("must not hold a user name or password"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("must not hold a query or a fragment").found(given));
+    }
+    let loopback = match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => return Err(wrong("must name a host").found(given)),
+    };
+    if url.scheme() == "http" && !loopback && !allow_plain_http {
+        let rule = "must use https: plain http is for loopback addresses, or has to be allowed by name";
+        return Err(wrong(rule).found(given));
+    }
+    Ok((url, loopback))
+}
+
+fn common_headers(product: Option<&str>) -> Result<HeaderMap, SettingsError> {
+    let own = concat!("posthaste/", env!("CARGO_PKG_VERSION"));
+    let agent = product.map_or_else(|| own.to_owned(), |product| format!("{product} {own}"));
+    let agent = HeaderValue::try_from(agent).map_err(|_| {
+        SettingsError::new("user_agent", "may hold only visible ASCII characters")
+            .found(format!("{product:?}"))
+    })?;
+    let json = HeaderValue::from_static("application/json");
+    Ok(HeaderMap::from_iter([(header::USER_AGENT, agent), (header::ACCEPT, json)]))
+}
+
+#[cfg(feature = "reqwest")]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        Client::new(url, "re_x").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_address_that_would_leak_or_lose_something_is_refused() {
+        for url in [
+            "",
+            "api.example.com",
+            "/api",
+            "ftp://api.example.com",
+            "http://api.example.com",
+            "http://127.0.0.1.example.com",
+            "https://user:secret@api.example.com",
+            "https://api.example.com/?a=b",
+            "https://api.example.com/#x",
+        ] {
+            let error = refused(url);
+            assert!(error.starts_with("base_url "), "{url}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn prefixes_slashes_and_literals_are_kept() {
+        // GEN-12, GEN-30
+        for (url, base) in [
+            ("https://api.example.com", "https://api.example.com"),
+            ("https://api.example.com/", "https://api.example.com"),
+            ("https://api.example.com/mail/v1/", "https://api.example.com/mail/v1"),
+            ("http://127.0.0.1:4010", "http://127.0.0.1:4010"),
+            ("http://[::1]:4010/", "http://[::1]:4010"),
+            ("http://localhost:4010", "http://localhost:4010"),
+        ] {
+            assert_eq!(Client::new(url, "re_x").unwrap().inner.base, base);
+        }
+    }
+
+    #[test]
+    fn a_time_limit_of_nothing_is_refused_and_one_without_end_is_not() {
+        let base = || Client::builder().base_url("http://127.0.0.1:1").api_key("re_x");
+        assert!(base().timeout(Duration::ZERO).build().is_err());
+        assert!(base().timeout(Duration::MAX).attempt_timeout(Duration::MAX).build().is_ok());
+    }
+
+    #[test]
+    fn a_client_shows_no_secret() {
+        // AUTH-08
+        let builder = Client::builder().base_url("http://127.0.0.1:1").api_key("re_sentinel");
+        assert!(!format!("{builder:?}").contains("sentinel"));
+        assert!(!format!("{:?}", builder.build().unwrap()).contains("sentinel"));
+    }
+}
