@@ -26,7 +26,7 @@ pub mod limits {
     pub const VARIABLE_KEY_CHARS: usize = 50;
     /// Characters (Unicode scalar values) of a template variable's text when sending.
     pub const VARIABLE_VALUE_CHARS: usize = 2_000;
-    /// The largest number, either side of zero, that a template variable can hold: 2^53 − 1.
+    /// The largest number that a template variable can hold: 2^53 − 1. The specification states no least one.
     pub const VARIABLE_VALUE_MAX: u64 = (1 << 53) - 1;
     /// The most items on one page of a list; at least 1.
     pub const PAGE_SIZE_MAX: u8 = 100;

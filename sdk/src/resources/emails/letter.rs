@@ -244,7 +244,7 @@ fn check_variable(path: &str, key: &str, value: &VariableValue, problems: &mut V
     } else if limits::RESERVED_VARIABLE_KEYS.contains(&key) {
         push("reserved", "this key is reserved", key.to_owned());
     }
-    let number = "a variable's number lies between -(2^53 - 1) and 2^53 - 1";
+    let number = "a variable's number is not greater than 2^53 - 1";
     match value.value() {
         Value::Text(text) => {
             let length = text.chars().count();
@@ -256,14 +256,14 @@ fn check_variable(path: &str, key: &str, value: &VariableValue, problems: &mut V
                 );
             }
         }
-        Value::Whole(whole) if whole.unsigned_abs() > u128::from(limits::VARIABLE_VALUE_MAX) => {
+        Value::Whole(whole) if *whole > i128::from(limits::VARIABLE_VALUE_MAX) => {
             push("range", number, whole.to_string());
         }
         #[expect(
             clippy::cast_precision_loss,
             reason = "2^53 - 1 is the last whole number that a double holds"
         )]
-        Value::Real(real) if !real.is_finite() || real.abs() > limits::VARIABLE_VALUE_MAX as f64 => {
+        Value::Real(real) if !real.is_finite() || *real > limits::VARIABLE_VALUE_MAX as f64 => {
             push("range", number, real.to_string());
         }
         Value::Whole(_) | Value::Real(_) => {}
