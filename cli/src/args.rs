@@ -40,6 +40,11 @@ pub(crate) struct Cli {
 /// One noun a variant.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[command(subcommand)]
+    Emails(commands::emails::Command),
+    #[command(subcommand)]
+    Logs(commands::logs::Command),
+    Api(commands::api::Args),
     #[cfg(feature = "sandbox")]
     #[command(subcommand)]
     Sandbox(commands::sandbox::Command),

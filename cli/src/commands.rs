@@ -1,9 +1,12 @@
 //! The commands, a file each.
 
+pub(crate) mod api;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod emails;
 pub(crate) mod help;
+pub(crate) mod logs;
 pub(crate) mod man;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;

@@ -99,6 +99,28 @@ impl Context {
         Ok(builder.build()?)
     }
 
+    /// A client that is good for looking at requests: it has no credential, and no address if none is set.
+    pub(crate) fn client_for_preview(&self) -> Result<Client, Fail> {
+        let settings = self.settings()?;
+        let base_url =
+            settings.base_url.as_ref().map_or("https://service.invalid", |base_url| base_url.value.as_str());
+        Ok(Self::builder(settings).base_url(base_url).api_key("none").build()?)
+    }
+
+    /// The command that shows an email which was just accepted; none when the service ends with this command.
+    pub(crate) fn where_to_look(&self, id: &str) -> Option<String> {
+        if self.embedded.is_some() {
+            return None;
+        }
+        let base_url = &self.settings().ok()?.base_url.as_ref()?.value;
+        let local = matches!(base_url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+        Some(if local {
+            "posthaste sandbox inbox latest".to_owned()
+        } else {
+            format!("posthaste emails get {id}")
+        })
+    }
+
     /// The client's settings that don't depend on the service.
     pub(crate) fn builder(settings: &Settings) -> posthaste::ClientBuilder {
         let product = concat!("posthaste-cli/", env!("CARGO_PKG_VERSION"));

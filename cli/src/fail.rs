@@ -145,6 +145,13 @@ pub(crate) enum Fail {
         /// What to do.
         hint: Option<String>,
     },
+    /// What was waited for ended badly, or the service took nothing of what it was given.
+    Rejected {
+        /// The sentence.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
     /// What was waited for has not happened yet.
     Pending {
         /// The sentence.
@@ -177,6 +184,7 @@ impl Fail {
             Self::Auth { .. } => Kind::Auth,
             Self::NotFound { .. } => Kind::NotFound,
             Self::Unavailable { .. } => Kind::Unavailable,
+            Self::Rejected { .. } => Kind::Rejected,
             Self::Pending { .. } => Kind::Pending,
             Self::Partial { .. } => Kind::Partial,
             Self::Interrupted(_) => Kind::Interrupted,

@@ -8,10 +8,14 @@ mod context;
 #[cfg(feature = "sandbox")]
 mod embedded;
 mod fail;
+mod input;
 mod output;
+mod paging;
+mod preview;
 mod problem;
 mod run;
 mod settings;
+mod unsettled;
 
 fn main() -> ExitCode {
     run::main(std::env::args_os().collect())

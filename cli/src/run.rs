@@ -91,6 +91,9 @@ async fn with_service(
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_of_settings();
     match command {
+        Command::Emails(command) => commands::emails::run(command, context).await,
+        Command::Logs(command) => commands::logs::run(command, context).await,
+        Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         // The others have run without a network.
         _ => Ok(()),

@@ -204,6 +204,21 @@ impl Out {
         }
     }
 
+    /// Says notes for somebody who lives longer than this: a listener of the client.
+    pub(crate) fn noter(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        let (quiet, json) = (self.quiet, self.is_json());
+        move |text| {
+            if quiet {
+                return;
+            }
+            write_stderr(&if json {
+                format!("{}\n", json!({ "note": { "message": text } }))
+            } else {
+                format!("{}\n", safe(text))
+            });
+        }
+    }
+
     /// Something that may be a mistake.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {

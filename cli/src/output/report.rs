@@ -120,6 +120,7 @@ fn message(fail: &Fail) -> String {
         Fail::Auth { message, .. }
         | Fail::NotFound { message, .. }
         | Fail::Unavailable { message, .. }
+        | Fail::Rejected { message, .. }
         | Fail::Pending { message, .. }
         | Fail::Partial { message, .. } => message.clone(),
         Fail::Usage(report) => title(report),
@@ -152,6 +153,7 @@ fn hints(fail: &Fail) -> Vec<String> {
         | Fail::Auth { hint, .. }
         | Fail::NotFound { hint, .. }
         | Fail::Unavailable { hint, .. }
+        | Fail::Rejected { hint, .. }
         | Fail::Pending { hint, .. }
         | Fail::Partial { hint, .. } => hint.clone(),
         _ => None,

@@ -1,0 +1,175 @@
+//! `api`: any operation of the service, authenticated as the other commands are.
+
+mod plan;
+
+use http::{HeaderMap, Method, StatusCode, Version};
+use posthaste::{Call, Client, PagingError, Raw};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::output::terminal::safe;
+use crate::preview::{self, DryRun};
+use crate::unsettled::Unsettled;
+
+/// Ask the service for any operation, by method and path
+///
+/// PATH is relative to the address of the service: /emails, or emails/{id} with --path id=…, which is percent-encoded. The method is always
+/// said: nothing is sent because a field was given. The answer's JSON goes to standard output as it came.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste api GET /emails -Q limit=5 --jq '.data[].subject'\n  \
+    posthaste api GET '/emails/{id}' --path id=49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
+    posthaste api POST /domains -f name=example.com -F 'capabilities={\"receiving\":\"enabled\"}'\n  \
+    posthaste api POST /emails --input mail.json -H 'Idempotency-Key: order-17'\n  \
+    posthaste api GET /broadcasts --all -o ndjson")]
+pub(crate) struct Args {
+    /// GET, POST, PATCH, PUT or DELETE
+    #[arg(value_name = "METHOD")]
+    method: String,
+    /// Path of the operation, such as /emails or /emails/{id}
+    #[arg(value_name = "PATH")]
+    path: String,
+    /// Text field of the JSON body; repeat it
+    #[arg(short = 'f', long, value_name = "NAME=TEXT")]
+    field: Vec<String>,
+    /// JSON field of the body, or @file with its text; repeat it
+    ///
+    /// `-F n=7` is a number, `-F html=@body.html` the text of a file, `@-` of standard input.
+    #[arg(short = 'F', long, value_name = "NAME=JSON")]
+    json_field: Vec<String>,
+    /// Parameter of the query; repeat it
+    #[arg(short = 'Q', long, value_name = "NAME=VALUE")]
+    query: Vec<String>,
+    /// Header of the request; repeat it
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// Value for {NAME} in the path; repeat it
+    #[arg(long = "path", value_name = "NAME=VALUE", id = "segment")]
+    segment: Vec<String>,
+    /// JSON body from a file; - is standard input. Fields are laid over it
+    #[arg(long, value_name = "PATH")]
+    input: Option<String>,
+    /// Show status and headers of the answer, too
+    #[arg(short = 'i', long)]
+    include: bool,
+    /// Ask for page after page of a list and show it as one
+    #[arg(long)]
+    all: bool,
+    /// Check everything and show the request, but send nothing; =curl shows a command
+    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
+    dry_run: Option<String>,
+}
+
+/// What is to be asked.
+#[derive(Debug)]
+struct Plan {
+    method: Method,
+    path: String,
+    query: Vec<(String, String)>,
+    headers: Vec<(String, String)>,
+    body: Option<Value>,
+    include: bool,
+    all: bool,
+    dry_run: Option<DryRun>,
+}
+
+impl Plan {
+    fn call(&self, client: &Client, more: &[(&str, &str)]) -> Call<Value> {
+        let mut call = client.request(self.method.clone(), self.path.as_str());
+        for (name, value) in &self.query {
+            if !more.iter().any(|(other, _)| other == name) {
+                call = call.query(name, value);
+            }
+        }
+        for (name, value) in more {
+            call = call.query(*name, *value);
+        }
+        for (name, value) in &self.headers {
+            call = call.header(name, value);
+        }
+        match &self.body {
+            Some(body) => call.json(body),
+            None => call,
+        }
+    }
+}
+
+/// Asks, and shows the answer.
+pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let plan = plan::plan(args)?;
+    let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
+    if let Some(form) = plan.dry_run {
+        return preview::show(&plan.call(&client, &[]).preview()?, Vec::new(), form, context);
+    }
+    if plan.all {
+        return pages(&plan, &client, context).await;
+    }
+    let call = plan.call(&client, &[]);
+    let changes = plan.method != Method::GET && plan.method != Method::HEAD;
+    let unsettled = changes
+        .then(|| Unsettled::new(context, "it may have been done; look before you repeat it".to_owned()));
+    let answer = call.raw().await;
+    unsettled.into_iter().for_each(Unsettled::settled);
+    let Raw { value, status, headers, body, .. } = answer?;
+    if plan.include {
+        context.out.bytes(head(status, &headers, context.out.terminal.stdout).as_bytes())?;
+    }
+    if body.is_empty() { Ok(()) } else { context.out.document(&value) }
+}
+
+/// Status and headers as HTTP writes them.
+fn head(status: StatusCode, headers: &HeaderMap, terminal: bool) -> String {
+    let mut head = format!("{:?} {status}\n", Version::HTTP_11);
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        let value = if terminal { safe(&value).into_owned() } else { value.into_owned() };
+        head += &format!("{name}: {value}\n");
+    }
+    head.push('\n');
+    head
+}
+
+/// A list page by page, shown as one.
+async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fail> {
+    let limit = plan.query.iter().find(|(name, _)| name == "limit").map_or("100", |(_, value)| value);
+    let direction = if plan.query.iter().any(|(name, _)| name == "before") { "before" } else { "after" };
+    let (mut merged, mut cursor): (Option<Value>, Option<String>) = (None, None);
+    loop {
+        let mut more = vec![("limit", limit)];
+        more.extend(cursor.as_deref().map(|id| (direction, id)));
+        let page = plan.call(client, &more).await?;
+        let Some(items) = page.get("data").and_then(Value::as_array) else {
+            if merged.is_some() {
+                return Err(posthaste::Error::from(PagingError::EmptyPage).into());
+            }
+            context.out.warn("the answer is no list; --all changes nothing");
+            return context.out.document(&page);
+        };
+        let edge = if direction == "before" { items.first() } else { items.last() };
+        let edge = edge.and_then(|item| item.get("id")?.as_str()).map(str::to_owned);
+        let has_more = page.get("has_more").and_then(Value::as_bool).unwrap_or_default();
+        let items = items.clone();
+        if context.out.form() == crate::settings::Form::Ndjson {
+            items.iter().try_for_each(|item| context.out.document(item))?;
+        } else {
+            let merged = merged.get_or_insert_with(|| {
+                let mut first = page.clone();
+                first["data"] = json!([]);
+                first
+            });
+            if let Some(data) = merged["data"].as_array_mut() {
+                data.extend(items);
+            }
+            merged["has_more"] = has_more.into();
+        }
+        if !has_more {
+            return merged.map_or(Ok(()), |merged| context.out.document(&merged));
+        }
+        let next = edge.ok_or(PagingError::EmptyPage).map_err(posthaste::Error::from)?;
+        if cursor.as_ref() == Some(&next) {
+            return Err(posthaste::Error::from(PagingError::Repeated(next)).into());
+        }
+        cursor = Some(next);
+    }
+}

@@ -1,0 +1,213 @@
+//! `emails batch`: up to 100 emails in one request.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use posthaste::{AcceptedBatch, BatchEmail, Call, IdempotencyKey, Problem, Problems, Raw, check_batch};
+use serde_json::Value;
+
+use super::count;
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::{documents::Documents, draft::flag_origin, source::Source};
+use crate::preview::{self, DryRun};
+use crate::problem::{Found, Report};
+use crate::unsettled::Unsettled;
+
+/// Send up to 100 emails in one request
+///
+/// FILE is a JSON array of emails, or one JSON object a line, as the service takes them; - is standard input. Attachments and
+/// `scheduled_at` are not supported in a batch. One invalid email refuses them all and nothing is sent, unless --permissive is given.
+///
+/// It prints the ids of the accepted emails in their order, one a line.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste emails batch emails.json --idempotency-key newsletter-17\n  \
+    jq -c '.[]' people.json | posthaste emails batch -\n  \
+    posthaste emails batch emails.jsonl --dry-run")]
+pub(crate) struct Args {
+    /// JSON array, or one JSON object a line; - is standard input
+    #[arg(value_name = "FILE")]
+    file: String,
+    /// Send the valid emails even if others are not; then exit code 10
+    ///
+    /// What is wrong with single emails is then the service's to say. Whatever can't be read as an email is still refused here.
+    #[arg(long)]
+    permissive: bool,
+    /// Key that makes repeating harmless: within 24 hours, the same batch is sent once
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Check everything and show the request, but send nothing; =curl shows a command
+    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
+    dry_run: Option<String>,
+    /// Leave checking to the service, in case it has moved a limit
+    #[arg(long, hide_short_help = true)]
+    no_validate: bool,
+}
+
+/// What is to be sent.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    emails: Vec<BatchEmail>,
+    /// What this version can't read and was told to send all the same.
+    json: Option<Vec<Value>>,
+    recipients: usize,
+    permissive: bool,
+    unchecked: bool,
+    key: IdempotencyKey,
+    dry_run: Option<DryRun>,
+}
+
+/// Reads the file, and asks the rules of every email in it.
+pub(crate) fn plan(args: Args) -> Result<Plan, Fail> {
+    let Args { file, permissive, idempotency_key, dry_run, no_validate } = args;
+    let mut of_flags = Vec::new();
+    let key = match idempotency_key {
+        None => IdempotencyKey::random(),
+        Some(given) => IdempotencyKey::new(given.as_str()).unwrap_or_else(|problem| {
+            of_flags.push(at_flag(problem, "--idempotency-key", &given));
+            IdempotencyKey::random()
+        }),
+    };
+    let dry_run = dry_run.and_then(|form| {
+        let read = DryRun::read(&form);
+        if read.is_none() {
+            of_flags.push(at_flag(
+                Problem::new("", "type", "a dry run is shown as json or curl"),
+                "--dry-run",
+                &form,
+            ));
+        }
+        read
+    });
+
+    let source = Source::of(&file);
+    let text = source.text().map_err(|rule| {
+        let problem = Problem::new("", "file", format!("{source} can't be read: {rule}"));
+        Fail::Usage(Report { found: vec![at_flag(problem, "FILE", &file)], ..Report::default() })
+    })?;
+    let (documents, mut found) =
+        Documents::read(source, text).map_err(|found| Fail::Usage(Report { found, ..Report::default() }))?;
+
+    let (mut emails, mut shape) = (Vec::new(), Vec::new());
+    for (i, item) in documents.items.iter().enumerate() {
+        let (email, problems) = BatchEmail::read(item);
+        emails.push(email);
+        shape.extend(problems.into_iter().map(|mut problem| {
+            problem.path = format!("/{i}{}", problem.path);
+            problem
+        }));
+    }
+    let rules = if no_validate {
+        Vec::new()
+    } else {
+        check_batch(&emails).err().map(Problems::into_vec).unwrap_or_default()
+    };
+    let misread: BTreeSet<String> = shape.iter().map(|problem| item_of(&problem.path).to_owned()).collect();
+    // A misread email is told by its shape alone: the rules would only say what follows from it.
+    let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
+    let rules = rules.into_iter().filter(|problem| !misread.contains(item_of(&problem.path)));
+    let rules = rules.filter(|problem| !permissive || whole(problem));
+    let wrong: Vec<Problem> =
+        if no_validate { Vec::new() } else { shape.iter().cloned().chain(rules).collect() };
+    found.extend(wrong.into_iter().map(|problem| documents.found(problem)));
+    found.sort_by_key(|found| {
+        item_of(&found.problem.path).trim_start_matches('/').parse::<usize>().unwrap_or(0)
+    });
+    let of_items = found.len();
+    let items: BTreeSet<&str> = found.iter().map(|found| item_of(&found.problem.path)).collect();
+    let summary = format!(
+        "{} in {} of {}; nothing was sent",
+        count(of_items, "problem"),
+        items.len(),
+        count(documents.items.len(), "email")
+    );
+    let summary =
+        (of_flags.is_empty() && !items.contains("") && documents.items.len() > 1).then_some(summary);
+    found.extend(of_flags);
+    if !found.is_empty() {
+        let timed = found.iter().any(|found| found.problem.code == "unsupported");
+        let help =
+            timed.then(|| "attachments and times are for single emails: posthaste emails send".to_owned());
+        return Err(Fail::Usage(Report { summary, found, help, ..Report::default() }));
+    }
+    let recipients = documents.items.iter().map(recipients_of).sum();
+    let json = (!shape.is_empty()).then_some(documents.items);
+    Ok(Plan { emails, json, recipients, permissive, unchecked: no_validate, key, dry_run })
+}
+
+/// Sends them, or shows what would be sent.
+pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
+    let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
+    let call: Call<AcceptedBatch> = match &plan.json {
+        None => client.emails().send_batch(&plan.emails),
+        Some(items) => client.request(Method::POST, "/emails/batch").json(items).typed(),
+    };
+    let call = if plan.permissive { call.permissive() } else { call };
+    let call = if plan.unchecked { call.unchecked() } else { call };
+    let call: Call<Raw<AcceptedBatch>> = call.idempotency_key(plan.key.as_str()).raw();
+    if let Some(form) = plan.dry_run {
+        return preview::show(&call.preview()?, Vec::new(), form, context);
+    }
+
+    let note = context.out.noter();
+    let unsettled = Unsettled::new(
+        context,
+        format!(
+            "the emails may have been accepted; repeat them with `--idempotency-key {}`: that can't send them twice",
+            plan.key
+        ),
+    );
+    let answer = call
+        .on_retry(move |retry| {
+            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()))
+        })
+        .await;
+    unsettled.settled();
+    let answer = answer?;
+    let AcceptedBatch { data, errors, .. } = answer.value;
+    let ids: Vec<String> = data.iter().map(|accepted| accepted.id.to_string()).collect();
+    let document = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
+    context.out.result(&ids, &document)?;
+    let accepted = count(ids.len(), "email");
+    if errors.is_empty() {
+        context.out.note(&format!("accepted {accepted} for {}", count(plan.recipients, "recipient")));
+        return Ok(());
+    }
+    for error in &errors {
+        context.out.warn(&format!("/{}: {}", error.index, error.message));
+    }
+    let message = format!("{} refused, {accepted} accepted", count(errors.len(), "email"));
+    if ids.is_empty() {
+        return Err(Fail::Rejected { message, hint: None });
+    }
+    let hint = Some("correct the refused emails and send them alone: the others are on their way".to_owned());
+    Err(Fail::Partial { message, hint })
+}
+
+fn at_flag(problem: Problem, flag: &str, value: &str) -> Found {
+    Found { problem, origin: Some(flag_origin(flag, 1, value)), hint: None }
+}
+
+/// `/3` of `/3/to/0`.
+fn item_of(pointer: &str) -> &str {
+    let end = pointer.get(1..).and_then(|rest| rest.find('/')).map_or(pointer.len(), |at| at + 1);
+    &pointer[..end]
+}
+
+fn recipients_of(email: &Value) -> usize {
+    let fields = ["to", "cc", "bcc"].into_iter().filter_map(|field| email.get(field));
+    fields.map(|value| value.as_array().map_or(usize::from(!value.is_null()), Vec::len)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_names_its_email() {
+        assert_eq!(item_of("/3/to/0"), "/3");
+        assert_eq!(item_of("/100"), "/100");
+        assert_eq!(item_of(""), "");
+    }
+}

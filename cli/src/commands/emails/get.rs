@@ -1,0 +1,67 @@
+//! `emails get`: one email with its body, as the service tells it.
+
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::fail::Fail;
+
+/// Show one email
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
+    posthaste emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --jq .html > body.html")]
+pub(crate) struct Args {
+    /// Id of the email, as `emails send` prints it
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Shows it.
+pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let client = context.client()?;
+    let record = client.emails().get(args.id).raw().await?;
+    let document: Value = serde_json::from_slice(&record.body).unwrap_or_default();
+    context.out.result(&lines(&document), &document)
+}
+
+/// A line a field, the bodies last and as they are.
+fn lines(document: &Value) -> Vec<String> {
+    let Some(fields) = document.as_object() else { return vec![document.to_string()] };
+    let (bodies, fields): (Vec<_>, Vec<_>) = fields
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .partition(|(name, _)| matches!(name.as_str(), "text" | "html"));
+    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let mut lines: Vec<String> =
+        fields.into_iter().map(|(name, value)| format!("{name:width$}  {}", shown(value))).collect();
+    for (name, value) in bodies {
+        lines.push(format!("\n{name}:\n{}", shown(value)));
+    }
+    lines
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_field_that_the_service_tells_is_shown_and_bodies_come_last() {
+        let document = json!({"id": "1", "text": "a\nb", "to": ["x@y.test", "z@y.test"], "cc": null, "new_field": {"a": 1}});
+        assert_eq!(
+            lines(&document),
+            ["id         1", "to         x@y.test, z@y.test", "new_field  {\"a\":1}", "\ntext:\na\nb"]
+        );
+    }
+}

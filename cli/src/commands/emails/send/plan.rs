@@ -1,0 +1,442 @@
+//! From what was typed to an email: every flag finds its field, and everything wrong is found at once.
+
+use posthaste::{Attachment, Email, IdempotencyKey, Problem, Problems};
+use serde_json::{Value, json};
+
+use super::{
+    Args, Message, Plan,
+    wait::{self, Wait},
+};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::{
+    attach::AttachSpec,
+    draft::{Draft, flag_origin, flag_span},
+    json,
+    pair::Pair,
+    source::{Source, StdinReaders},
+};
+use crate::preview::{Content, DryRun};
+use crate::problem::Report;
+use crate::settings::keys;
+
+/// Files above this can't be sent whatever else is in the email; standard input is not read further.
+const ATTACHMENT_LIMIT: u64 = 32 * 1024 * 1024;
+
+/// Reads the named files, lays the flags over the document, and asks the rules.
+pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
+    let mut draft = Draft::default();
+    let mut stdin = StdinReaders::default();
+    let Args {
+        from,
+        to,
+        subject,
+        text,
+        text_file,
+        html,
+        html_file,
+        template,
+        var,
+        var_json,
+        attach,
+        attach_url,
+        cc,
+        bcc,
+        reply_to,
+        header,
+        tag,
+        topic_id,
+        scheduled_at,
+        idempotency_key,
+        input,
+        wait,
+        wait_timeout,
+        dry_run,
+        no_validate,
+    } = args;
+
+    if let Some(input) = &input {
+        match stdin.claim("--input", input) {
+            Ok(source) => draft.read(source, "--input"),
+            Err(found) => draft.push(*found),
+        }
+    }
+    let of_profile = match &from {
+        None if template.is_none()
+            && !draft.fields().contains_key("from")
+            && !draft.fields().contains_key("template") =>
+        {
+            context.settings()?.from.clone()
+        }
+        _ => None,
+    };
+    for (field, flag, value) in [
+        ("from", "--from", from),
+        ("subject", "--subject", subject),
+        ("topic_id", "--topic-id", topic_id),
+        ("scheduled_at", "--scheduled-at", scheduled_at),
+    ] {
+        if let Some(value) = value {
+            let origin = flag_origin(flag, 1, &value);
+            draft.set(field, value, origin);
+        }
+    }
+    if let Some(from) = of_profile {
+        let origin = flag_origin(&format!("`from` ({})", from.source), 1, &from.value);
+        draft.set("from", from.value, origin);
+    }
+    for (field, flag, values) in [
+        ("to", "--to", &to),
+        ("cc", "--cc", &cc),
+        ("bcc", "--bcc", &bcc),
+        ("reply_to", "--reply-to", &reply_to),
+    ] {
+        draft.set_all(field, flag, values);
+    }
+    body(&mut draft, &mut stdin, "text", "--text", text, "--text-file", text_file);
+    body(&mut draft, &mut stdin, "html", "--html", html, "--html-file", html_file);
+    if let Some(id) = template {
+        let origin = flag_origin("--template", 1, &id);
+        draft.put_key(&["template"], "id", id.into(), origin);
+    }
+    for (i, text) in var.iter().enumerate() {
+        variable(&mut draft, &mut stdin, i + 1, text);
+    }
+    for (i, text) in var_json.iter().enumerate() {
+        typed_variable(&mut draft, i + 1, text);
+    }
+    for (i, text) in header.iter().enumerate() {
+        custom_header(&mut draft, i + 1, text);
+    }
+    for (i, text) in tag.iter().enumerate() {
+        add_tag(&mut draft, i + 1, text);
+    }
+
+    let key = match idempotency_key {
+        None => IdempotencyKey::random(),
+        Some(given) => IdempotencyKey::new(given.as_str()).unwrap_or_else(|problem| {
+            draft.spelling(problem.code, problem.message, flag_origin("--idempotency-key", 1, &given), None);
+            IdempotencyKey::random()
+        }),
+    };
+    let wait = wait.and_then(|state| wait_for(&mut draft, &state, &wait_timeout));
+    let dry_run = dry_run.and_then(|form| {
+        let read = DryRun::read(&form);
+        if read.is_none() {
+            let rule = "a dry run is shown as json or curl".to_owned();
+            draft.spelling("type", rule, flag_origin("--dry-run", 1, &form), None);
+        }
+        read
+    });
+
+    let (mut email, shape) = Email::read(&draft.value());
+    let mut contents = contents_of(draft.fields());
+    let files = attachments(&mut draft, &mut stdin, &attach, &attach_url, email.attachments().len()).await;
+    let raw = no_validate && !shape.is_empty();
+    if raw {
+        for file in &files {
+            let item = file.wire()?;
+            draft.put("attachments", item, |_| false);
+        }
+    }
+    for file in files {
+        contents.extend(file.content);
+        email = email.attach(file.attachment);
+    }
+    if !no_validate {
+        judge(&mut draft, shape, email.check());
+    }
+    let recipients =
+        ["to", "cc", "bcc"].into_iter().filter_map(|field| draft.fields().get(field)).map(addresses).sum();
+    for warning in email.warnings() {
+        context.out.warn(&warning.to_string());
+    }
+    let message = if raw { Message::Json(draft.value()) } else { Message::Email(Box::new(email)) };
+    report(draft)?;
+    Ok(Plan { message, contents, key, recipients, unchecked: no_validate, dry_run, wait })
+}
+
+/// Everything that is wrong, with what is missing told apart: nobody looks for a place where nothing stands.
+fn report(draft: Draft) -> Result<(), Fail> {
+    if draft.is_clean() {
+        return Ok(());
+    }
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for item in draft.into_found() {
+        let needed = match (item.problem.code, item.problem.path.as_str()) {
+            ("required", "/from") => "--from (or `from` in the profile)",
+            ("required", "/to") => "--to",
+            ("required", "/subject") => "--subject (or a --template that has one)",
+            ("required", "") => "--text, --html or --template",
+            _ => {
+                found.push(item);
+                continue;
+            }
+        };
+        missing.push(needed.to_owned());
+    }
+    let help =
+        "posthaste emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
+    let help = (!missing.is_empty()).then(|| help.to_owned());
+    Err(Fail::Usage(Report { found, missing, help, ..Report::default() }))
+}
+
+/// What the shape and the rules say; a rule that only fails because of the shape is left out.
+fn judge(draft: &mut Draft, shape: Vec<Problem>, rules: Result<(), Problems>) {
+    let rules = rules.err().map(Problems::into_vec).unwrap_or_default();
+    let told = |path: &str| shape.iter().any(|problem| problem.path == path || follows(path, &problem.path));
+    let content = |problem: &Problem| {
+        ["/html", "/text", "/template"].iter().any(|field| problem.path.starts_with(field))
+    };
+    let body_told = shape.iter().any(content);
+    let rules: Vec<_> = rules
+        .into_iter()
+        .filter(|problem| !told(&problem.path))
+        .filter(|problem| !(problem.path.is_empty() && problem.code == "required" && body_told))
+        .collect();
+    draft.judge(shape);
+    draft.judge(rules);
+}
+
+/// Whether `path` is at or behind the item of the same list that `shape` is about: an item that can't be read shifts the others.
+fn follows(path: &str, shape: &str) -> bool {
+    let item = |pointer: &str| {
+        let mut steps = pointer.split('/').skip(1);
+        Some((steps.next()?.to_owned(), steps.next()?.parse::<usize>().ok()?))
+    };
+    matches!((item(path), item(shape)), (Some((list, at)), Some((same, from))) if list == same && at >= from)
+}
+
+fn addresses(value: &Value) -> usize {
+    value.as_array().map_or(1, Vec::len)
+}
+
+fn body(
+    draft: &mut Draft,
+    stdin: &mut StdinReaders,
+    field: &str,
+    flag: &str,
+    text: Option<String>,
+    file_flag: &str,
+    file: Option<String>,
+) {
+    if let (Some(text), Some(_)) = (&text, &file) {
+        let rule = format!("{flag} and {file_flag} exclude each other");
+        return draft.spelling("exclusive", rule, flag_origin(flag, 1, text), None);
+    }
+    if let Some(text) = text {
+        let origin = flag_origin(flag, 1, &text);
+        draft.set(field, text, origin);
+    }
+    if let Some(path) = file {
+        let origin = flag_origin(file_flag, 1, &path);
+        match stdin.claim(file_flag, &path) {
+            Ok(source) => match source.text() {
+                Ok(text) => draft.set(field, &*text, origin),
+                Err(rule) => {
+                    draft.set(field, "stand-in", origin.clone());
+                    draft.stand_in(&format!("/{field}"));
+                    draft.spelling("file", format!("{source} can't be read: {rule}"), origin, None);
+                }
+            },
+            Err(found) => draft.push(*found),
+        }
+    }
+}
+
+fn variable(draft: &mut Draft, stdin: &mut StdinReaders, n: usize, text: &str) {
+    let Some(pair) = Pair::read(text, '=') else {
+        let rule = "a variable is NAME=TEXT".to_owned();
+        return draft.spelling("type", rule, flag_origin("--var", n, text), None);
+    };
+    let value = match pair.value.strip_prefix('@') {
+        None => pair.value.to_owned(),
+        Some(literal) if literal.starts_with('@') => literal.to_owned(),
+        Some(path) => {
+            let read = match stdin.claim("--var", path) {
+                Ok(source) => source.text().map_err(|rule| format!("{source} can't be read: {rule}")),
+                Err(found) => return draft.push(*found),
+            };
+            match read {
+                Ok(text) => text.to_string(),
+                Err(rule) => {
+                    let hint = Some("a text that begins with @ is written @@".to_owned());
+                    return draft.spelling("file", rule, flag_span("--var", n, text, pair.value_at), hint);
+                }
+            }
+        }
+    };
+    let origin = flag_span("--var", n, text, pair.name_at());
+    draft.put_key(&["template", "variables"], pair.name, value.into(), origin);
+}
+
+fn typed_variable(draft: &mut Draft, n: usize, text: &str) {
+    let Some(pair) = Pair::read(text, '=') else {
+        let rule = "a variable is NAME=JSON".to_owned();
+        return draft.spelling("type", rule, flag_origin("--var-json", n, text), None);
+    };
+    match json::read(pair.value) {
+        Ok(document) => {
+            let origin = flag_span("--var-json", n, text, pair.name_at());
+            draft.put_key(&["template", "variables"], pair.name, document.value, origin);
+        }
+        Err(error) => {
+            let hint = Some(format!("a text is given with --var {}=…", pair.name));
+            let origin = flag_span("--var-json", n, text, pair.value_at.clone());
+            draft.spelling("json", error.message, origin, hint);
+        }
+    }
+}
+
+fn custom_header(draft: &mut Draft, n: usize, text: &str) {
+    let Some(pair) = Pair::read(text, ':') else {
+        let rule = "a header is `NAME: VALUE`".to_owned();
+        return draft.spelling("type", rule, flag_origin("--header", n, text), None);
+    };
+    draft.put_key(&["headers"], pair.name, pair.value.trim().into(), flag_origin("--header", n, text));
+}
+
+fn add_tag(draft: &mut Draft, n: usize, text: &str) {
+    let Some(pair) = Pair::read(text, '=') else {
+        let rule = "a tag is NAME=VALUE".to_owned();
+        return draft.spelling("type", rule, flag_origin("--tag", n, text), None);
+    };
+    let item = json!({"name": pair.name, "value": pair.value});
+    let same = |tag: &Value| tag["name"] == pair.name;
+    if let Some(pointer) = draft.put("tags", item, same) {
+        draft.came_from(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_at()));
+        draft.came_from(format!("{pointer}/value"), flag_span("--tag", n, text, pair.value_at));
+    }
+}
+
+fn wait_for(draft: &mut Draft, state: &str, timeout: &str) -> Option<Wait> {
+    if state != wait::DELIVERED {
+        let rule = "what can be waited for is `delivered`".to_owned();
+        draft.spelling("type", rule, flag_origin("--wait", 1, state), None);
+        return None;
+    }
+    match keys::duration(timeout) {
+        Ok(timeout) => Some(Wait { timeout }),
+        Err(rule) => {
+            draft.spelling("type", rule, flag_origin("--wait-timeout", 1, timeout), None);
+            None
+        }
+    }
+}
+
+/// What a dry run says of the contents in the document; those that the rules refuse don't matter.
+fn contents_of(fields: &serde_json::Map<String, Value>) -> Vec<Content> {
+    let items = fields.get("attachments").and_then(Value::as_array);
+    let contents = items.into_iter().flatten().filter_map(|item| item.get("content")?.as_str());
+    contents.map(|text| Content::Base64(text.to_owned())).collect()
+}
+
+struct File {
+    attachment: Attachment,
+    content: Option<Content>,
+    url: Option<String>,
+    content_type: Option<String>,
+    content_id: Option<String>,
+}
+
+impl File {
+    /// The attachment as an item of the JSON, its content in memory.
+    fn wire(&self) -> Result<Value, Fail> {
+        let mut item = json!({});
+        let fields = [
+            ("filename", self.attachment.filename_str().map(str::to_owned)),
+            ("content_type", self.content_type.clone()),
+            ("content_id", self.content_id.clone()),
+            ("path", self.url.clone()),
+            ("content", self.content.as_ref().map(Content::to_base64).transpose()?),
+        ];
+        for (name, value) in fields {
+            if let Some(value) = value {
+                item[name] = value.into();
+            }
+        }
+        Ok(item)
+    }
+}
+
+async fn attachments(
+    draft: &mut Draft,
+    stdin: &mut StdinReaders,
+    files: &[String],
+    urls: &[String],
+    first: usize,
+) -> Vec<File> {
+    let mut read = Vec::new();
+    let named = files.iter().enumerate().map(|(i, text)| ("--attach", i + 1, text));
+    let hosted = urls.iter().enumerate().map(|(i, text)| ("--attach-url", i + 1, text));
+    for (flag, n, text) in named.chain(hosted) {
+        let spec = AttachSpec::read(text);
+        let target_at = 0..spec.target.len();
+        let file = match flag {
+            "--attach-url" => Ok((Attachment::from_url(spec.target), None, Some(spec.target.to_owned()))),
+            _ => open(stdin, &spec).await.map(|(attachment, content)| (attachment, Some(content), None)),
+        };
+        let (mut attachment, content, url) = match file {
+            Ok(file) => file,
+            Err(Unopened::Rule(code, rule, hint)) => {
+                draft.spelling(code, rule, flag_span(flag, n, text, target_at), hint);
+                continue;
+            }
+            Err(Unopened::Found(found)) => {
+                draft.push(*found);
+                continue;
+            }
+        };
+        let pointer = format!("/attachments/{}", first + read.len());
+        draft.came_from(pointer.clone(), flag_span(flag, n, text, target_at.clone()));
+        for (field, part) in
+            [("filename", &spec.name), ("content_type", &spec.content_type), ("content_id", &spec.content_id)]
+        {
+            let Some(part) = part else { continue };
+            draft.came_from(format!("{pointer}/{field}"), flag_span(flag, n, text, part.at.clone()));
+            attachment = match field {
+                "filename" => attachment.filename(part.value),
+                "content_type" => attachment.content_type(part.value),
+                _ => attachment.content_id(part.value),
+            };
+        }
+        let text_of = |part: Option<crate::input::attach::Part<'_>>| part.map(|part| part.value.to_owned());
+        let (content_type, content_id) = (text_of(spec.content_type), text_of(spec.content_id));
+        read.push(File { attachment, content, url, content_type, content_id });
+    }
+    read
+}
+
+enum Unopened {
+    Rule(&'static str, String, Option<String>),
+    Found(Box<crate::problem::Found>),
+}
+
+async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attachment, Content), Unopened> {
+    match stdin.claim("--attach", spec.target).map_err(Unopened::Found)? {
+        Source::Stdin => {
+            let Some(name) = &spec.name else {
+                let rule = "an attachment from standard input needs a name".to_owned();
+                return Err(Unopened::Rule(
+                    "required",
+                    rule,
+                    Some("--attach '-;name=report.csv'".to_owned()),
+                ));
+            };
+            let bytes = Source::Stdin.bytes(ATTACHMENT_LIMIT);
+            let bytes =
+                bytes.map_err(|rule| Unopened::Rule("size", format!("standard input: {rule}"), None))?;
+            Ok((Attachment::from_bytes(name.value, bytes.clone()), Content::Bytes(bytes)))
+        }
+        Source::File(path) => match Attachment::from_file(&path).await {
+            Ok(attachment) => Ok((attachment, Content::File(path))),
+            Err(posthaste::Error::File(error)) => {
+                let rule = format!("the file can't be attached: {}", error.source);
+                let hint =
+                    spec.target.contains(';').then(|| "its parameters are ;name= ;type= ;cid=".to_owned());
+                Err(Unopened::Rule("file", rule, hint))
+            }
+            Err(error) => Err(Unopened::Rule("file", error.to_string(), None)),
+        },
+    }
+}

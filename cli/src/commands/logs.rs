@@ -1,0 +1,167 @@
+//! `logs`: the service's log of API requests.
+
+use posthaste::Problem;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::draft::flag_origin;
+use crate::output::table::{Column, Columns, Kind, at};
+use crate::paging::{self, Part};
+use crate::problem::{Found, Report};
+
+/// Look at the service's log of API requests
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+}
+
+/// List API requests, newest first
+///
+/// The service has no filter: --status and --method choose here, from as many pages as it takes to find --limit of them (20 if it is not
+/// given) or to reach the end.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: created_at, method, endpoint, response_status, user_agent, id\n\n\
+    Examples:\n  \
+    posthaste logs list --limit 50\n  \
+    posthaste logs list --status 4xx --method POST\n  \
+    posthaste logs list --all -o ndjson --jq 'select(.response_status >= 500).endpoint'")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+    /// Only answers with this status: 422, 4xx
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    /// Only requests with this method: POST
+    #[arg(long, value_name = "METHOD")]
+    method: Option<String>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "created_at", header: "WHEN", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    Column { name: "method", header: "METHOD", get: |row| at(row, "/method"), kind: Kind::Text },
+    Column { name: "endpoint", header: "ENDPOINT", get: |row| at(row, "/endpoint"), kind: Kind::Text },
+    Column {
+        name: "response_status",
+        header: "STATUS",
+        get: |row| at(row, "/response_status"),
+        kind: Kind::State,
+    },
+    Column {
+        name: "user_agent",
+        header: "USER AGENT",
+        get: |row| at(row, "/user_agent"),
+        kind: Kind::Shrinks,
+    },
+    Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+];
+const SHOWN: usize = 5;
+
+/// What is to be shown.
+#[derive(Debug)]
+struct Plan {
+    part: Part,
+    columns: Columns,
+    filter: Filter,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Filter {
+    /// The first and the last status.
+    status: Option<(u64, u64)>,
+    method: Option<String>,
+}
+
+impl Filter {
+    fn keeps(&self, row: &Value) -> bool {
+        let status = row.get("response_status").and_then(Value::as_u64);
+        let method = row.get("method").and_then(Value::as_str);
+        self.status.is_none_or(|(first, last)| status.is_some_and(|status| (first..=last).contains(&status)))
+            && self
+                .method
+                .as_ref()
+                .is_none_or(|wanted| method.is_some_and(|method| method.eq_ignore_ascii_case(wanted)))
+    }
+}
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    let Command::List(args) = command;
+    let Plan { part, columns, filter } = plan(args, context)?;
+    let client = context.client()?;
+    let keep = |row: &Value| filter.keeps(row);
+    let keep: Option<&dyn Fn(&Value) -> bool> = if filter == Filter::default() { None } else { Some(&keep) };
+    let shown = paging::show(client.logs().list(), &part, keep, &columns, context).await?;
+    paging::footer(&shown, if keep.is_some() { "no such requests" } else { "no requests yet" }, context);
+    Ok(())
+}
+
+fn plan(args: ListArgs, context: &Context) -> Result<Plan, Fail> {
+    let ListArgs { part, status, method } = args;
+    let known = if context.global.columns.is_empty() { &COLUMNS[..SHOWN] } else { COLUMNS };
+    let columns = context.out.columns(known)?;
+    let (part, mut report) = match part.plan() {
+        Ok(part) => (Some(part), Report::default()),
+        Err(report) => (None, report),
+    };
+    let mut wrong = |rule: &str, flag: &str, value: &str| {
+        let origin = Some(flag_origin(flag, 1, value));
+        report.found.push(Found { problem: Problem::new("", "type", rule), origin, hint: None });
+    };
+    let statuses = status.as_deref().and_then(|text| {
+        let read = statuses(text);
+        if read.is_none() {
+            wrong("a status is a number such as 422, or a class such as 4xx", "--status", text);
+        }
+        read
+    });
+    if let Some(method) = method
+        .as_deref()
+        .filter(|method| method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphabetic()))
+    {
+        wrong("a method is a word such as POST", "--method", method);
+    }
+    match part {
+        Some(part) if report.is_empty() => {
+            Ok(Plan { part, columns, filter: Filter { status: statuses, method } })
+        }
+        _ => Err(report.into()),
+    }
+}
+
+/// `422` is one status, `4xx` a hundred.
+fn statuses(text: &str) -> Option<(u64, u64)> {
+    let class = text.strip_suffix("xx").or_else(|| text.strip_suffix("XX"));
+    let number = |text: &str, digits| (text.len() == digits).then(|| text.parse::<u64>().ok()).flatten();
+    let (first, last) = match class {
+        Some(class) => number(class, 1).map(|class| (class * 100, class * 100 + 99))?,
+        None => number(text, 3).map(|status| (status, status))?,
+    };
+    (100..600).contains(&first).then_some((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_one_or_a_class() {
+        assert_eq!(statuses("422"), Some((422, 422)));
+        assert_eq!(statuses("4xx"), Some((400, 499)));
+        for wrong in ["", "4x", "xx", "600", "0xx", "42", "4xxx", "abc", "-42"] {
+            assert_eq!(statuses(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_entry_has_to_match_all_that_was_asked() {
+        let filter = Filter { status: statuses("4xx"), method: Some("post".into()) };
+        assert!(filter.keeps(&json!({"response_status": 422, "method": "POST"})));
+        assert!(!filter.keeps(&json!({"response_status": 200, "method": "POST"})));
+        assert!(!filter.keeps(&json!({"response_status": 422, "method": "GET"})));
+        assert!(!filter.keeps(&json!({"response_status": "422"})));
+    }
+}

@@ -1,0 +1,9 @@
+//! What a command line names and spells out: files and standard input, JSON with its places, attachments, pairs.
+
+pub(crate) mod attach;
+pub(crate) mod documents;
+pub(crate) mod draft;
+pub(crate) mod json;
+pub(crate) mod pair;
+pub(crate) mod places;
+pub(crate) mod source;

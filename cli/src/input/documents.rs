@@ -1,0 +1,169 @@
+//! Many JSON objects in one text: an array, or one object a line.
+
+use std::{ops::Range, sync::Arc};
+
+use serde_json::Value;
+
+use super::{
+    draft,
+    json::{self, NotJson},
+    places::{self, Part},
+    source::Source,
+};
+use crate::problem::{Found, Origin, Problem};
+
+/// The items of a text, and where each of them stands.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    /// The values in order.
+    pub(crate) items: Vec<Value>,
+    source: Source,
+    text: Arc<str>,
+    /// The bytes of each item; none when the whole text is one array.
+    lines: Option<Vec<Range<usize>>>,
+}
+
+impl Documents {
+    /// Reads the text. Also what stops it from being read is told by place, and all lines of it at once.
+    pub(crate) fn read(source: Source, text: Arc<str>) -> Result<(Self, Vec<Found>), Vec<Found>> {
+        let mut documents = Self { items: Vec::new(), source, text, lines: None };
+        let text = Arc::clone(&documents.text);
+        match json::read(&text) {
+            Ok(json::Document { value: Value::Array(items), repeated }) => {
+                documents.items = items;
+                let found = repeated.into_iter().map(|pointer| documents.repeated(pointer)).collect();
+                Ok((documents, found))
+            }
+            Ok(json::Document { value, repeated }) => {
+                documents.items.push(value);
+                documents.lines = Some(std::iter::once(0..text.len()).collect());
+                let found =
+                    repeated.into_iter().map(|pointer| documents.repeated(format!("/0{pointer}"))).collect();
+                Ok((documents, found))
+            }
+            // Only a text of several lines can be one object a line; what breaks in its first one is told of the whole.
+            Err(error) if text.trim_start().starts_with('[') || text.trim().is_empty() => {
+                Err(vec![documents.not_json(&error, 0)])
+            }
+            Err(_) => documents.lines(),
+        }
+    }
+
+    fn lines(mut self) -> Result<(Self, Vec<Found>), Vec<Found>> {
+        let text = Arc::clone(&self.text);
+        let (mut lines, mut repeated, mut broken, mut start) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        for line in text.split_inclusive('\n') {
+            let range = start..start + line.trim_end().len();
+            start += line.len();
+            if line.trim().is_empty() {
+                continue;
+            }
+            match json::read(&text[range.clone()]) {
+                Ok(document) => {
+                    let again =
+                        document.repeated.into_iter().map(|pointer| format!("/{}{pointer}", lines.len()));
+                    repeated.extend(again);
+                    self.items.push(document.value);
+                    lines.push(range);
+                }
+                Err(error) => broken.push(self.not_json(&error, range.start)),
+            }
+        }
+        self.lines = Some(lines);
+        if !broken.is_empty() {
+            return Err(broken);
+        }
+        let found = repeated.into_iter().map(|pointer| self.repeated(pointer)).collect();
+        Ok((self, found))
+    }
+
+    /// A problem with its place; its path begins with the item's number.
+    pub(crate) fn found(&self, problem: Problem) -> Found {
+        let origin = self.origin(&problem.path, draft::part(&problem));
+        let hint = draft::hint(&problem, Some(&origin));
+        Found { problem, origin: Some(origin), hint }
+    }
+
+    fn origin(&self, pointer: &str, part: Part) -> Origin {
+        let span = match &self.lines {
+            None => places::find(&self.text, pointer, part),
+            Some(lines) => {
+                let (index, rest) = pointer[1.min(pointer.len())..]
+                    .split_once('/')
+                    .unwrap_or((pointer.get(1..).unwrap_or_default(), ""));
+                let line = index.parse().ok().and_then(|index: usize| lines.get(index)).cloned();
+                let line = line.unwrap_or(0..self.text.len());
+                let inner = if rest.is_empty() { String::new() } else { format!("/{rest}") };
+                let span = places::find(&self.text[line.clone()], &inner, part);
+                line.start + span.start..line.start + span.end
+            }
+        };
+        self.source.origin(&self.text, span)
+    }
+
+    fn repeated(&self, pointer: String) -> Found {
+        self.found(Problem::new(pointer, "repeated", "this key is given twice"))
+    }
+
+    fn not_json(&self, error: &NotJson, offset: usize) -> Found {
+        let at = self.text.floor_char_boundary((offset + error.at).min(self.text.len()));
+        let end = self.text.ceil_char_boundary((at + 1).min(self.text.len()));
+        let origin = self.source.origin(&self.text, at..end);
+        Found { problem: Problem::new("", "json", error.message.clone()), origin: Some(origin), hint: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<(Documents, Vec<Found>), Vec<Found>> {
+        Documents::read(Source::Stdin, text.into())
+    }
+
+    fn pointed_at(found: &Found) -> &str {
+        match found.origin.as_ref().unwrap() {
+            Origin::Stdin { text, span } => &text[span.clone()],
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_array_and_lines_say_the_same() {
+        for text in ["[{\"a\":1},{\"a\":2}]", "{\"a\":1}\n\n{\"a\":2}\n", "{\"a\":1}\r\n{\"a\":2}"] {
+            let (documents, found) = read(text).unwrap();
+            assert_eq!(documents.items, [json!({"a": 1}), json!({"a": 2})], "{text:?}");
+            assert_eq!(found, []);
+            let place = documents.found(Problem::new("/1/a", "x", "rule"));
+            assert_eq!(pointed_at(&place), "2", "{text:?}");
+        }
+    }
+
+    #[test]
+    fn one_object_over_many_lines_is_one_item() {
+        let (documents, _) = read("{\n  \"a\": 1\n}\n").unwrap();
+        assert_eq!(documents.items.len(), 1);
+        assert_eq!(pointed_at(&documents.found(Problem::new("/0/a", "x", "rule"))), "1");
+    }
+
+    #[test]
+    fn all_broken_lines_are_told() {
+        let found = read("{\"a\":1}\n{\"a\":x}\n{]\n").unwrap_err();
+        assert_eq!(found.len(), 2);
+        assert_eq!(pointed_at(&found[0]), "x");
+    }
+
+    #[test]
+    fn a_repeated_key_is_found_in_every_line() {
+        // 5.1.30
+        let (_, found) = read("{\"a\":1}\n{\"b\":1,\"b\":2}").unwrap();
+        assert_eq!((found[0].problem.path.as_str(), pointed_at(&found[0])), ("/1/b", "\"b\""));
+    }
+
+    #[test]
+    fn an_empty_text_is_no_json() {
+        assert_eq!(read(" \n").unwrap_err().len(), 1);
+    }
+}

@@ -1,0 +1,340 @@
+//! One JSON body in the making: a document that was named, with flags laid over it, and where each value came from.
+//!
+//! What the rules say is wrong is told by JSON pointer. The draft turns a pointer back into the flag or the place in the
+//! document that the value was written at, so a person finds it.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    json,
+    places::{self, Part},
+    source::Source,
+};
+use crate::problem::{Found, Origin, Problem};
+
+/// The fields in the order in which problems are told.
+const FIELDS: [&str; 14] = [
+    "from",
+    "to",
+    "subject",
+    "cc",
+    "bcc",
+    "reply_to",
+    "html",
+    "text",
+    "template",
+    "headers",
+    "topic_id",
+    "tags",
+    "scheduled_at",
+    "attachments",
+];
+
+/// A body in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    fields: Map<String, Value>,
+    /// What stands at a pointer came from here.
+    origins: BTreeMap<String, Origin>,
+    document: Option<(Source, Arc<str>)>,
+    found: Vec<Found>,
+    /// Pointers at which a spelling problem was found: what stands there is a stand-in, and other problems of it mean nothing.
+    stand_ins: Vec<String>,
+}
+
+impl Draft {
+    /// Lays the document under everything else. What keeps it from being read is one of the problems.
+    pub(crate) fn read(&mut self, source: Source, flag: &str) {
+        let name = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
+        let at_flag = flag_origin(flag, 1, &name);
+        let text = match source.text() {
+            Ok(text) => text,
+            Err(rule) => {
+                return self.spelling("file", format!("{source} can't be read: {rule}"), at_flag, None);
+            }
+        };
+        let whole = |span| source.origin(&text, span);
+        match json::read(&text) {
+            Err(error) => {
+                let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
+                self.spelling("json", error.message, whole(error.at..end), None);
+            }
+            Ok(json::Document { value: Value::Object(fields), repeated }) => {
+                self.fields = fields;
+                for pointer in repeated {
+                    let span = places::find(&text, &pointer, Part::Key);
+                    let rule = "this key is given twice";
+                    self.found.push(found(Problem::new(pointer, "repeated", rule), Some(whole(span)), None));
+                }
+                self.document = Some((source, text));
+            }
+            Ok(_) => {
+                let rule = "one JSON object is expected here";
+                self.spelling("type", rule.to_owned(), whole(first_byte(&text)), None);
+            }
+        }
+    }
+
+    /// The fields as they are.
+    pub(crate) fn fields(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+
+    /// The body as it is.
+    pub(crate) fn value(&self) -> Value {
+        Value::Object(self.fields.clone())
+    }
+
+    /// Sets a field to what a flag said.
+    pub(crate) fn set(&mut self, field: &str, value: impl Into<Value>, origin: Origin) {
+        self.fields.insert(field.to_owned(), value.into());
+        self.origins.retain(|pointer, _| !is_within(pointer, &format!("/{field}")));
+        self.origins.insert(format!("/{field}"), origin);
+    }
+
+    /// Sets a field to all values of a repeated flag, if there are any.
+    pub(crate) fn set_all(&mut self, field: &str, flag: &str, values: &[String]) {
+        if values.is_empty() {
+            return;
+        }
+        self.fields.insert(field.to_owned(), json!(values));
+        for (i, value) in values.iter().enumerate() {
+            self.origins.insert(format!("/{field}/{i}"), flag_origin(flag, i + 1, value));
+        }
+    }
+
+    /// Adds to a list, or takes the place of the item for which `same` holds. Where something else than a list stands, the rules will
+    /// say so.
+    pub(crate) fn put(&mut self, field: &str, item: Value, same: impl Fn(&Value) -> bool) -> Option<String> {
+        let list = self.fields.entry(field).or_insert(Value::Null);
+        if list.is_null() {
+            *list = json!([]);
+        }
+        let list = list.as_array_mut()?;
+        let at = list.iter().position(same).unwrap_or(list.len());
+        if at == list.len() {
+            list.push(item);
+        } else {
+            list[at] = item;
+        }
+        Some(format!("/{field}/{at}"))
+    }
+
+    /// Sets a key of an object, reached over the keys of `path`. Where something else than an object stands, the rules will say so.
+    pub(crate) fn put_key(&mut self, path: &[&str], key: &str, value: Value, origin: Origin) {
+        let mut object = &mut self.fields;
+        let mut pointer = String::new();
+        for step in path {
+            let inner = object.entry(*step).or_insert(Value::Null);
+            if inner.is_null() {
+                *inner = json!({});
+            }
+            let Some(inner) = inner.as_object_mut() else { return };
+            object = inner;
+            pointer = format!("{pointer}/{step}");
+        }
+        object.insert(key.to_owned(), value);
+        self.origins.insert(format!("{pointer}/{}", json::pointer(key)), origin);
+    }
+
+    /// What stands at the pointer came from there.
+    pub(crate) fn came_from(&mut self, pointer: String, origin: Origin) {
+        self.origins.insert(pointer, origin);
+    }
+
+    /// Something is spelled wrong.
+    pub(crate) fn spelling(
+        &mut self,
+        code: &'static str,
+        rule: String,
+        origin: Origin,
+        hint: Option<String>,
+    ) {
+        self.found.push(found(Problem::new("", code, rule), Some(origin), hint));
+    }
+
+    /// A problem that brings its place.
+    pub(crate) fn push(&mut self, found: Found) {
+        self.found.push(found);
+    }
+
+    /// What stands at the pointer only stands in for something that was spelled wrong.
+    pub(crate) fn stand_in(&mut self, pointer: &str) {
+        self.stand_ins.push(pointer.to_owned());
+    }
+
+    /// Adds what rules found, with the places; what follows from a problem that is known is left out.
+    pub(crate) fn judge(&mut self, problems: Vec<Problem>) {
+        for problem in problems {
+            if self.stand_ins.iter().any(|pointer| is_within(&problem.path, pointer)) {
+                continue;
+            }
+            let origin = self.origin(&problem);
+            let hint = hint(&problem, origin.as_ref());
+            self.found.push(found(problem, origin, hint));
+        }
+    }
+
+    /// Everything that was found, in the order of the fields.
+    pub(crate) fn into_found(mut self) -> Vec<Found> {
+        let order = |found: &Found| {
+            let field = found.problem.path.split('/').nth(1).unwrap_or_default();
+            FIELDS.iter().position(|known| *known == field).unwrap_or(if field.is_empty() {
+                0
+            } else {
+                FIELDS.len()
+            })
+        };
+        self.found.sort_by_key(order);
+        self.found
+    }
+
+    /// Whether anything was found.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Where the value was written that a problem is about.
+    fn origin(&self, problem: &Problem) -> Option<Origin> {
+        let mut pointer = problem.path.as_str();
+        loop {
+            if let Some(origin) = self.origins.get(pointer) {
+                return Some(narrowed(origin.clone(), problem));
+            }
+            match pointer.rfind('/') {
+                Some(at) if at > 0 => pointer = &pointer[..at],
+                _ => break,
+            }
+        }
+        let (source, text) = self.document.as_ref()?;
+        Some(source.origin(text, places::find(text, &problem.path, part(problem))))
+    }
+}
+
+/// The origin of a flag's `n`th value, from 1.
+pub(crate) fn flag_origin(flag: &str, n: usize, value: &str) -> Origin {
+    Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: None }
+}
+
+/// The same with the bytes of the value that are meant.
+pub(crate) fn flag_span(flag: &str, n: usize, value: &str, span: Range<usize>) -> Origin {
+    Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: Some(span) }
+}
+
+/// Whether it is the key that a problem is about, or the value.
+pub(crate) fn part(problem: &Problem) -> Part {
+    let keyed = problem.path.contains("/headers/") || problem.path.contains("/template/variables/");
+    match problem.code {
+        "unknown" | "repeated" | "unsupported" => Part::Key,
+        "charset" | "reserved" if keyed => Part::Key,
+        "length" | "header"
+            if keyed && (problem.message.contains("key") || problem.message.contains("name")) =>
+        {
+            Part::Key
+        }
+        _ => Part::Value,
+    }
+}
+
+/// What to do about a problem, where more can be said than the rule.
+pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String> {
+    let of_flag =
+        |flags: &[&str]| matches!(origin, Some(Origin::Flag { name, .. }) if flags.contains(&name.as_str()));
+    match problem.code {
+        "address"
+            if problem.message.contains("one address per entry")
+                && of_flag(&["--to", "--cc", "--bcc", "--reply-to"]) =>
+        {
+            Some("repeat the flag for each address: a comma can be part of a name".to_owned())
+        }
+        "unknown" => {
+            let name = problem.path.rsplit('/').next()?;
+            let meant = crate::settings::keys::nearest(name, FIELDS)?;
+            Some(format!("did you mean `{meant}`?"))
+        }
+        _ => None,
+    }
+}
+
+fn found(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Found {
+    Found { problem, origin, hint }
+}
+
+fn first_byte(text: &str) -> Range<usize> {
+    let start = text.len() - text.trim_start().len();
+    start..text.ceil_char_boundary((start + 1).min(text.len()))
+}
+
+fn is_within(pointer: &str, outer: &str) -> bool {
+    pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The bytes of a flag's value that break the rule, where they can be told.
+fn narrowed(origin: Origin, problem: &Problem) -> Origin {
+    let Origin::Flag { name, n, value, span } = origin else { return origin };
+    let within = span.clone().unwrap_or(0..value.len());
+    let text = &value[within.clone()];
+    let wrong = match problem.code {
+        "charset" => text.char_indices().find(|(_, c)| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')),
+        "header" => text.char_indices().find(|(_, c)| c.is_control()),
+        "address" if text.matches('@').count() > 1 && !text.contains([',', ';', '<']) => {
+            text.char_indices().rfind(|(_, c)| *c == '@')
+        }
+        _ => None,
+    };
+    let span = wrong.map_or(span, |(at, c)| Some(within.start + at..within.start + at + c.len_utf8()));
+    Origin::Flag { name, n, value, span }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(origin: Option<Origin>) -> (String, usize, Option<Range<usize>>) {
+        match origin {
+            Some(Origin::Flag { name, n, span, .. }) => (name, n, span),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_pointer_leads_back_to_the_flag_and_the_character() {
+        let mut draft = Draft::default();
+        draft.set_all("to", "--to", &["ada@example.com".into(), "bob@@example.com".into()]);
+        let pointer = draft.put("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
+        draft.came_from(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
+        let at = |path: &str, code| span(draft.origin(&Problem::new(path, code, "rule")));
+        assert_eq!(at("/to/1", "address"), ("--to".to_owned(), 2, Some(4..5)));
+        assert_eq!(at("/to/0", "empty"), ("--to".to_owned(), 1, None));
+        assert_eq!(at("/tags/0/name", "charset"), ("--tag".to_owned(), 1, Some(4..5)));
+        assert_eq!(draft.origin(&Problem::new("/cc/0", "address", "rule")), None);
+    }
+
+    #[test]
+    fn problems_stand_in_the_order_of_the_fields() {
+        let mut draft = Draft::default();
+        draft.judge(
+            ["/tags/0", "/from", "/subjct", "/to/3"].map(|path| Problem::new(path, "x", "rule")).into(),
+        );
+        let paths: Vec<_> = draft.into_found().into_iter().map(|found| found.problem.path).collect();
+        assert_eq!(paths, ["/from", "/to/3", "/tags/0", "/subjct"]);
+    }
+
+    #[test]
+    fn what_only_stands_in_is_not_judged() {
+        let mut draft = Draft::default();
+        draft.stand_in("/tags/1");
+        draft.judge(["/tags/1/name", "/tags/10/name"].map(|path| Problem::new(path, "x", "rule")).into());
+        assert_eq!(draft.into_found().len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_list_is_left_for_the_rules() {
+        let mut draft = Draft::default();
+        draft.set("tags", "x", flag_origin("--input", 1, "-"));
+        assert_eq!(draft.put("tags", json!({}), |_| false), None);
+        assert_eq!(draft.fields()["tags"], "x");
+    }
+}

@@ -1,0 +1,164 @@
+//! JSON read strictly: a key that is given twice is found, where `serde_json` would keep the last one in silence.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// A document, and the JSON pointers of keys that were given more than once.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Document {
+    /// The value; of a repeated key the last one.
+    pub(crate) value: Value,
+    /// The places of repeated keys.
+    pub(crate) repeated: Vec<String>,
+}
+
+/// A text that is no JSON: what is wrong and the byte at which it was noticed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotJson {
+    /// The reason.
+    pub(crate) message: String,
+    /// The byte of the text.
+    pub(crate) at: usize,
+}
+
+/// Reads one document. Nesting beyond 128 levels is refused, so that no text can exhaust the stack.
+pub(crate) fn read(text: &str) -> Result<Document, NotJson> {
+    let mut repeated = Vec::new();
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let strict = Strict { path: String::new(), repeated: &mut repeated };
+    let value = strict.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    match value {
+        Ok(value) => Ok(Document { value, repeated }),
+        Err(error) => Err(not_json(text, &error)),
+    }
+}
+
+fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
+    let line_start: usize =
+        text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let at = (line_start + error.column().saturating_sub(1)).min(text.len());
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(reason, _)| reason).to_owned();
+    NotJson { message: format!("not JSON: {message}"), at: text.floor_char_boundary(at) }
+}
+
+/// A key as one part of a JSON pointer (RFC 6901).
+pub(crate) fn pointer(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+struct Strict<'a> {
+    path: String,
+    repeated: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        loop {
+            let path = format!("{}/{}", self.path, values.len());
+            let Some(value) = items.next_element_seed(Strict { path, repeated: self.repeated })? else {
+                return Ok(Value::Array(values));
+            };
+            values.push(value);
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut values = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let path = format!("{}/{}", self.path, pointer(&key));
+            if values.contains_key(&key) {
+                self.repeated.push(path.clone());
+            }
+            let value = entries.next_value_seed(Strict { path, repeated: self.repeated })?;
+            values.insert(key, value);
+        }
+        Ok(Value::Object(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_repeated_key_is_found_at_every_depth() {
+        // 5.1.30
+        let document = read(r#"{"a":1,"b":[{"c/d":1,"c/d":2}],"a":3}"#).unwrap();
+        assert_eq!(document.repeated, ["/b/0/c~1d", "/a"]);
+        assert_eq!(document.value, json!({"a": 3, "b": [{"c/d": 2}]}));
+    }
+
+    #[test]
+    fn a_text_that_is_no_json_is_told_with_its_place() {
+        for (text, at) in [("", 0), ("{\n \"a\": x}", 8), ("{\"a\":1} 2", 8), ("[1,]", 3), ("{\"a\"", 4)] {
+            let error = read(text).unwrap_err();
+            assert!(error.message.starts_with("not JSON: "), "{error:?}");
+            assert!(error.at.abs_diff(at) <= 1, "{text:?}: {error:?}");
+            assert!(!error.message.contains("line"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_million_levels_are_refused_and_nothing_breaks() {
+        // 5.1.50
+        let deep = "[".repeat(1_000_000);
+        assert!(read(&deep).unwrap_err().message.contains("recursion limit"));
+    }
+
+    proptest! {
+        #[test]
+        fn it_reads_what_serde_json_reads(text in "[\\[\\]{}:,0-9a\"\\\\ .eE+-]{0,24}") {
+            let ours = read(&text).ok().map(|document| document.value);
+            prop_assert_eq!(ours, serde_json::from_str::<Value>(&text).ok());
+        }
+    }
+}

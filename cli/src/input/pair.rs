@@ -1,0 +1,41 @@
+//! `name=value`, split at the first `=`.
+
+use std::ops::Range;
+
+/// A pair with the places of its halves in the text that it was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pair<'a> {
+    /// What stands before the separator.
+    pub(crate) name: &'a str,
+    /// What stands behind it.
+    pub(crate) value: &'a str,
+    /// The bytes of the value.
+    pub(crate) value_at: Range<usize>,
+}
+
+impl<'a> Pair<'a> {
+    /// Splits at the first `separator`; nothing if there is none.
+    pub(crate) fn read(text: &'a str, separator: char) -> Option<Self> {
+        let (name, value) = text.split_once(separator)?;
+        Some(Self { name, value, value_at: text.len() - value.len()..text.len() })
+    }
+
+    /// The bytes of the name.
+    pub(crate) fn name_at(&self) -> Range<usize> {
+        0..self.name.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_separator_counts_and_the_value_may_be_empty() {
+        let pair = Pair::read("a=b=c", '=').unwrap();
+        assert_eq!((pair.name, pair.value, pair.name_at(), pair.value_at), ("a", "b=c", 0..1, 2..5));
+        let pair = Pair::read("é=", '=').unwrap();
+        assert_eq!((pair.name, pair.value, pair.value_at), ("é", "", 3..3));
+        assert_eq!(Pair::read("a", '='), None);
+    }
+}

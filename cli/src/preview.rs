@@ -1,0 +1,193 @@
+//! What a dry run shows: the request as it would leave, without the credential, and of an attachment its size and hash.
+
+use std::{fmt::Write as _, fs::File, io, path::PathBuf};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use posthaste::{Preview, body::BodyPart};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::context::Context;
+use crate::fail::Fail;
+
+/// How a dry run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DryRun {
+    /// As a JSON object.
+    Json,
+    /// As a command for `curl`.
+    Curl,
+}
+
+impl DryRun {
+    /// Reads the flag's value.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        match text {
+            "json" => Some(Self::Json),
+            "curl" => Some(Self::Curl),
+            _ => None,
+        }
+    }
+}
+
+/// The content of an attachment.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// A file, read when it is needed.
+    File(PathBuf),
+    /// Bytes in memory.
+    Bytes(Vec<u8>),
+    /// Base64 in a document.
+    Base64(String),
+}
+
+impl Content {
+    /// Its size and its SHA-256.
+    fn digest(&self) -> io::Result<(u64, String)> {
+        let mut hash = Sha256::new();
+        let bytes = match self {
+            Self::File(path) => io::copy(&mut File::open(path)?, &mut hash)?,
+            Self::Bytes(bytes) => {
+                hash.update(bytes);
+                bytes.len() as u64
+            }
+            Self::Base64(text) => {
+                let bytes = STANDARD.decode(text).map_err(io::Error::other)?;
+                hash.update(&bytes);
+                bytes.len() as u64
+            }
+        };
+        let mut hex = String::with_capacity(64);
+        for byte in hash.finalize() {
+            // Writing to a String cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        Ok((bytes, hex))
+    }
+
+    /// The content as Base64.
+    pub(crate) fn to_base64(&self) -> Result<String, Fail> {
+        match self {
+            Self::File(path) => {
+                let read = std::fs::read(path);
+                let bytes =
+                    read.map_err(|error| Fail::local(format!("{} can't be read", path.display()), error))?;
+                Ok(STANDARD.encode(bytes))
+            }
+            Self::Bytes(bytes) => Ok(STANDARD.encode(bytes)),
+            Self::Base64(text) => Ok(text.clone()),
+        }
+    }
+}
+
+/// Writes the request to standard output. `contents` are the attachments' in the order in which the body holds them.
+pub(crate) fn show(
+    preview: &Preview,
+    contents: Vec<Content>,
+    form: DryRun,
+    context: &Context,
+) -> Result<(), Fail> {
+    let body = body(preview, &contents)?;
+    match form {
+        DryRun::Json => {
+            let mut request = Map::new();
+            request.insert("method".into(), preview.method().as_str().into());
+            request.insert("path".into(), preview.path_and_query().into());
+            request.insert("headers".into(), headers(preview));
+            request.insert("body".into(), body.unwrap_or(Value::Null));
+            context.out.document(&json!({ "dry_run": request }))
+        }
+        DryRun::Curl => {
+            if !contents.is_empty() {
+                context.out.warn("the contents of the attachments are left out of the command");
+            }
+            context.out.line(&curl(preview, body.as_ref(), context))
+        }
+    }
+}
+
+fn headers(preview: &Preview) -> Value {
+    let mut headers: Map<String, Value> = preview
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into()))
+        .collect();
+    headers.insert("authorization".into(), "Bearer [redacted]".into());
+    Value::Object(headers)
+}
+
+/// The body as JSON, each attachment's content told by size and hash.
+fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> {
+    // No content can be mistaken for this: `:` is not a character of Base64.
+    let mark = |n: usize| format!("attachment:{n}");
+    let (mut text, mut encoded) = (Vec::new(), 0);
+    for part in preview.body_parts() {
+        match part {
+            BodyPart::Text(bytes) => text.extend_from_slice(&bytes),
+            _ => {
+                text.extend_from_slice(mark(encoded).as_bytes());
+                encoded += 1;
+            }
+        }
+    }
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let Ok(mut body) = serde_json::from_slice::<Value>(&text) else {
+        return Ok(Some(String::from_utf8_lossy(&text).into()));
+    };
+    let items = body.get_mut("attachments").and_then(Value::as_array_mut);
+    for (item, content) in
+        items.into_iter().flatten().filter(|item| item.get("content").is_some()).zip(contents)
+    {
+        let digest = content.digest();
+        let (bytes, sha256) = digest.map_err(|error| Fail::local("an attachment can't be read", error))?;
+        item["content"] = json!({"bytes": bytes, "sha256": sha256});
+    }
+    Ok(Some(body))
+}
+
+fn curl(preview: &Preview, body: Option<&Value>, context: &Context) -> String {
+    let base = context.settings().ok().and_then(|settings| settings.base_url.as_ref());
+    let address = match base {
+        Some(base) => {
+            quoted(&format!("{}{}", base.value.as_str().trim_end_matches('/'), preview.path_and_query()))
+        }
+        None => format!("\"$POSTHASTE_BASE_URL\"{}", quoted(&preview.path_and_query())),
+    };
+    let mut command = format!("curl -X {} {address}", preview.method());
+    command += " \\\n  -H \"Authorization: Bearer $POSTHASTE_API_KEY\"";
+    for (name, value) in preview.headers() {
+        let header = format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
+        command += &format!(" \\\n  -H {}", quoted(&header));
+    }
+    if let Some(body) = body {
+        command += &format!(" \\\n  --data-binary {}", quoted(&body.to_string()));
+    }
+    command
+}
+
+/// One word for a POSIX shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_for_the_shell_holds_any_character() {
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
+
+    #[test]
+    fn the_same_bytes_have_the_same_hash_wherever_they_are() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "abc").unwrap();
+        let abc = (3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
+        assert_eq!(Content::File(file.path().into()).digest().unwrap(), abc);
+        assert_eq!(Content::Bytes(b"abc".to_vec()).digest().unwrap(), abc);
+        assert_eq!(Content::Base64("YWJj".to_owned()).digest().unwrap(), abc);
+    }
+}
