@@ -204,7 +204,9 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'stat
     std::iter::successors(error.source(), |&error| error.source())
 }
 
-/// What TLS objects to arrives as an I/O error over invalid data; a connection that was merely refused does not.
+/// What TLS objects to arrives as an I/O error over invalid data, often within another I/O error, which hides it from its
+/// `source`; a connection that was merely refused does not.
 fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
-    cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::InvalidData)
+    let Some(error) = cause.downcast_ref::<io::Error>() else { return false };
+    error.kind() == io::ErrorKind::InvalidData || error.get_ref().is_some_and(|inner| is_tls(inner))
 }
