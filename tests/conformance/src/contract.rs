@@ -100,12 +100,11 @@ impl Contract {
         self.operation(method, path).map(|operation| operation.id.as_str())
     }
 
-    // A fixed path goes before one with a parameter.
+    // A fixed path goes before one with a parameter, whatever the methods: GET /emails/batch asks for no email.
     fn operation(&self, method: &Method, path: &str) -> Option<&Operation> {
-        self.operations
-            .iter()
-            .filter(|operation| operation.method == *method && operation.takes(path))
-            .min_by_key(|operation| operation.parameters_in_path())
+        let fitting = || self.operations.iter().filter(|operation| operation.takes(path));
+        let fewest = fitting().map(Operation::parameters_in_path).min()?;
+        fitting().find(|operation| operation.parameters_in_path() == fewest && operation.method == *method)
     }
 }
 

@@ -2,4 +2,6 @@
 //!
 //! Nothing here is part of the product. The tests themselves are in `tests/`.
 
+pub mod bench;
 pub mod contract;
+pub mod peer;

@@ -149,6 +149,7 @@ fn a_fixed_path_goes_before_one_with_a_parameter() {
     assert_eq!(contract.operation_id(&Method::POST, "/emails/batch"), Some("send_batch"));
     assert_eq!(contract.operation_id(&Method::GET, "/emails/4ef9a417"), Some("get_email"));
     assert_eq!(contract.operation_id(&Method::GET, "/emails"), Some("list_emails"));
+    assert_eq!(contract.operation_id(&Method::GET, "/emails/batch"), None);
     assert_eq!(contract.operation_id(&Method::DELETE, "/emails"), None);
     let not_found = answer(404, r#"{"statusCode":404,"name":"not_found","message":"Not found"}"#);
     assert_eq!(contract.breaches_of_answer(&Method::GET, "/nowhere", &not_found), Vec::<String>::new());

@@ -1,0 +1,287 @@
+//! The bench: a reference server under watch.
+//!
+//! Every request that reaches it and every answer that it gives is judged by the contract when the bench is dropped, or
+//! before, with [`Bench::judge`]. A test that breaks the contract on purpose says so, request by request, with
+//! [`Expect`]; then the contract has to be broken, so that no marked request is quietly a right one.
+
+use std::{fmt::Write as _, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use posthaste::{Client, ClientBuilder, RateLimit, RetryPolicy};
+use posthaste_reference_server::{CapturedMail, RecordedRequest, ReferenceServer, Service, Settings};
+use serde_json::Value;
+
+use crate::contract::{Answer, Contract, Request};
+
+/// The header that tells the bench what to expect. It is no part of the contract; the judge doesn't see it.
+pub const EXPECT: &str = "x-conformance";
+
+/// What a test expects of a request that breaks the contract, or of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// The request breaks the contract, and the service refuses it with a 4xx.
+    Refusal,
+    /// The request breaks the contract, and the service is so kind as to take it.
+    Tolerance,
+    /// The request keeps the contract; its answer is scripted and needn't.
+    Anything,
+}
+
+impl Expect {
+    /// What to write into the header [`EXPECT`].
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refusal => "refusal",
+            Self::Tolerance => "tolerance",
+            Self::Anything => "anything",
+        }
+    }
+
+    fn read(headers: &HeaderMap) -> Option<Self> {
+        let text = headers.get(EXPECT)?;
+        [Self::Refusal, Self::Tolerance, Self::Anything].into_iter().find(|expect| text == expect.as_str())
+    }
+}
+
+/// A reference server whose every exchange is judged.
+#[derive(Debug)]
+pub struct Bench {
+    server: ReferenceServer,
+}
+
+/// An answer to a request that was made without the client.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body; `null` when it isn't JSON.
+    pub json: Value,
+}
+
+impl Reply {
+    /// The error's name; empty when there is none.
+    pub fn name(&self) -> &str {
+        self.json["name"].as_str().unwrap_or_default()
+    }
+
+    /// The error's sentence; empty when there is none.
+    pub fn message(&self) -> &str {
+        self.json["message"].as_str().unwrap_or_default()
+    }
+}
+
+impl Bench {
+    /// A server with settings of its own for each test.
+    pub async fn start() -> Self {
+        Self::with(Settings { seed: Some(0), ..Settings::default() }).await
+    }
+
+    /// A server with these settings; it keeps enough of the exchanges to judge them.
+    pub async fn with(settings: Settings) -> Self {
+        let settings = Settings { keep_request_bytes: 1 << 30, ..settings };
+        Self { server: ReferenceServer::over_http(settings).await }
+    }
+
+    /// The server behind its other door.
+    pub async fn over_wiremock() -> Self {
+        Self { server: ReferenceServer::start().await }
+    }
+
+    /// The server's address.
+    pub fn base_url(&self) -> String {
+        self.server.base_url()
+    }
+
+    /// The service itself: its clock, its faults, its mails.
+    pub fn service(&self) -> &Arc<Service> {
+        self.server.service()
+    }
+
+    /// The mails that left, newest first.
+    pub fn mails(&self) -> Vec<CapturedMail> {
+        self.service().mails(&self.server.api_key())
+    }
+
+    /// The requests that arrived, oldest first.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.service().requests()
+    }
+
+    /// A client with full access that doesn't wait.
+    ///
+    /// # Panics
+    ///
+    /// When the settings are refused.
+    pub fn client(&self) -> Client {
+        self.builder().build().expect("the settings are right")
+    }
+
+    /// The settings of [`client`](Self::client), to be changed.
+    pub fn builder(&self) -> ClientBuilder {
+        let retry = RetryPolicy::default().base(Duration::from_millis(1)).cap(Duration::from_millis(2));
+        let builder = Client::builder().base_url(self.base_url()).api_key(self.server.api_key());
+        builder.rate_limit(RateLimit::Off).retry(retry)
+    }
+
+    /// A request with full access that no client has made.
+    pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
+        let key = format!("Bearer {}", self.server.api_key());
+        http::Request::builder().method(method).uri(path).header("authorization", key)
+    }
+
+    /// Hands a request to the service.
+    ///
+    /// # Panics
+    ///
+    /// When the request was built wrongly.
+    pub fn ask(&self, request: http::request::Builder, body: impl Into<Bytes>) -> Reply {
+        let response = self.service().handle(request.body(body.into()).expect("a request"));
+        let json = serde_json::from_slice(response.body()).unwrap_or_default();
+        Reply { status: response.status(), headers: response.headers().clone(), json }
+    }
+
+    /// Posts JSON that keeps the contract.
+    pub fn post(&self, path: &str, body: &Value) -> Reply {
+        self.ask(self.json(path), body.to_string())
+    }
+
+    /// Posts JSON that breaks the contract and has to be refused.
+    pub fn post_wrong(&self, path: &str, body: &Value) -> Reply {
+        self.ask(self.json(path).header(EXPECT, Expect::Refusal.as_str()), body.to_string())
+    }
+
+    /// Posts JSON that breaks the contract and is taken all the same.
+    pub fn post_odd(&self, path: &str, body: &Value) -> Reply {
+        self.ask(self.json(path).header(EXPECT, Expect::Tolerance.as_str()), body.to_string())
+    }
+
+    /// Gets what keeps the contract.
+    pub fn get(&self, path: &str) -> Reply {
+        self.ask(self.request(Method::GET, path), Bytes::new())
+    }
+
+    /// Gets what breaks the contract and has to be refused.
+    pub fn get_wrong(&self, path: &str) -> Reply {
+        let request = self.request(Method::GET, path).header(EXPECT, Expect::Refusal.as_str());
+        self.ask(request, Bytes::new())
+    }
+
+    fn json(&self, path: &str) -> http::request::Builder {
+        self.request(Method::POST, path).header("content-type", "application/json")
+    }
+
+    /// Judges every exchange so far.
+    ///
+    /// # Panics
+    ///
+    /// When one of them isn't as the contract says, or as the test expects.
+    pub fn judge(&self) {
+        let requests = self.requests();
+        let full = requests.len() >= self.service().settings().keep_requests;
+        assert!(!full, "more requests than the server keeps: the first can't be judged");
+        let mut report = String::new();
+        for (number, exchange) in requests.iter().enumerate() {
+            for breach in breaches(exchange) {
+                let _ = write!(report, "\n  request {number}, {} {}: ", exchange.method, exchange.path);
+                report.push_str(&breach);
+            }
+        }
+        assert!(report.is_empty(), "the contract is broken:{report}");
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // A test that has failed already has its reason.
+        if !std::thread::panicking() {
+            self.judge();
+        }
+    }
+}
+
+fn breaches(exchange: &RecordedRequest) -> Vec<String> {
+    if exchange.bodies_dropped {
+        return vec!["is too large to be judged".to_owned()];
+    }
+    let expected = Expect::read(&exchange.headers);
+    let mut headers = exchange.headers.clone();
+    headers.remove(EXPECT);
+    let request = Request {
+        method: exchange.method.clone(),
+        path: exchange.path.clone(),
+        query: exchange.query.clone().unwrap_or_default(),
+        headers,
+        body: exchange.body.clone(),
+    };
+    let answer = Answer {
+        status: exchange.status,
+        headers: exchange.answer_headers.clone(),
+        body: exchange.answer_body.clone(),
+    };
+    let contract = Contract::get();
+    let of_request = contract.breaches_of_request(&request);
+    let of_answer = || contract.breaches_of_answer(&request.method, &request.path, &answer);
+    match expected {
+        None => [of_request, of_answer()].concat(),
+        Some(Expect::Anything) => of_request,
+        Some(expected) if of_request.is_empty() => {
+            vec![format!("keeps the contract; a test marks it as one that breaks it ({expected:?})")]
+        }
+        Some(Expect::Refusal) if !answer.status.is_client_error() => {
+            vec![format!("breaks the contract and is answered {}: {}", answer.status, of_request.join("; "))]
+        }
+        Some(Expect::Tolerance) if !answer.status.is_success() => {
+            vec![format!("was to be tolerated and is answered {}", answer.status)]
+        }
+        Some(_) => of_answer(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn least() -> Value {
+        json!({ "from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "It works" })
+    }
+
+    #[tokio::test]
+    async fn exchanges_that_keep_the_contract_pass() {
+        let bench = Bench::start().await;
+        bench.post("/emails", &least());
+        bench.get("/emails?limit=1");
+        bench.post_wrong("/emails", &json!({}));
+        bench.judge();
+    }
+
+    #[tokio::test]
+    #[should_panic(
+        expected = "request 0, POST /emails: body Additional properties are not allowed ('replyTo'"
+    )]
+    async fn a_misspelt_field_is_told_even_when_the_server_takes_it() {
+        let bench = Bench::start().await;
+        let mut email = least();
+        email["replyTo"] = json!("help@acme.test");
+        assert_eq!(bench.post("/emails", &email).status, 200);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "keeps the contract; a test marks it")]
+    async fn a_request_that_is_marked_for_nothing_is_told() {
+        let bench = Bench::start().await;
+        bench.post_wrong("/emails", &least());
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "status 418")]
+    async fn an_answer_beyond_the_contract_is_told() {
+        let bench = Bench::start().await;
+        bench.service().faults().next(posthaste_reference_server::faults::Action::answer(418, "{}"));
+        bench.post("/emails", &least());
+    }
+}

@@ -1,0 +1,272 @@
+//! A peer that misbehaves on purpose: raw bytes over TCP, by a script.
+//!
+//! The reference server can't do most of this, as no HTTP library lets it: half an answer, a length that lies, silence.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+    time::sleep,
+};
+
+/// What the peer does about one request.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Writes these bytes, and waits for the next request on the connection.
+    Answer(Vec<u8>),
+    /// Writes these bytes and closes the connection.
+    AnswerAndClose(Vec<u8>),
+    /// Writes these bytes and resets the connection.
+    AnswerAndReset(Vec<u8>),
+    /// Writes these bytes one at a time, with a pause before each.
+    Trickle(Vec<u8>, Duration),
+    /// Closes the connection without a byte.
+    HangUp,
+    /// Keeps the connection open and says nothing.
+    Silence,
+}
+
+impl Act {
+    /// A whole JSON answer.
+    pub fn json(status: u16, body: &str) -> Self {
+        Self::answer(status, &[("content-type", "application/json")], body)
+    }
+
+    /// A whole answer with these headers.
+    pub fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Self {
+        Self::Answer(answer(status, headers, body.as_ref()))
+    }
+
+    /// An accepted email.
+    pub fn accepted() -> Self {
+        Self::json(200, r#"{"id":"4ef9a417-02e9-4d39-ad75-9611e0fcc33c"}"#)
+    }
+
+    /// An error as the service writes them.
+    pub fn refused(status: u16, name: &str) -> Self {
+        Self::json(status, &format!(r#"{{"statusCode":{status},"name":"{name}","message":"No."}}"#))
+    }
+}
+
+/// The bytes of an answer whose length is right.
+pub fn answer(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("HTTP/1.1 {status} Whatever\r\ncontent-length: {}\r\n", body.len()).into_bytes();
+    for (name, value) in headers {
+        bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// A request as its bytes arrived.
+#[derive(Clone, Debug)]
+pub struct Arrived {
+    /// The request line and the headers.
+    pub head: String,
+    /// The body, freed from chunks.
+    pub body: Bytes,
+}
+
+impl Arrived {
+    /// The request line's target.
+    pub fn target(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then_some(value.trim())
+        })
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    ///
+    /// When it is none.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).expect("the body is JSON")
+    }
+}
+
+/// A running peer. It stops when it is dropped.
+#[derive(Debug)]
+pub struct Peer {
+    address: SocketAddr,
+    seen: Arc<Seen>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    requests: Mutex<Vec<Arrived>>,
+    connections: AtomicUsize,
+}
+
+impl Peer {
+    /// Does `script(n)` about the request number n, counted from 0 over all connections.
+    ///
+    /// # Panics
+    ///
+    /// When there is no port to listen on.
+    pub async fn start(script: impl Fn(usize) -> Act + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let seen = Arc::new(Seen::default());
+        let script = Arc::new(script);
+        let task = tokio::spawn({
+            let seen = Arc::clone(&seen);
+            async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    seen.connections.fetch_add(1, Ordering::SeqCst);
+                    let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
+                    tokio::spawn(async move { converse(stream, &seen, &*script).await });
+                }
+            }
+        });
+        Self { address, seen, task }
+    }
+
+    /// Does the acts in turn, and the last of them for ever.
+    pub async fn acting(acts: impl Into<Vec<Act>>) -> Self {
+        let acts = acts.into();
+        Self::start(move |n| acts[n.min(acts.len() - 1)].clone()).await
+    }
+
+    /// Its address, without a slash at the end.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The requests that have arrived whole.
+    ///
+    /// # Panics
+    ///
+    /// When a thread that held them panicked.
+    pub fn requests(&self) -> Vec<Arrived> {
+        self.seen.requests.lock().expect("nobody panics with it").clone()
+    }
+
+    /// The connections that were opened.
+    pub fn connections(&self) -> usize {
+        self.seen.connections.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+// What goes wrong here is the other side's doing, and its test sees it there.
+async fn converse(mut stream: TcpStream, seen: &Seen, script: &(impl Fn(usize) -> Act + Send + Sync)) {
+    let mut buffer = Vec::new();
+    while let Ok(Some(request)) = read_request(&mut stream, &mut buffer).await {
+        let number = {
+            let mut requests = seen.requests.lock().expect("nobody panics with it");
+            requests.push(request);
+            requests.len() - 1
+        };
+        let goes_on = match script(number) {
+            Act::Answer(bytes) => stream.write_all(&bytes).await.is_ok(),
+            Act::AnswerAndClose(bytes) => {
+                let _ = stream.write_all(&bytes).await;
+                let _ = stream.shutdown().await;
+                false
+            }
+            Act::AnswerAndReset(bytes) => {
+                let _ = stream.write_all(&bytes).await;
+                let _ = stream.flush().await;
+                let _ = stream.set_zero_linger();
+                false
+            }
+            Act::Trickle(bytes, pause) => {
+                for byte in bytes {
+                    sleep(pause).await;
+                    if stream.write_all(&[byte]).await.is_err() {
+                        return;
+                    }
+                }
+                true
+            }
+            Act::HangUp => false,
+            Act::Silence => {
+                // Until the other side gives up.
+                let _ = stream.read(&mut [0]).await;
+                false
+            }
+        };
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<Arrived>> {
+    let end = loop {
+        if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if stream.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    };
+    let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
+    buffer.drain(..end);
+    let mut request = Arrived { head, body: Bytes::new() };
+    request.body = if request.header("transfer-encoding").is_some() {
+        read_chunks(stream, buffer).await?
+    } else {
+        let length = request.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+        take(stream, buffer, length).await?.into()
+    };
+    Ok(Some(request))
+}
+
+async fn read_chunks(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Bytes> {
+    let mut body = Vec::new();
+    loop {
+        let end = loop {
+            if let Some(at) = buffer.windows(2).position(|window| window == b"\r\n") {
+                break at;
+            }
+            if stream.read_buf(buffer).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        };
+        let size = String::from_utf8_lossy(&buffer[..end]).into_owned();
+        let size = usize::from_str_radix(&size, 16).map_err(|_| io::ErrorKind::InvalidData)?;
+        buffer.drain(..end + 2);
+        let mut chunk = take(stream, buffer, size + 2).await?;
+        if size == 0 {
+            return Ok(body.into());
+        }
+        chunk.truncate(size);
+        body.append(&mut chunk);
+    }
+}
+
+async fn take(stream: &mut TcpStream, buffer: &mut Vec<u8>, length: usize) -> io::Result<Vec<u8>> {
+    while buffer.len() < length {
+        if stream.read_buf(buffer).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    let rest = buffer.split_off(length);
+    Ok(std::mem::replace(buffer, rest))
+}

@@ -1,0 +1,207 @@
+use std::io::Write as _;
+
+use base64::Engine as _;
+use mail_parser::{MessageParser, MimeHeaders as _, PartType};
+use posthaste::{Attachment, Email, Error};
+use posthaste_conformance::{
+    bench::Bench,
+    peer::{Act, Peer},
+};
+use serde_json::{Value, json};
+
+use super::with;
+
+fn email() -> Email {
+    Email::new("hi@acme.test", "ada@example.com", "Files")
+        .html("<p>See <img src=\"cid:logo\"></p>")
+        .text("See")
+}
+
+/// Name, media type, Content-ID, whether it is inline, bytes.
+type Part = (String, String, Option<String>, bool, Vec<u8>);
+
+fn parts(bench: &Bench) -> Vec<Part> {
+    let mails = bench.mails();
+    let mail = MessageParser::default().parse(&mails[0].mime[..]).unwrap();
+    let files = mail.parts.iter().filter(|part| part.attachment_name().is_some());
+    files
+        .map(|part| {
+            let kind = part.content_type().unwrap();
+            let bytes = match &part.body {
+                PartType::Binary(bytes) | PartType::InlineBinary(bytes) => bytes.to_vec(),
+                PartType::Text(text) | PartType::Html(text) => text.as_bytes().to_vec(),
+                other => panic!("{other:?}"),
+            };
+            (
+                part.attachment_name().unwrap().to_owned(),
+                format!("{}/{}", kind.c_type, kind.c_subtype.as_deref().unwrap_or_default()),
+                part.content_id().map(str::to_owned),
+                part.content_disposition().unwrap().is_inline(),
+                bytes,
+            )
+        })
+        .collect()
+}
+
+fn every_byte() -> Vec<u8> {
+    (0..=255).cycle().take(10_001).collect()
+}
+
+#[tokio::test]
+async fn bytes_arrive_as_they_were() {
+    // EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-35, EMAIL-36
+    let bench = Bench::start().await;
+    let email = email()
+        .attach(Attachment::from_bytes("report.pdf", every_byte()))
+        .attach(Attachment::from_bytes("Grüße, \"1\".bin", "abc").content_type("application/x-own"))
+        .attach(Attachment::from_bytes("leer.txt", ""));
+    bench.client().emails().send(&email).await.unwrap();
+    let sent: Value = serde_json::from_slice(&bench.requests()[0].body).unwrap();
+    let content = sent["attachments"][0]["content"].as_str().unwrap();
+    assert_eq!(base64::engine::general_purpose::STANDARD.decode(content).unwrap(), every_byte());
+    assert_eq!(
+        parts(&bench),
+        [
+            ("report.pdf".into(), "application/pdf".into(), None, false, every_byte()),
+            ("Grüße, \"1\".bin".into(), "application/x-own".into(), None, false, b"abc".to_vec()),
+            ("leer.txt".into(), "text/plain".into(), None, false, b"".to_vec()),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn files_arrive_as_they_are_whatever_their_length() {
+    // EMAIL-31
+    let folder = tempfile::tempdir().unwrap();
+    for length in [0, 1, 2, 3, 4, 65_535, 65_536, 65_537, 1_000_000] {
+        let bench = Bench::start().await;
+        let path = folder.path().join("data.bin");
+        let bytes: Vec<u8> = every_byte().into_iter().cycle().take(length).collect();
+        std::fs::File::create(&path).unwrap().write_all(&bytes).unwrap();
+        let email = email().attach(Attachment::from_file(&path).await.unwrap());
+        bench.client().emails().send(&email).await.unwrap();
+        let (name, _, _, _, arrived) = parts(&bench).remove(0);
+        assert!(name == "data.bin" && arrived == bytes, "{length} bytes");
+    }
+}
+
+#[tokio::test]
+async fn an_inline_picture_is_found_by_its_content_id() {
+    // EMAIL-37
+    let bench = Bench::start().await;
+    let email = email().attach(Attachment::from_bytes("logo.png", "PNG").content_id("logo"));
+    bench.client().emails().send(&email).await.unwrap();
+    assert_eq!(
+        parts(&bench),
+        [("logo.png".into(), "image/png".into(), Some("logo".into()), true, b"PNG".to_vec())]
+    );
+    let mails = bench.mails();
+    let mail = MessageParser::default().parse(&mails[0].mime[..]).unwrap();
+    assert!(mail.body_html(0).unwrap().contains("cid:logo"));
+}
+
+#[tokio::test]
+async fn a_hosted_file_is_fetched_by_the_service() {
+    // EMAIL-34
+    let host = Peer::acting([Act::answer(200, &[("content-type", "application/pdf")], every_byte())]).await;
+    let bench = Bench::start().await;
+    let email = email().attach(Attachment::from_url(format!("{}/files/report.pdf", host.base_url())));
+    let id = bench.client().emails().send(&email).await.unwrap().id;
+    let sent: Value = serde_json::from_slice(&bench.requests()[0].body).unwrap();
+    assert_eq!(sent["attachments"][0].get("content"), None);
+    let fetched = tokio::time::timeout(std::time::Duration::from_secs(10), async {
+        while bench.mails().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    });
+    fetched.await.expect("the mail leaves once its file is there");
+    let (name, kind, _, _, bytes) = parts(&bench).remove(0);
+    assert_eq!((&*name, &*kind, bytes), ("report.pdf", "application/pdf", every_byte()));
+    assert_eq!(host.requests()[0].target(), "/files/report.pdf");
+    assert_eq!(bench.mails()[0].email_id, id.as_str());
+}
+
+#[tokio::test]
+async fn content_may_be_base64_or_a_buffer() {
+    // EMAIL-32
+    for content in [json!("AAH/"), json!([0, 1, 255]), json!({ "type": "Buffer", "data": [0, 1, 255] })] {
+        let bench = Bench::start().await;
+        let email = with(json!({ "attachments": [{ "filename": "a.bin", "content": content }] }));
+        assert_eq!(bench.post("/emails", &email).status, 200, "{content}");
+        assert_eq!(parts(&bench)[0].4, [0, 1, 255]);
+    }
+    let bench = Bench::start().await;
+    for content in
+        [json!("A*=="), json!([256]), json!([-1]), json!([1.5]), json!({ "type": "x", "data": [] }), json!(7)]
+    {
+        let email = with(json!({ "attachments": [{ "filename": "a.bin", "content": content }] }));
+        let reply = bench.post_wrong("/emails", &email);
+        assert!(reply.status == 422 && reply.message().contains("attachments[0].content"), "{content}");
+    }
+}
+
+#[tokio::test]
+async fn an_attachment_is_content_or_an_address() {
+    let bench = Bench::start().await;
+    let post = |attachment: Value| bench.post_wrong("/emails", &with(json!({ "attachments": [attachment] })));
+    let neither = post(json!({ "filename": "a.bin" }));
+    assert_eq!((neither.status.as_u16(), neither.name()), (422, "invalid_attachment"));
+    let both = post(json!({ "content": "YQ==", "path": "https://acme.test/a" }));
+    assert_eq!((both.status.as_u16(), both.name()), (422, "validation_error"));
+    for path in ["file:///etc/passwd", "ftp://acme.test/a", "report.pdf", ""] {
+        assert_eq!(post(json!({ "path": path })).status, 422, "{path:?}");
+    }
+    assert!(bench.mails().is_empty());
+}
+
+#[tokio::test]
+async fn folders_in_a_name_are_dropped() {
+    let bench = Bench::start().await;
+    let attachments = json!([{ "content": "YQ==", "filename": "../../x" }, { "content": "YQ==", "filename": "C:\\x\\y.txt" }]);
+    assert_eq!(bench.post("/emails", &with(json!({ "attachments": attachments }))).status, 200);
+    let names: Vec<_> = parts(&bench).into_iter().map(|part| part.0).collect();
+    assert_eq!(names, ["x", "y.txt"]);
+}
+
+#[tokio::test]
+async fn forty_megabytes_after_base64_are_the_limit_of_one_email() {
+    // EMAIL-29, LIM-03
+    let bench = Bench::start().await;
+    let with_content = |lengths: &[usize]| {
+        let content = |length: &usize| json!({ "filename": "a.bin", "content": "A".repeat(*length) });
+        with(json!({ "attachments": lengths.iter().map(content).collect::<Vec<_>>() }))
+    };
+    let most = 40 << 20;
+    assert_eq!(bench.post("/emails", &with_content(&[most])).status, 200);
+    assert_eq!(bench.post("/emails", &with_content(&[most / 2, most / 2])).status, 200);
+    let reply = bench.post_wrong("/emails", &with_content(&[most + 4]));
+    assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"));
+    let reply = bench.post("/emails", &with_content(&[most / 2, most / 2 + 4]));
+    assert!(reply.status == 422 && reply.message().contains("attachments"), "{}", reply.json);
+}
+
+#[tokio::test]
+async fn a_file_that_cant_be_read_keeps_the_email_from_being_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [folder.path().join("missing.pdf"), folder.path().to_owned(), "/dev/null".into()] {
+        let error = Attachment::from_file(&path).await.unwrap_err();
+        let Error::File(error) = error else { panic!("{error:?}") };
+        assert_eq!(error.path, path);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_changes_its_length_keeps_the_email_from_being_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    for length in [500_000, 1_500_000] {
+        let bench = Bench::start().await;
+        let path = folder.path().join("data.bin");
+        std::fs::write(&path, vec![1; 1_000_000]).unwrap();
+        let email = email().attach(Attachment::from_file(&path).await.unwrap());
+        std::fs::write(&path, vec![2; length]).unwrap();
+        let error = bench.client().emails().send(&email).await.unwrap_err();
+        assert!(matches!(error, Error::File(_)), "{length}: {error:?}");
+        assert!(bench.mails().is_empty());
+        assert!(bench.requests().is_empty(), "{length}: the service answered");
+    }
+}

@@ -1,0 +1,38 @@
+//! What the client does when the service, or the way to it, misbehaves.
+
+mod answers;
+mod connections;
+mod errors;
+mod json;
+mod lists;
+mod redirects;
+mod sizes;
+
+use std::time::Duration;
+
+use posthaste::{Accepted, Client, Email, Error, RateLimit, RetryPolicy};
+use posthaste_conformance::peer::Peer;
+
+/// A client that tries three times and hardly pauses.
+fn client(base_url: &str) -> Client {
+    patient(base_url).build().unwrap()
+}
+
+fn patient(base_url: &str) -> posthaste::ClientBuilder {
+    let retry = RetryPolicy::default().base(Duration::from_millis(1)).cap(Duration::from_millis(2));
+    Client::builder().base_url(base_url).api_key("sb_test").retry(retry).rate_limit(RateLimit::Off)
+}
+
+fn email() -> Email {
+    Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works")
+}
+
+async fn send(peer: &Peer) -> Result<Accepted, Error> {
+    client(&peer.base_url()).emails().send(&email()).await
+}
+
+/// The idempotency keys of the requests that arrived.
+fn keys(peer: &Peer) -> Vec<String> {
+    let requests = peer.requests();
+    requests.iter().map(|request| request.header("idempotency-key").unwrap_or("none").to_owned()).collect()
+}

@@ -1,0 +1,118 @@
+use posthaste::{Error, Outcome};
+use posthaste_conformance::peer::{Act, Peer, answer};
+
+use super::{client, email, keys, send};
+
+#[tokio::test]
+async fn an_acceptance_that_cant_be_read_is_asked_for_once_more_and_then_told() {
+    for body in
+        ["", "null", "[]", "\"x\"", "<html>Bad gateway</html>", "{\"id\":", "{\"id\":\"1\"} trailing", "{}"]
+    {
+        let peer = Peer::acting([Act::json(200, body)]).await;
+        let error = send(&peer).await.unwrap_err();
+        let Error::Unreadable(unreadable) = &error else { panic!("{body:?}: {error:?}") };
+        assert_eq!((unreadable.status.as_u16(), error.outcome()), (200, Outcome::Accepted));
+        assert_eq!(peer.requests().len(), 2, "{body:?}");
+        assert_eq!(error.idempotency_key().unwrap().as_str(), keys(&peer)[1]);
+        assert_eq!(unreadable.sample, body);
+    }
+}
+
+#[tokio::test]
+async fn the_second_look_at_an_acceptance_may_be_readable() {
+    let peer = Peer::acting([Act::json(200, "{"), Act::accepted()]).await;
+    assert_eq!(send(&peer).await.unwrap().id.as_str(), "4ef9a417-02e9-4d39-ad75-9611e0fcc33c");
+    assert_eq!(keys(&peer)[0], keys(&peer)[1]);
+}
+
+#[tokio::test]
+async fn the_sample_of_an_unreadable_answer_is_short_and_steers_no_terminal() {
+    let body = format!("\u{1b}[2J{}", "x".repeat(5_000));
+    let peer = Peer::acting([Act::json(200, &body)]).await;
+    let Error::Unreadable(unreadable) = send(&peer).await.unwrap_err() else { panic!("readable") };
+    assert!(unreadable.sample.len() < 600, "{}", unreadable.sample.len());
+    assert!(!unreadable.sample.contains('\u{1b}'));
+}
+
+#[tokio::test]
+async fn every_2xx_with_an_answer_is_a_success() {
+    for status in [200, 201, 202, 203] {
+        let peer = Peer::acting([Act::json(status, r#"{"id":"1"}"#)]).await;
+        assert_eq!(send(&peer).await.unwrap().id.as_str(), "1", "{status}");
+    }
+    let peer = Peer::acting([Act::Answer(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec())]).await;
+    let error = send(&peer).await.unwrap_err();
+    assert_eq!((error.status().unwrap().as_u16(), error.outcome()), (204, Outcome::Accepted));
+}
+
+#[tokio::test]
+async fn answers_on_the_way_to_the_answer_are_passed_over() {
+    for before in ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"] {
+        let mut bytes = before.as_bytes().to_vec();
+        bytes.extend(answer(200, &[], br#"{"id":"1"}"#));
+        let peer = Peer::acting([Act::Answer(bytes)]).await;
+        assert_eq!(send(&peer).await.unwrap().id.as_str(), "1");
+    }
+    let switching = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n".to_vec();
+    let peer = Peer::acting([Act::AnswerAndClose(switching)]).await;
+    assert!(send(&peer).await.is_err());
+}
+
+#[tokio::test]
+async fn ids_are_texts_whatever_they_look_like() {
+    // GEN-19, EMAIL-65
+    for id in ["17", "not-a-uuid", "é/ü", "4EF9A417-02E9-4D39-AD75-9611E0FCC33C"] {
+        let peer = Peer::acting([Act::json(200, &format!(r#"{{"id":"{id}"}}"#))]).await;
+        assert_eq!(send(&peer).await.unwrap().id.as_str(), id);
+    }
+}
+
+#[tokio::test]
+async fn an_id_becomes_one_segment_of_the_path() {
+    // GEN-31
+    let peer = Peer::acting([Act::refused(404, "not_found")]).await;
+    let client = client(&peer.base_url());
+    for (id, segment) in [
+        ("a/b", "a%2Fb"),
+        ("a@b", "a@b"),
+        ("a+b", "a+b"),
+        ("a b", "a%20b"),
+        ("a?b#c", "a%3Fb%23c"),
+        ("a%2Fb", "a%252Fb"),
+        ("é", "%C3%A9"),
+    ] {
+        let _ = client.emails().get(id).await;
+        let target = peer.requests().last().unwrap().target().to_owned();
+        let decoded = target.replace("%40", "@").replace("%2B", "+");
+        assert_eq!(decoded, format!("/emails/{segment}"));
+    }
+    let before = peer.requests().len();
+    for id in ["", ".", ".."] {
+        let error = client.emails().get(id).await.unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{id:?}: {error:?}");
+    }
+    assert_eq!(peer.requests().len(), before, "nothing was sent");
+}
+
+#[tokio::test]
+async fn paths_are_joined_to_a_base_address_with_a_prefix() {
+    // GEN-12, GEN-30
+    for (suffix, target) in
+        [("", "/emails"), ("/", "/emails"), ("/v9/mail", "/v9/mail/emails"), ("/v9/", "/v9/emails")]
+    {
+        let peer = Peer::acting([Act::accepted()]).await;
+        client(&format!("{}{suffix}", peer.base_url())).emails().send(&email()).await.unwrap();
+        assert_eq!(peer.requests()[0].target(), target, "{suffix:?}");
+    }
+}
+
+#[tokio::test]
+async fn cookies_are_never_kept() {
+    let cookie = Act::answer(200, &[("set-cookie", "session=1; Path=/")], r#"{"id":"1"}"#);
+    let peer = Peer::acting([cookie]).await;
+    let client = client(&peer.base_url());
+    for _ in 0..2 {
+        client.emails().send(&email()).await.unwrap();
+    }
+    assert_eq!(peer.requests()[1].header("cookie"), None);
+}

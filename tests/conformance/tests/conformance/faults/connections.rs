@@ -1,0 +1,118 @@
+use std::time::{Duration, Instant};
+
+use http::Method;
+use posthaste::{Error, Outcome, RetryPolicy};
+use posthaste_conformance::peer::{Act, Peer, answer};
+use tokio::{io::AsyncWriteExt as _, net::TcpListener};
+
+use super::{client, email, keys, patient, send};
+
+#[tokio::test]
+async fn nobody_listening_is_not_sent_and_tried_again() {
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let error = client(&format!("http://{free}")).emails().send(&email()).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+    assert_eq!((error.outcome(), error.attempts()), (Outcome::NotSent, 3));
+    assert!(error.is_retryable() && error.idempotency_key().is_some());
+}
+
+#[tokio::test]
+async fn a_send_whose_answer_is_lost_is_repeated_with_its_key_and_its_bytes() {
+    // IDEM-06
+    let half = answer(200, &[], br#"{"id":"4ef9a417"}"#)[..50].to_vec();
+    for act in [Act::HangUp, Act::AnswerAndClose(half.clone()), Act::AnswerAndReset(half)] {
+        let peer = Peer::acting([act.clone(), act.clone(), Act::accepted()]).await;
+        send(&peer).await.unwrap();
+        let (requests, keys) = (peer.requests(), keys(&peer));
+        assert_eq!(requests.len(), 3, "{act:?}");
+        assert!(keys.iter().all(|key| *key == keys[0]) && keys[0] != "none", "{keys:?}");
+        assert!(requests.iter().all(|request| request.body == requests[0].body));
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_that_stays_unknown_names_the_key_to_repeat_with() {
+    let peer = Peer::acting([Act::HangUp]).await;
+    let error = send(&peer).await.unwrap_err();
+    assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
+    assert_eq!((error.outcome(), error.attempts()), (Outcome::Unknown, 3));
+    assert_eq!(error.idempotency_key().unwrap().as_str(), keys(&peer)[0]);
+    assert!(error.is_retryable());
+}
+
+#[tokio::test]
+async fn a_request_that_could_do_harm_twice_is_sent_once() {
+    for act in [Act::HangUp, Act::refused(500, "application_error"), Act::refused(503, "service_unavailable")]
+    {
+        let peer = Peer::acting([act]).await;
+        let error = client(&peer.base_url()).request(Method::POST, "/domains").json(&1).await.unwrap_err();
+        assert_eq!((error.outcome(), peer.requests().len()), (Outcome::Unknown, 1), "{error:?}");
+        assert!(!error.is_retryable());
+    }
+}
+
+#[tokio::test]
+async fn a_read_whose_answer_is_lost_is_repeated_and_did_nothing() {
+    let peer = Peer::acting([Act::HangUp]).await;
+    let error = client(&peer.base_url()).emails().list().await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+    assert_eq!((error.outcome(), peer.requests().len()), (Outcome::NotSent, 3));
+}
+
+#[tokio::test]
+async fn a_pooled_connection_that_was_closed_meanwhile_costs_nothing() {
+    let accepted = answer(200, &[], br#"{"id":"1"}"#);
+    let peer = Peer::acting([Act::AnswerAndClose(accepted)]).await;
+    let client = patient(&peer.base_url()).retry(RetryPolicy::never()).build().unwrap();
+    for _ in 0..5 {
+        client.emails().send(&email()).await.unwrap();
+        // Time for the end of the connection to arrive.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!((peer.requests().len(), peer.connections()), (5, 5));
+}
+
+#[tokio::test]
+async fn silence_ends_at_the_idle_limit() {
+    let peer = Peer::acting([Act::Silence]).await;
+    let client = patient(&peer.base_url()).idle_timeout(Duration::from_millis(50)).build().unwrap();
+    let begun = Instant::now();
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert_eq!((error.outcome(), error.attempts()), (Outcome::Unknown, 3), "{error:?}");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn an_answer_that_drips_ends_at_the_limit_of_the_attempt_and_of_the_call() {
+    let slow = Act::Trickle(answer(200, &[], br#"{"id":"1"}"#), Duration::from_millis(40));
+    let peer = Peer::acting([slow]).await;
+    let client = patient(&peer.base_url()).attempt_timeout(Duration::from_millis(100)).build().unwrap();
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert_eq!((error.outcome(), error.attempts()), (Outcome::Unknown, 3), "{error:?}");
+
+    let begun = Instant::now();
+    let error = client.emails().send(&email()).timeout(Duration::from_millis(50)).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown);
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn garbage_in_place_of_tls_is_named_and_not_tried_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let accepting = tokio::spawn(async move {
+        let mut connections = 0;
+        while let Ok(Ok((mut stream, _))) =
+            tokio::time::timeout(Duration::from_millis(300), listener.accept()).await
+        {
+            connections += 1;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+        connections
+    });
+    let error = client(&format!("https://{address}")).emails().send(&email()).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+    assert_eq!((error.outcome(), error.attempts()), (Outcome::NotSent, 1));
+    assert!(!error.is_retryable());
+    assert_eq!(accepting.await.unwrap(), 1);
+}

@@ -1,0 +1,214 @@
+use std::time::{Duration, Instant};
+
+use posthaste::{ApiErrorKind, Error, Outcome, RetryPolicy};
+use posthaste_conformance::peer::{Act, Peer, answer};
+
+use super::{client, email, patient, send};
+
+async fn refusal(peer: &Peer) -> Box<posthaste::ApiError> {
+    match send(peer).await.unwrap_err() {
+        Error::Api(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_error_survives_whatever_its_body_is() {
+    // ERR-04, ERR-06
+    for (body, name, message) in [
+        (r#"{"statusCode":422,"name":"validation_error","message":"No."}"#, "validation_error", "No."),
+        (r#"{"error":"invalid_grant","error_description":"Gone."}"#, "invalid_grant", "Gone."),
+        (r#"{"message":"No."}"#, "", "No."),
+        (r#"{"name":7,"message":["x"]}"#, "", ""),
+        ("[1]", "", ""),
+        ("null", "", ""),
+        ("<html><h1>Nope</h1></html>", "", ""),
+        ("", "", ""),
+    ] {
+        let peer = Peer::acting([Act::json(422, body)]).await;
+        let error = refusal(&peer).await;
+        assert_eq!((error.status.as_u16(), &*error.name, &*error.message), (422, name, message), "{body}");
+        assert_eq!(error.body, body, "the raw body is kept");
+        assert!(error.to_string().contains("422"), "{error}");
+    }
+    let peer = Peer::acting([Act::answer(403, &[], [0xff, 0xfe, b'{'])]).await;
+    assert_eq!(refusal(&peer).await.body, &[0xff, 0xfe, b'{'][..]);
+}
+
+#[tokio::test]
+async fn an_error_of_ten_megabytes_is_cut_off() {
+    let peer = Peer::acting([Act::answer(400, &[], vec![b'x'; 10_000_000])]).await;
+    let error = refusal(&peer).await;
+    assert_eq!(error.status, 400);
+    assert!(error.body.len() <= 1024 * 1024, "{}", error.body.len());
+}
+
+#[tokio::test]
+async fn an_errors_line_is_short_and_steers_no_terminal() {
+    let body = serde_json::json!({ "statusCode": 400, "name": "n".repeat(10_000), "message": "\u{1b}[2J\r\n\u{9b}1m" });
+    let peer = Peer::acting([Act::json(400, &body.to_string())]).await;
+    let error = refusal(&peer).await;
+    let line = error.to_string();
+    assert!(line.len() < 1_000, "{} bytes", line.len());
+    assert!(!line.chars().any(char::is_control), "{line:?}");
+}
+
+#[tokio::test]
+async fn kinds_go_by_name_first_and_status_second() {
+    // ERR-05, ERR-07
+    use ApiErrorKind::*;
+    for (status, name, kind) in [
+        (400, "validation_error", Validation),
+        (422, "validation_error", Validation),
+        (422, "missing_required_field", Validation),
+        (422, "invalid_attachment", Validation),
+        (400, "invalid_idempotency_key", Validation),
+        (401, "missing_api_key", Authentication),
+        (403, "invalid_api_key", Authentication),
+        (401, "restricted_api_key", Permission),
+        (403, "invalid_permission", Permission),
+        (404, "not_found", NotFound),
+        (409, "invalid_idempotent_request", IdempotencyConflict),
+        (429, "daily_quota_exceeded", QuotaExceeded),
+        (429, "monthly_quota_exceeded", QuotaExceeded),
+        (500, "application_error", Server),
+        (503, "service_unavailable", Server),
+        (422, "", Validation),
+        (400, "", Validation),
+        (401, "", Authentication),
+        (403, "", Permission),
+        (404, "", NotFound),
+        (500, "", Server),
+        (418, "teapot", Other),
+    ] {
+        let peer = Peer::acting([Act::refused(status, name)]).await;
+        assert_eq!(refusal(&peer).await.kind(), kind, "{status} {name:?}");
+    }
+    let limited = Act::answer(429, &[("retry-after", "0")], r#"{"name":"rate_limit_exceeded"}"#);
+    let peer = Peer::acting([limited]).await;
+    assert_eq!(refusal(&peer).await.kind(), RateLimited);
+}
+
+#[tokio::test]
+async fn what_trying_again_cant_cure_is_tried_once() {
+    for (status, name) in [
+        (400, "validation_error"),
+        (401, "missing_api_key"),
+        (403, "invalid_api_key"),
+        (404, ""),
+        (405, "method_not_allowed"),
+        (409, "invalid_idempotent_request"),
+        (422, "validation_error"),
+        (429, "daily_quota_exceeded"),
+        (429, "monthly_quota_exceeded"),
+        (501, ""),
+    ] {
+        let peer = Peer::acting([Act::refused(status, name)]).await;
+        refusal(&peer).await;
+        assert_eq!(peer.requests().len(), 1, "{status} {name:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again_with_the_same_key() {
+    for (status, name) in
+        [(408, ""), (425, ""), (500, "application_error"), (502, ""), (503, "service_unavailable"), (504, "")]
+    {
+        let peer = Peer::acting([Act::refused(status, name), Act::accepted()]).await;
+        send(&peer).await.unwrap();
+        let keys = super::keys(&peer);
+        assert_eq!((keys.len(), keys[0] == keys[1]), (2, true), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_first_send_that_still_runs_is_waited_for() {
+    let peer = Peer::acting([Act::refused(409, "concurrent_idempotent_requests"), Act::accepted()]).await;
+    let begun = Instant::now();
+    send(&peer).await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_429_is_waited_out_as_long_as_it_asks() {
+    // LIM-16
+    let limited = Act::answer(429, &[("retry-after", "1")], r#"{"name":"rate_limit_exceeded"}"#);
+    let peer = Peer::acting([limited, Act::accepted()]).await;
+    let begun = Instant::now();
+    send(&peer).await.unwrap();
+    let waited = begun.elapsed();
+    assert!((Duration::from_secs(1)..Duration::from_secs(4)).contains(&waited), "{waited:?}");
+}
+
+#[tokio::test]
+async fn a_429_is_tried_again_even_where_a_repeat_could_do_harm() {
+    let limited = Act::answer(429, &[("retry-after", "0")], r#"{"name":"rate_limit_exceeded"}"#);
+    let peer = Peer::acting([limited, Act::json(200, "{}")]).await;
+    client(&peer.base_url()).request(http::Method::POST, "/domains").json(&1).await.unwrap();
+    assert_eq!(peer.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn retry_after_is_read_in_both_forms_and_garbage_is_none() {
+    let past = "Sun, 06 Nov 1994 08:49:37 GMT";
+    for (value, seconds) in [
+        ("0", Some(0)),
+        ("5", Some(5)),
+        (" 7 ", Some(7)),
+        ("1.5", None),
+        ("-1", None),
+        ("abc", None),
+        ("", None),
+        ("99999999999999999999", Some(u64::MAX)),
+        (past, Some(0)),
+        ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10)),
+    ] {
+        // The date is a clock that is decades slow: only the difference to it counts.
+        let headers = [("retry-after", value), ("date", past)];
+        let peer = Peer::acting([Act::answer(503, &headers, "{}")]).await;
+        let client = patient(&peer.base_url()).retry(RetryPolicy::never()).build().unwrap();
+        let error = client.emails().send(&email()).await.unwrap_err();
+        assert_eq!(error.retry_after(), seconds.map(Duration::from_secs), "{value:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_longer_pause_than_a_minute_is_the_callers_to_make() {
+    for status in [429, 503] {
+        let peer = Peer::acting([Act::answer(status, &[("retry-after", "61")], "{}")]).await;
+        let error = send(&peer).await.unwrap_err();
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(61)));
+        assert_eq!(peer.requests().len(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn rate_limit_headers_that_make_no_sense_are_ignored() {
+    for (name, value) in [
+        ("ratelimit-limit", "-5"),
+        ("ratelimit-limit", "abc"),
+        ("ratelimit-limit", "999999999999999999999999"),
+        ("ratelimit-limit", "0"),
+        ("ratelimit-policy", "0;w=0"),
+        ("ratelimit-policy", ";;;w=x"),
+        ("ratelimit-policy", "10;w=99999999999999999999"),
+        ("ratelimit-remaining", "-1"),
+        ("ratelimit-reset", "99999999999999999999"),
+    ] {
+        let peer = Peer::acting([Act::Answer(answer(200, &[(name, value)], br#"{"id":"1"}"#))]).await;
+        let client = patient(&peer.base_url()).rate_limit(posthaste::RateLimit::Learn).build().unwrap();
+        let begun = Instant::now();
+        for _ in 0..3 {
+            client.emails().send(&email()).await.unwrap();
+        }
+        assert!(begun.elapsed() < Duration::from_secs(2), "{name}: {value} took {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_server_error_at_the_last_leaves_the_outcome_open() {
+    let peer = Peer::acting([Act::refused(500, "application_error")]).await;
+    let error = send(&peer).await.unwrap_err();
+    assert_eq!((error.outcome(), error.attempts()), (Outcome::Unknown, 3));
+    assert!(error.is_retryable() && error.idempotency_key().is_some());
+}

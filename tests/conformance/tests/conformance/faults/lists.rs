@@ -1,0 +1,82 @@
+use futures_util::TryStreamExt as _;
+use posthaste::{BatchEmail, Error, Outcome, PagingError};
+use posthaste_conformance::peer::{Act, Peer};
+use serde_json::{Value, json};
+
+use super::client;
+
+fn entry(id: usize) -> Value {
+    json!({
+        "id": id.to_string(), "created_at": "2026-11-22 15:28:00+00", "endpoint": "/emails", "method": "POST",
+        "response_status": 200, "user_agent": null,
+    })
+}
+
+fn page(ids: impl IntoIterator<Item = usize>, has_more: bool) -> Act {
+    let data: Vec<_> = ids.into_iter().map(entry).collect();
+    Act::json(200, &json!({ "object": "list", "data": data, "has_more": has_more }).to_string())
+}
+
+async fn walk(peer: &Peer) -> Result<Vec<String>, Error> {
+    let client = client(&peer.base_url());
+    client.logs().list().stream().map_ok(|entry| entry.id.as_str().to_owned()).try_collect().await
+}
+
+#[tokio::test]
+async fn a_walk_asks_on_from_the_last_item_until_there_are_no_more() {
+    // LIST-12
+    let peer = Peer::acting([page(0..2, true), page(2..4, true), page(4..5, false)]).await;
+    assert_eq!(walk(&peer).await.unwrap(), ["0", "1", "2", "3", "4"]);
+    let targets: Vec<_> = peer.requests().iter().map(|request| request.target().to_owned()).collect();
+    assert_eq!(targets, ["/logs?limit=100", "/logs?limit=100&after=1", "/logs?limit=100&after=3"]);
+}
+
+#[tokio::test]
+async fn an_empty_list_is_an_end() {
+    let peer = Peer::acting([page([], false)]).await;
+    assert_eq!(walk(&peer).await.unwrap(), Vec::<String>::new());
+    assert_eq!(peer.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_empty_page_with_more_behind_it_is_an_error_and_no_endless_walk() {
+    let peer = Peer::acting([page(0..2, true), page([], true)]).await;
+    assert!(matches!(walk(&peer).await.unwrap_err(), Error::Paging(PagingError::EmptyPage)));
+    assert_eq!(peer.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_page_that_comes_again_is_an_error_and_no_endless_walk() {
+    let peer = Peer::acting([page(0..2, true)]).await;
+    assert!(matches!(walk(&peer).await.unwrap_err(), Error::Paging(PagingError::Repeated(_))));
+    assert_eq!(peer.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_list_that_comes_all_at_once_is_walked_in_one_step() {
+    // LIST-B6
+    let peer = Peer::acting([page(0..150, false)]).await;
+    assert_eq!(walk(&peer).await.unwrap().len(), 150);
+    assert_eq!(peer.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_page_shows_its_items_and_whether_there_are_more() {
+    // GEN-28
+    let peer = Peer::acting([page(0..3, true)]).await;
+    let page = client(&peer.base_url()).logs().list().await.unwrap();
+    assert_eq!((page.data.len(), page.has_more, page.next_cursor()), (3, true, Some("2")));
+    assert_eq!(peer.requests()[0].target(), "/logs", "what isn't given isn't asked"); // LIST-10
+}
+
+#[tokio::test]
+async fn a_batch_answer_of_another_length_than_the_batch_is_told() {
+    let emails: Vec<_> =
+        (0..3).map(|n| BatchEmail::new("a@x.test", "b@x.test", n.to_string()).text("t")).collect();
+    for ids in [0, 2, 4] {
+        let data: Vec<_> = (0..ids).map(|n| json!({ "id": n.to_string() })).collect();
+        let peer = Peer::acting([Act::json(200, &json!({ "data": data }).to_string())]).await;
+        let error = client(&peer.base_url()).emails().send_batch(&emails).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::Accepted, "{ids} ids for 3 emails: {error:?}");
+    }
+}

@@ -1,0 +1,39 @@
+use posthaste::{ApiErrorKind, Error};
+use posthaste_conformance::peer::{Act, Peer};
+
+use super::send;
+
+#[tokio::test]
+async fn no_redirect_is_followed_and_nothing_arrives_elsewhere() {
+    // AUTH-09
+    let trap = Peer::acting([Act::accepted()]).await;
+    for status in [301, 302, 303, 307, 308] {
+        for location in
+            [trap.base_url(), format!("{}/emails", trap.base_url()), "ftp://x".into(), "::".into()]
+        {
+            let peer = Peer::acting([Act::answer(status, &[("location", &location)], "")]).await;
+            let error = send(&peer).await.unwrap_err();
+            let Error::Api(refusal) = &error else { panic!("{error:?}") };
+            assert_eq!((refusal.status.as_u16(), refusal.kind()), (status, ApiErrorKind::Redirect));
+            assert_eq!(peer.requests().len(), 1, "{status} to {location}");
+        }
+    }
+    assert_eq!(trap.connections(), 0, "the trap was touched");
+}
+
+#[tokio::test]
+async fn a_redirect_names_where_it_points() {
+    let peer =
+        Peer::acting([Act::answer(307, &[("location", "https://elsewhere.test/emails?token=x")], "")]).await;
+    let line = send(&peer).await.unwrap_err().to_string();
+    assert!(line.contains("elsewhere.test"), "{line}");
+}
+
+#[tokio::test]
+async fn a_redirect_to_itself_or_to_nowhere_ends_at_once() {
+    for headers in [vec![("location", "/emails")], vec![]] {
+        let peer = Peer::acting([Act::answer(302, &headers, "")]).await;
+        assert!(send(&peer).await.is_err());
+        assert_eq!(peer.requests().len(), 1);
+    }
+}

@@ -1,0 +1,81 @@
+use std::io::Write as _;
+
+use posthaste::{Outcome, RetryPolicy};
+use posthaste_conformance::peer::{Act, Peer, answer};
+
+use super::{email, patient, send};
+
+async fn send_with_limit(peer: &Peer, bytes: usize) -> Result<posthaste::Accepted, posthaste::Error> {
+    patient(&peer.base_url()).answer_limit(bytes).build().unwrap().emails().send(&email()).await
+}
+
+fn padded(length: usize) -> String {
+    format!(r#"{{"id":"1","padding":"{}"}}"#, "x".repeat(length - 23))
+}
+
+#[tokio::test]
+async fn an_answer_may_be_as_large_as_the_limit_and_no_larger() {
+    let body = padded(1_000);
+    assert_eq!(body.len(), 1_000);
+    let peer = Peer::acting([Act::json(200, &body)]).await;
+    send_with_limit(&peer, 1_000).await.unwrap();
+    let error = send_with_limit(&peer, 999).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+    assert_eq!(peer.requests().len(), 2, "asking again brings the same");
+}
+
+#[tokio::test]
+async fn a_small_answer_that_unpacks_to_a_large_one_is_stopped_at_the_limit() {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(padded(50_000_000).as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() < 100_000);
+    let peer = Peer::acting([Act::answer(200, &[("content-encoding", "gzip")], packed)]).await;
+    assert_eq!(send_with_limit(&peer, 1_000_000).await.unwrap_err().outcome(), Outcome::Unknown);
+}
+
+#[tokio::test]
+async fn a_length_that_lies_is_no_answer() {
+    let body = r#"{"id":"1"}"#;
+    for (head, holds) in [
+        ("content-length: 100", "too high"),
+        ("content-length: 5", "too low"),
+        ("content-length: -1", "negative"),
+        ("content-length: 10\r\ncontent-length: 11", "two"),
+        ("content-length: 99999999999999999999999", "no number"),
+        ("transfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF", "a chunk beyond all numbers"),
+        ("transfer-encoding: chunked\r\n\r\nzz", "a chunk of no number"),
+    ] {
+        let bytes = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}").into_bytes();
+        let peer = Peer::acting([Act::AnswerAndClose(bytes)]).await;
+        let error = send(&peer).await.expect_err(holds);
+        assert!(matches!(error.outcome(), Outcome::Unknown | Outcome::Accepted), "{holds}: {error:?}");
+        assert!(error.idempotency_key().is_some(), "{holds}");
+    }
+}
+
+#[tokio::test]
+async fn headers_beyond_all_measure_are_no_answer() {
+    let long = "x".repeat(1_000_000);
+    let many = "x-many: y\r\n".repeat(10_000);
+    for head in [format!("x-long: {long}\r\n"), many, "x-nul: a\0b\r\n".into(), "x-cr: a\rb\r\n".into()] {
+        let bytes =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n{head}\r\n{{\"id\":\"1\"}}").into_bytes();
+        let peer = Peer::acting([Act::AnswerAndClose(bytes)]).await;
+        let client = patient(&peer.base_url()).retry(RetryPolicy::never()).build().unwrap();
+        let error = client.emails().send(&email()).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_http_is_no_answer() {
+    for bytes in
+        [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], b"\0\0\0\0", b"HTTP/9.9 200 OK\r\n\r\n", b"HTTP/1.1 abc OK\r\n\r\n"]
+    {
+        let peer = Peer::acting([Act::AnswerAndClose(bytes.to_vec())]).await;
+        assert_eq!(send(&peer).await.unwrap_err().outcome(), Outcome::Unknown);
+    }
+    let peer = Peer::acting([Act::Answer(answer(99, &[], b""))]).await;
+    assert!(send(&peer).await.is_err(), "a status below 100");
+}

@@ -1,0 +1,43 @@
+//! The specification's clauses, each tried on the client and the reference server; and what happens when either misbehaves.
+//!
+//! A comment such as `EMAIL-09` names the clause that a test proves; `clauses.toml` has the list.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as the test does")]
+
+mod attachments;
+mod auth;
+mod batch;
+mod delivery;
+mod emails;
+mod errors;
+mod faults;
+mod idempotency;
+mod inputs;
+mod limits;
+mod lists;
+mod logs;
+
+use serde_json::{Value, json};
+
+/// The least there is.
+fn least() -> Value {
+    json!({ "from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "It works" })
+}
+
+/// The least, with some fields set; a field that is set to `null` is left out.
+fn with(fields: Value) -> Value {
+    let mut email = least();
+    let Value::Object(fields) = fields else { panic!("not an object: {fields}") };
+    for (name, value) in fields {
+        if value.is_null() {
+            email.as_object_mut().unwrap().remove(&name);
+        } else {
+            email[name] = value;
+        }
+    }
+    email
+}
+
+fn letters(n: usize) -> String {
+    "x".repeat(n)
+}
