@@ -3,6 +3,7 @@
 mod config;
 mod doctor;
 mod help;
+mod readme;
 mod sandbox;
 mod streams;
 mod support;
