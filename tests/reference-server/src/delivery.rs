@@ -135,5 +135,5 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
         email.set_captured(id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
     }
-    service.tell_captured(&mail);
+    service.note_captured(mail);
 }

@@ -63,6 +63,8 @@ pub struct Service {
     state: State,
     errands: Mutex<VecDeque<Errand>>,
     listeners: RwLock<Vec<Listener>>,
+    /// Mails that left and that the listeners have not heard of.
+    untold: Mutex<VecDeque<Arc<CapturedMail>>>,
 }
 
 impl Service {
@@ -78,6 +80,7 @@ impl Service {
             state: State::new(&settings),
             errands: Mutex::default(),
             listeners: RwLock::default(),
+            untold: Mutex::default(),
             settings,
         });
         let weak = Arc::downgrade(&service);
@@ -194,8 +197,7 @@ impl Service {
         let key = if route.keyed { idempotency::read(request.headers()) } else { Ok(None) };
         let turn = key.and_then(|key| {
             let Some(key) = key else { return Ok(None) };
-            let path = request.uri().path();
-            tenant.keys.begin(request.method(), path, key, request.body(), self.clock.now()).map(Some)
+            tenant.keys.begin(&route.method, route.path, key, request.body(), self.clock.now()).map(Some)
         });
         match turn {
             Err(problem) => problem.into_response(),
@@ -217,6 +219,7 @@ impl Service {
         if let Some(names) = ignored.borrow().header() {
             response.headers_mut().insert("x-sandbox-ignored-fields", names);
         }
+        self.tell();
         response
     }
 
@@ -291,8 +294,7 @@ impl Service {
         self.state.requests.all()
     }
 
-    /// Calls this with every mail that leaves, while its request is being answered or its schedule falls due. It must
-    /// not move the clock.
+    /// Calls this with every mail that leaves, while its request is being answered or after its schedule fell due.
     pub fn on_captured(&self, listener: impl Fn(&CapturedMail) + Send + Sync + 'static) {
         write(&self.listeners).push(Arc::new(listener));
     }
@@ -301,6 +303,7 @@ impl Service {
     pub fn reset(&self) {
         self.agenda.clear();
         lock(&self.errands).clear();
+        lock(&self.untold).clear();
         self.faults.clear();
         self.state.reset();
     }
@@ -308,12 +311,15 @@ impl Service {
     /// Does what has fallen due. Every request and every move of the clock does this too; a mount that lives long
     /// calls it now and then, so that a scheduled mail leaves on time.
     pub fn run_due(&self) {
-        // Work may be noted while work is done; it is done too if it is due.
-        let _at_work = lock(&self.at_work);
-        let now = self.clock.now();
-        while let Some((due, work)) = self.agenda.take_due(now) {
-            delivery::run(self, due, &work);
+        {
+            let _at_work = lock(&self.at_work);
+            let now = self.clock.now();
+            // Work may be noted while work is done; it is done too if it is due.
+            while let Some((due, work)) = self.agenda.take_due(now) {
+                delivery::run(self, due, &work);
+            }
         }
+        self.tell();
     }
 
     /// Takes the next errand: files to be fetched before an email can leave. The mounts do this.
@@ -324,16 +330,25 @@ impl Service {
     /// Brings an errand's outcome: the files, or why they could not be fetched.
     pub fn finish_errand(&self, errand: Errand, outcome: Result<Vec<Fetched>, String>) {
         delivery::resume(self, errand, outcome);
+        self.tell();
     }
 
     pub(crate) fn push_errand(&self, errand: Errand) {
         lock(&self.errands).push_back(errand);
     }
 
-    pub(crate) fn tell_captured(&self, mail: &CapturedMail) {
-        let listeners = read(&self.listeners).clone();
-        for listener in listeners {
-            listener(mail);
+    /// Notes that a mail left. The listeners hear of it when no lock is held, so that they may ask the service.
+    pub(crate) fn note_captured(&self, mail: Arc<CapturedMail>) {
+        lock(&self.untold).push_back(mail);
+    }
+
+    fn tell(&self) {
+        loop {
+            let Some(mail) = lock(&self.untold).pop_front() else { return };
+            let listeners = read(&self.listeners).clone();
+            for listener in listeners {
+                listener(&mail);
+            }
         }
     }
 

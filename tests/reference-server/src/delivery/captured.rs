@@ -1,5 +1,7 @@
 //! The mail that left, as the inbox keeps it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -38,9 +40,9 @@ pub struct CapturedMail {
     /// What was attached, without its content.
     pub attachments: Vec<CapturedAttachment>,
     /// The HTML body.
-    pub html: Option<String>,
+    pub html: Option<Arc<str>>,
     /// The text body, given or derived.
-    pub text: Option<String>,
+    pub text: Option<Arc<str>>,
     uuid: Uuid,
     email_uuid: Uuid,
 }
@@ -69,12 +71,13 @@ impl CapturedMail {
             cc: left_for(draft.cc.as_deref().unwrap_or_default()),
             bcc: left_for(draft.bcc.as_deref().unwrap_or_default()),
             subject: draft.subject.clone(),
-            mime: mime::render(email, draft, at).into(),
+            // Boxed, so that no spare capacity is kept for as long as the mail.
+            mime: mime::render(email, draft, at).into_boxed_slice().into(),
             captured_at: at,
             tags: draft.tags.clone(),
             attachments: draft.attachments.iter().map(CapturedAttachment::of).collect(),
-            html: draft.html.clone(),
-            text: draft.text.clone(),
+            html: email.html.clone(),
+            text: email.text.clone(),
             uuid,
             email_uuid: email.id,
         }

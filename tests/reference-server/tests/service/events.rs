@@ -127,3 +127,18 @@ fn a_clock_can_be_set_stopped_and_left_to_run() {
     clock.advance(std::time::Duration::MAX);
     assert_eq!(clock.now(), jiff::Timestamp::MAX);
 }
+
+#[test]
+fn a_listener_may_ask_the_service_also_of_mails_that_fell_due() {
+    let sandbox = Sandbox::new();
+    let counts = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let noted = std::sync::Arc::clone(&counts);
+    let service = std::sync::Arc::downgrade(&sandbox.service);
+    sandbox.service.on_captured(move |_| {
+        noted.lock().unwrap().push(service.upgrade().unwrap().mails("sb_test").len());
+    });
+    sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    sandbox.sent(&email_with("subject", "at once"));
+    sandbox.advance(3_600);
+    assert_eq!(*counts.lock().unwrap(), [1, 2]);
+}

@@ -1,5 +1,7 @@
 //! An email as a request asks for it: every field of `POST /emails`, read and checked.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::attachments::{self, Attachment};
@@ -20,9 +22,9 @@ pub(crate) struct Draft {
     pub(crate) bcc: Option<Vec<Mailbox>>,
     pub(crate) reply_to: Option<Vec<Mailbox>>,
     pub(crate) subject: String,
-    pub(crate) html: Option<String>,
+    pub(crate) html: Option<Arc<str>>,
     /// The given text, or the derived one; none if the sender switched the derivation off.
-    pub(crate) text: Option<String>,
+    pub(crate) text: Option<Arc<str>>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) attachments: Vec<Attachment>,
     pub(crate) tags: Vec<Tag>,
@@ -124,8 +126,8 @@ impl Draft {
         }
         let text = match (text, &html) {
             (Some(text), _) if text.is_empty() => None,
-            (Some(text), _) => Some(text.into_owned()),
-            (None, Some(html)) => Some(derive(html)),
+            (Some(text), _) => Some(Arc::from(&*text)),
+            (None, Some(html)) => Some(Arc::from(derive(html))),
             (None, None) => None,
         };
         Some(Self {
@@ -135,7 +137,7 @@ impl Draft {
             bcc,
             reply_to,
             subject: subject?.into_owned(),
-            html: html.filter(|html| !html.is_empty()).map(std::borrow::Cow::into_owned),
+            html: html.filter(|html| !html.is_empty()).map(|html| Arc::from(&*html)),
             text,
             headers,
             attachments,
@@ -159,8 +161,8 @@ impl Draft {
                 attachments::Content::Hosted(_) => 0,
             })
             .sum();
-        let html = self.html.as_ref().map_or(0, String::len);
-        let text = self.text.as_ref().map_or(0, String::len);
+        let html = self.html.as_ref().map_or(0, |html| html.len());
+        let text = self.text.as_ref().map_or(0, |text| text.len());
         // The bodies are kept twice: in the record, and in the mail.
         2_048 + 2 * (html + text) + attached
     }

@@ -1,6 +1,6 @@
 //! What the service remembers of an email, and what has happened to it.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -23,9 +23,9 @@ pub(crate) struct Email {
     pub(crate) bcc: Option<Vec<String>>,
     pub(crate) reply_to: Option<Vec<String>>,
     pub(crate) subject: String,
-    pub(crate) html: Option<String>,
+    pub(crate) html: Option<Arc<str>>,
     /// The given text, or the derived one.
-    pub(crate) text: Option<String>,
+    pub(crate) text: Option<Arc<str>>,
     pub(crate) tags: Vec<Tag>,
     progress: Mutex<Progress>,
 }
