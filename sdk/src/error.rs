@@ -89,7 +89,7 @@ impl Error {
     /// [`idempotency_key`](Self::idempotency_key) is given again.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unreachable(lost) => lost.source.kind() != TransportErrorKind::Tls,
+            Self::Unreachable(lost) => lost.transport.kind() != TransportErrorKind::Tls,
             Self::OutcomeUnknown(lost) => lost.replay == Replay::Safe,
             Self::Unreadable(unreadable) => unreadable.idempotency_key.is_some(),
             Self::Api(error) => match error.kind() {

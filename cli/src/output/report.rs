@@ -134,6 +134,11 @@ pub(crate) fn sdk_message(error: &posthaste::Error) -> String {
     match (error, error.source()) {
         (posthaste::Error::Api(_) | posthaste::Error::Settings(_) | posthaste::Error::Paging(_), _)
         | (_, None) => error.to_string(),
+        (posthaste::Error::Unreachable(_) | posthaste::Error::OutcomeUnknown(_), Some(cause)) => {
+            // `no connection` is half of the story; the system's own word for it is the other.
+            let root = std::iter::successors(cause.source(), |&error| error.source()).last();
+            root.map_or_else(|| format!("{error}: {cause}"), |root| format!("{error}: {cause}: {root}"))
+        }
         (_, Some(cause)) => format!("{error}: {cause}"),
     }
 }

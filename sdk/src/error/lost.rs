@@ -1,6 +1,6 @@
 //! Requests without a whole answer, answers without a meaning, files that can't be read.
 
-use std::{io, path::PathBuf};
+use std::{error::Error as StdError, fmt, io, path::PathBuf};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -16,8 +16,7 @@ use crate::{
 const SAMPLE: usize = 512;
 
 /// A request that got no whole answer, at its last attempt.
-#[derive(Debug, thiserror::Error)]
-#[error("`{operation}` gave up after {}", attempts_text(*.attempts))]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct Lost {
     /// Which operation: `emails.send`.
@@ -29,7 +28,20 @@ pub struct Lost {
     /// Whether the call can be repeated without harm (with that key, if there is one).
     pub replay: Replay,
     /// What happened at the last one.
-    pub source: TransportError,
+    pub transport: TransportError,
+}
+
+/// What happened, and how often it was tried. What is underneath is the source.
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.transport, attempts_text(self.attempts))
+    }
+}
+
+impl StdError for Lost {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.transport.source()
+    }
 }
 
 fn attempts_text(attempts: u32) -> String {
@@ -49,7 +61,7 @@ pub struct FileError {
 
 impl FileError {
     fn in_flight(lost: Lost) -> Self {
-        let source = lost.source.source.unwrap_or_else(|| "the file could not be read".into());
+        let source = lost.transport.source.unwrap_or_else(|| "the file could not be read".into());
         let source = match source.downcast::<io::Error>() {
             Ok(error) => *error,
             Err(other) => io::Error::other(other),
@@ -123,7 +135,7 @@ impl Tried {
             attempts: self.attempts,
             idempotency_key: self.key.clone(),
             replay: self.replay,
-            source,
+            transport: source,
         });
         if unknown && !self.reads {
             Error::OutcomeUnknown(lost)
