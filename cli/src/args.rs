@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands;
 use crate::output::{ColorChoice, Wishes};
+use crate::settings::env::Env;
 use crate::settings::{Flags, Form};
 
 /// The colours of help texts.
@@ -158,6 +159,13 @@ impl Global {
             columns: self.columns.clone(),
             quiet: self.quiet,
         }
+    }
+
+    /// The form that the flags or the environment ask for, as far as it makes sense.
+    pub(crate) fn form_choice(&self, env: &Env) -> Option<Form> {
+        let json = self.json.is_some().then_some("json");
+        let word = self.output.as_deref().or(json).or_else(|| env.get("POSTHASTE_OUTPUT"))?;
+        clap::ValueEnum::from_str(word, false).ok()
     }
 
     /// The colour that the flag asks for, as far as it makes sense.

@@ -42,7 +42,10 @@ impl Context {
         let usual = settings.as_ref().ok();
         let color =
             usual.map(|settings| settings.color.value).or_else(|| global.color_choice()).unwrap_or_default();
-        let form = usual.map(|settings| settings.output.value).unwrap_or_default();
+        let form = usual
+            .map(|settings| settings.output.value)
+            .or_else(|| global.form_choice(&env))
+            .unwrap_or_default();
         let out = Out::new(Terminal::detect(&env, color), global.wishes(form))?;
         let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
         Ok(Self { global, env, out, settings, embedded: None })
@@ -53,11 +56,16 @@ impl Context {
         self.settings.as_ref().map_err(|fail| fail.take().unwrap_or_else(|| Fail::Usage(Report::default())))
     }
 
+    /// The settings, if they make sense.
+    pub(crate) fn settings_if_valid(&self) -> Option<&Settings> {
+        self.settings.as_ref().ok()
+    }
+
     /// Tells what is in the configuration file and means nothing, with its place.
     pub(crate) fn warn_of_settings(&self) {
         let Ok(settings) = &self.settings else { return };
         for found in settings.warnings.iter().filter(|_| !self.out.is_quiet()) {
-            if self.out.is_json() {
+            if self.out.says_json() {
                 write_stderr(&format!("{}\n", json!({ "warning": report::problem(found) })));
             } else {
                 write_stderr(&report::warning(found, &self.out.terminal));

@@ -107,7 +107,7 @@ impl Captured {
 
     fn tell(&self, out: &Out) {
         let Self { from, to, subject, size } = self;
-        if out.is_json() {
+        if out.says_json() {
             if !out.is_quiet() {
                 let captured =
                     json!({ "captured": { "from": from, "to": to, "subject": subject, "size": size } });

@@ -15,6 +15,7 @@ mod preview;
 mod problem;
 mod run;
 mod settings;
+mod signals;
 mod unsettled;
 
 fn main() -> ExitCode {

@@ -10,10 +10,11 @@ use serde_json::json;
 use crate::args::{Cli, Command};
 use crate::commands;
 use crate::context::Context;
-use crate::fail::{Fail, Signal};
+use crate::fail::Fail;
 use crate::output::{ColorChoice, Terminal, report, write_stderr, write_stdout};
 use crate::problem::{Found, Origin, Problem, Report};
 use crate::settings::env::Env;
+use crate::signals::Signals;
 
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -31,7 +32,14 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     };
     let color = cli.global.color_choice();
     let verbose = cli.global.verbose > 0;
-    let result = Context::new(cli.global, env.clone()).and_then(|context| in_runtime(cli.command, context));
+    let (result, json) = match Context::new(cli.global, env.clone()) {
+        // The configuration file has a say in it, too.
+        Ok(context) => {
+            let json = context.out.says_json();
+            (in_runtime(cli.command, context), json)
+        }
+        Err(fail) => (Err(fail), json),
+    };
     let Err(fail) = result else { return 0 };
     if json {
         if !matches!(fail, Fail::BrokenPipe | Fail::Child(_)) {
@@ -66,9 +74,10 @@ async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
         // These have their own ideas of what a signal means.
         return commands::sandbox::run(command, &context).await;
     }
+    let mut signals = Signals::listen()?;
     tokio::select! {
         result = with_service(command, context) => result,
-        signal = signal() => Err(Fail::Interrupted(signal)),
+        signal = signals.next() => Err(Fail::Interrupted(signal)),
     }
 }
 
@@ -97,26 +106,6 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         // The others have run without a network.
         _ => Ok(()),
-    }
-}
-
-/// Waits until somebody wants the program to stop.
-pub(crate) async fn signal() -> Signal {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            Ok(()) = tokio::signal::ctrl_c() => Signal::Interrupt,
-            _ = terminate.recv() => Signal::Terminate,
-        }
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = tokio::signal::ctrl_c().await;
-        Signal::Interrupt
     }
 }
 
@@ -172,7 +161,7 @@ fn wants_json(arguments: &[OsString], env: &Env) -> bool {
     while let Some(argument) = arguments.next() {
         if argument == "--" {
             break;
-        } else if ["--json", "--jq"].iter().any(|flag| argument.split('=').next() == Some(flag)) {
+        } else if argument.split('=').next() == Some("--json") {
             wants = true;
         } else if argument == "-o" || argument == "--output" {
             wants = arguments.next().is_some_and(|form| is_json(&form));
@@ -217,17 +206,11 @@ mod tests {
 
     #[test]
     fn json_is_recognised_before_the_command_line_is_parsed() {
-        for yes in [
-            &["--json"][..],
-            &["x", "--json=id"],
-            &["--jq", "."],
-            &["-o", "ndjson"],
-            &["-ojson"],
-            &["--output=json"],
-        ] {
+        for yes in [&["--json"][..], &["x", "--json=id"], &["-o", "ndjson"], &["-ojson"], &["--output=json"]]
+        {
             assert!(wants(yes, &[]), "{yes:?}");
         }
-        for no in [&[][..], &["-o", "human"], &["--", "--json"], &["--jsonx"]] {
+        for no in [&[][..], &["-o", "human"], &["--", "--json"], &["--jq", "."], &["--jsonx"]] {
             assert!(!wants(no, &[]), "{no:?}");
         }
         assert!(wants(&[], &[("POSTHASTE_OUTPUT", "json")]));

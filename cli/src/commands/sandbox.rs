@@ -8,9 +8,10 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::output::report::lost_by;
 use crate::problem::{Origin, Problem, Report};
-use crate::run::signal;
 use crate::settings::{Credential, Source, keys};
+use crate::signals::Signals;
 
 mod inbox;
 mod reset;
@@ -65,10 +66,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         // These two decide themselves what a signal means.
         Command::Serve(args) => serve::run(&args, context).await,
         Command::Run(args) => run::run(&args, context).await,
-        asking => tokio::select! {
-            result = ask(asking, context) => result,
-            signal = signal() => Err(Fail::Interrupted(signal)),
-        },
+        asking => {
+            let mut signals = Signals::listen()?;
+            tokio::select! {
+                result = ask(asking, context) => result,
+                signal = signals.next() => Err(Fail::Interrupted(signal)),
+            }
+        }
     }
 }
 
@@ -115,7 +119,7 @@ fn client(context: &Context) -> Result<Client, Fail> {
 fn unreachable(error: posthaste::Error) -> Fail {
     if let posthaste::Error::Unreachable(lost) = &error {
         return Fail::Unavailable {
-            message: format!("there is no sandbox: {lost}"),
+            message: format!("there is no sandbox: {}", lost_by(lost)),
             hint: Some("posthaste sandbox serve, or posthaste sandbox run -- COMMAND".to_owned()),
         };
     }

@@ -40,6 +40,7 @@ pub(crate) struct Out {
     jq: Option<Jq>,
     columns: Vec<String>,
     quiet: bool,
+    says_json: bool,
 }
 
 impl Out {
@@ -53,13 +54,20 @@ impl Out {
             Form::Human | Form::Tsv if wishes.jq.is_some() || !wishes.fields.is_empty() => Form::Json,
             form => form,
         };
+        let says_json = matches!(wishes.form, Form::Json | Form::Ndjson);
         let Wishes { fields, columns, quiet, .. } = wishes;
-        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet })
+        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, says_json })
     }
 
-    /// Whether results, notes and errors are JSON.
+    /// Whether results are JSON.
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.form, Form::Json | Form::Ndjson)
+    }
+
+    /// Whether notes, warnings and errors are JSON: where JSON was asked for by name. A filter alone asks for a result in
+    /// another form, and who types one wants to read what is wrong with it.
+    pub(crate) fn says_json(&self) -> bool {
+        self.says_json
     }
 
     /// How results are written.
@@ -206,7 +214,7 @@ impl Out {
 
     /// Says notes for somebody who lives longer than this: a listener of the client.
     pub(crate) fn noter(&self) -> impl Fn(&str) + Send + Sync + use<> {
-        let (quiet, json) = (self.quiet, self.is_json());
+        let (quiet, json) = (self.quiet, self.says_json);
         move |text| {
             if quiet {
                 return;
@@ -227,7 +235,7 @@ impl Out {
     }
 
     fn say(&self, kind: &str, text: &str, label: Option<&str>) {
-        if self.is_json() {
+        if self.says_json {
             return write_stderr(&format!("{}\n", json!({ kind: { "message": text } })));
         }
         let label = label.map(|label| color::paint(label, color::DOUBTFUL, self.terminal.color_stderr));

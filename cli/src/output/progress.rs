@@ -31,9 +31,11 @@ impl Upload {
         let lines = |json| Shown::Lines { json, last: Mutex::new((0, Instant::now())) };
         Self(match style {
             ProgressStyle::None => Shown::Nothing,
-            ProgressStyle::Plain => lines(out.is_json()),
+            ProgressStyle::Plain => lines(out.says_json()),
             ProgressStyle::Json => lines(true),
-            ProgressStyle::Auto if out.is_quiet() || out.is_json() || !out.terminal.stderr => Shown::Nothing,
+            ProgressStyle::Auto if out.is_quiet() || out.says_json() || !out.terminal.stderr => {
+                Shown::Nothing
+            }
             ProgressStyle::Auto => Shown::Bar(bar(what)),
         })
     }

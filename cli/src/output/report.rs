@@ -129,23 +129,41 @@ fn message(fail: &Fail) -> String {
     }
 }
 
-/// The error's sentence with the one cause that says what happened.
+/// The error's sentence with the causes that say what happened.
 pub(crate) fn sdk_message(error: &posthaste::Error) -> String {
-    match (error, error.source()) {
-        (posthaste::Error::Api(_) | posthaste::Error::Settings(_) | posthaste::Error::Paging(_), _)
-        | (_, None) => error.to_string(),
-        (posthaste::Error::Unreachable(_) | posthaste::Error::OutcomeUnknown(_), Some(cause)) => {
-            // `no connection` is half of the story; the system's own word for it is the other.
-            let root = std::iter::successors(cause.source(), |&error| error.source()).last();
-            root.map_or_else(|| format!("{error}: {cause}"), |root| format!("{error}: {cause}: {root}"))
+    match error {
+        posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost) => {
+            format!("{error}: {}", lost_by(lost))
         }
-        (_, Some(cause)) => format!("{error}: {cause}"),
+        error => {
+            let mut text = error.to_string();
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                text = format!("{text}: {error}");
+                cause = error.source();
+            }
+            text
+        }
     }
 }
 
+/// What stopped a request: how far it came, what the system said, and how often it was tried.
+pub(crate) fn lost_by(lost: &posthaste::Lost) -> String {
+    let mut deepest = lost.transport.source();
+    while let Some(deeper) = deepest.and_then(std::error::Error::source) {
+        deepest = Some(deeper);
+    }
+    let deepest = deepest.map(|error| format!(": {error}")).unwrap_or_default();
+    let attempts = if lost.attempts > 1 { format!(" ({} attempts)", lost.attempts) } else { String::new() };
+    format!("{}{deepest}{attempts}", lost.transport)
+}
+
+/// The causes that the sentence has left out, for `-v`.
 fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
     match fail {
-        Fail::Sdk(error) => error.source().and_then(std::error::Error::source),
+        Fail::Sdk(posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost)) => {
+            lost.transport.source()
+        }
         Fail::Local { source: Some(source), .. } => source.source(),
         _ => None,
     }

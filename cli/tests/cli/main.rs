@@ -5,5 +5,6 @@ mod doctor;
 mod help;
 mod readme;
 mod sandbox;
+mod sessions;
 mod streams;
 mod support;

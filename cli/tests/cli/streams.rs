@@ -31,11 +31,9 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
 #[test]
 fn a_wrong_command_line_is_an_object_where_json_is_wanted() {
     let posthaste = Posthaste::new();
-    for arguments in [
-        &["--json", "emials"][..],
-        &["config", "--jq", ".", "--nonsense"],
-        &["-o", "ndjson", "config", "get"],
-    ] {
+    for arguments in
+        [&["--json", "emials"][..], &["config", "--json=x", "--nonsense"], &["-o", "ndjson", "config", "get"]]
+    {
         let error = posthaste.run(arguments).error(2);
         assert_eq!((&error["kind"], &error["outcome"]), (&Value::from("usage"), &Value::from("not_sent")));
     }
@@ -46,8 +44,7 @@ fn a_wrong_command_line_is_an_object_where_json_is_wanted() {
 #[test]
 fn an_expression_that_is_no_filter_is_pointed_at_before_anything_happens() {
     let posthaste = Posthaste::new();
-    let said =
-        posthaste.run(&["config", "set", "retries", "5", "--jq", ".data[.subject", "-o", "human"]).fails(2);
+    let said = posthaste.run(&["config", "set", "retries", "5", "--jq", ".data[.subject"]).fails(2);
     assert_eq!(
         said,
         "error: the --jq expression is not valid\n \

@@ -11,7 +11,7 @@ use super::{Behaviour, KEY};
 use crate::context::Context;
 use crate::fail::{Fail, Signal};
 use crate::problem::{Origin, Problem, Report};
-use crate::run::signal;
+use crate::signals::Signals;
 
 /// Run a command with a sandbox of its own, and end with its exit code
 #[derive(Debug, clap::Args)]
@@ -40,6 +40,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         let _ = stopped.await;
     }));
     let [program, arguments @ ..] = args.command.as_slice() else { return Ok(()) };
+    // Before the command is there: a signal that comes early is for it, too.
+    let signals = Signals::listen()?;
     let child = Command::new(program)
         .args(arguments)
         .env("POSTHASTE_BASE_URL", &base_url)
@@ -54,7 +56,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         Fail::Usage(Report { summary, ..Report::one(problem, Some(origin)) })
     })?;
     context.out.note(&format!("sandbox: {base_url}   inbox: {base_url}/_/   (it ends with the command)"));
-    let status = wait(child, context.out.terminal.stdin).await;
+    let status = wait(child, signals, context.out.terminal.stdin).await;
     let _ = stop.send(());
     let _ = served.await;
     let status = status.map_err(|error| Fail::local("the command cannot be waited for", error))?;
@@ -65,11 +67,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// Waits for the command's end and hands signals on to it; how it ends is its own affair.
-async fn wait(mut child: Child, terminal: bool) -> std::io::Result<ExitStatus> {
+async fn wait(mut child: Child, mut signals: Signals, terminal: bool) -> std::io::Result<ExitStatus> {
     loop {
         tokio::select! {
             status = child.wait() => return status,
-            signal = signal() => {
+            signal = signals.next() => {
                 // On a terminal Ctrl-C has reached the command already, as a member of the same group.
                 if signal == Signal::Terminate || !terminal {
                     forward(&child, signal);

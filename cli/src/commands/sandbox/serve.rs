@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::{Behaviour, KEY, PORT, describe};
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::run::signal;
+use crate::signals::Signals;
 
 /// How often new requests are told.
 const TELL_EVERY: Duration = Duration::from_millis(200);
@@ -49,11 +49,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"),
     ];
     // The signals are listened for before anybody is told that the sandbox is there.
-    let stop = tokio::spawn(signal());
+    let mut signals = Signals::listen()?;
     context.out.result(&lines, &describe(&base_url))?;
     let served = mount::http::serve(listener, Arc::clone(&service), async {
-        // A task that broke off is a wish to stop, too.
-        let _ = stop.await;
+        signals.next().await;
     });
     let mut teller = Teller { told: None };
     let telling = async {
