@@ -49,7 +49,7 @@ fn every_byte() -> Vec<u8> {
 
 #[tokio::test]
 async fn bytes_arrive_as_they_were() {
-    // EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-35, EMAIL-36
+    // GEN-02, EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-35, EMAIL-36
     let bench = Bench::start().await;
     let email = email()
         .attach(Attachment::from_bytes("report.pdf", every_byte()))

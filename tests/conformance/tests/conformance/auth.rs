@@ -61,7 +61,7 @@ async fn an_unknown_key_is_refused_and_told_apart() {
 
 #[tokio::test]
 async fn a_send_only_key_sends_and_does_nothing_else() {
-    // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04, SCOPE-07
+    // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04, SCOPE-06, SCOPE-07
     let bench = Bench::start().await;
     let ask = |method: Method, path: &str, body: String| {
         let request = http::Request::builder().method(method).uri(path);

@@ -16,7 +16,7 @@ fn wire(n: usize) -> Value {
 
 #[tokio::test]
 async fn a_batch_is_a_bare_array_and_its_answers_are_in_order() {
-    // BATCH-01, BATCH-08, BATCH-09, BATCH-10, GEN-02
+    // BATCH-01, BATCH-08, BATCH-09, BATCH-10
     let bench = Bench::start().await;
     let answer = bench.client().emails().send_batch(&emails(5)).await.unwrap();
     let request = &bench.requests()[0];

@@ -7,6 +7,7 @@
 mod attachments;
 mod auth;
 mod batch;
+mod clauses;
 mod delivery;
 mod emails;
 mod errors;

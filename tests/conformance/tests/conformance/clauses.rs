@@ -1,0 +1,140 @@
+//! `clauses.toml` claims nothing that isn't so: all clauses are in it, and the tests that it names exist, run, and say what they prove.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::Path,
+};
+
+use serde::Deserialize;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Clauses {
+    families: BTreeMap<String, u32>,
+    clause: Vec<Clause>,
+    not_yet: Vec<NotYet>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Clause {
+    id: String,
+    says: String,
+    missing: Option<String>,
+    tests: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NotYet {
+    reason: String,
+    ids: Vec<String>,
+}
+
+impl Clauses {
+    fn read() -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("clauses.toml");
+        toml_edit::de::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    /// Every clause that there is: `GEN-01` to `GEN-33`, `LIST-A1` to `LIST-A5`, …
+    fn all(&self) -> Vec<String> {
+        let ids = self.families.iter().flat_map(|(family, count)| {
+            (1..=*count).map(move |n| {
+                if family.contains('-') { format!("{family}{n}") } else { format!("{family}-{n:02}") }
+            })
+        });
+        ids.collect()
+    }
+}
+
+#[test]
+fn every_clause_is_listed_once() {
+    let clauses = Clauses::read();
+    let mut listed: HashMap<&str, usize> = HashMap::new();
+    let proved = clauses.clause.iter().map(|clause| &clause.id);
+    for id in proved.chain(clauses.not_yet.iter().flat_map(|not_yet| &not_yet.ids)) {
+        *listed.entry(id).or_default() += 1;
+    }
+    let all = clauses.all();
+    for id in &all {
+        assert_eq!(listed.remove(id.as_str()), Some(1), "how often {id} is listed");
+    }
+    assert!(listed.is_empty(), "no clauses of a family: {listed:?}");
+
+    let partly = clauses.clause.iter().filter(|clause| clause.missing.is_some()).count();
+    let not_yet: usize = clauses.not_yet.iter().map(|not_yet| not_yet.ids.len()).sum();
+    println!(
+        "{} clauses: {} proved, {partly} proved in part, {not_yet} not yet",
+        all.len(),
+        clauses.clause.len() - partly
+    );
+    for NotYet { reason, ids } in &clauses.not_yet {
+        println!("{:4}  {reason}", ids.len());
+        assert!(!reason.is_empty());
+    }
+}
+
+#[test]
+fn every_test_that_is_named_exists_is_run_and_says_what_it_proves() {
+    let mut sources = HashMap::new();
+    let mut wrong = Vec::new();
+    for clause in Clauses::read().clause {
+        assert!(
+            !clause.says.is_empty() && !clause.tests.is_empty(),
+            "{} has no sentence or no test",
+            clause.id
+        );
+        for test in &clause.tests {
+            let (file, name) = test.split_once("::").unwrap_or_else(|| panic!("{test:?} is no `file::test`"));
+            let source = sources
+                .entry(file.to_owned())
+                .or_insert_with(|| fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_default());
+            match body_of_test(source, name) {
+                None => wrong.push(format!("{}: there is no test {test} that is run", clause.id)),
+                Some(body) if !mentions(body, &clause.id) => {
+                    wrong.push(format!("{}: {test} doesn't say that it proves it", clause.id));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The text of a function that is a test and isn't ignored, from its name to the brace that ends it.
+fn body_of_test<'a>(source: &'a str, name: &str) -> Option<&'a str> {
+    let start = source.find(&format!("fn {name}()"))?;
+    let line = source[..start].rfind('\n').map_or(0, |at| at + 1);
+    let before = source[..line].lines().rev();
+    let attributes: Vec<_> = before.map(str::trim).take_while(|line| line.starts_with("#[")).collect();
+    let is_test =
+        attributes.iter().any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"));
+    if !is_test || attributes.iter().any(|line| line.starts_with("#[ignore")) {
+        return None;
+    }
+    let indent: String = source[line..].chars().take_while(|char| *char == ' ').collect();
+    let end = source[start..].find(&format!("\n{indent}}}\n"))?;
+    Some(&source[start..start + end])
+}
+
+/// Whether the clause stands in the text as a word: `LIST-1` doesn't stand in `LIST-12`.
+fn mentions(text: &str, id: &str) -> bool {
+    text.match_indices(id)
+        .any(|(at, _)| !text[at + id.len()..].starts_with(|next: char| next.is_ascii_alphanumeric()))
+}
+
+#[test]
+fn a_test_is_found_by_what_it_is() {
+    let source = "#[test]\nfn a() {\n    // X-01\n}\n\n#[test]\n#[ignore = \"slow\"]\nfn b() {\n}\nfn c() {\n}\n    #[tokio::test]\n    async fn d() {\n        // X-2\n    }\n";
+    assert!(mentions(body_of_test(source, "a").unwrap(), "X-01"));
+    assert!(!mentions(body_of_test(source, "a").unwrap(), "X-2"));
+    assert!(mentions(body_of_test(source, "d").unwrap(), "X-2"));
+    assert_eq!(body_of_test(source, "b"), None, "ignored");
+    assert_eq!(body_of_test(source, "c"), None, "no test");
+    assert_eq!(body_of_test(source, "e"), None, "not there");
+    assert!(!mentions("X-12", "X-1"));
+}
