@@ -3,7 +3,7 @@
 //! Parsing reads shapes only. Whether a value makes sense is decided afterwards, so that everything wrong is said at once.
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::commands;
 use crate::output::{ColorChoice, Wishes};
@@ -174,15 +174,33 @@ impl Global {
     }
 }
 
+/// The whole tree. The short help of a command says where the shared flags are told instead of telling them.
+pub(crate) fn command() -> clap::Command {
+    refer(Cli::command())
+}
+
+fn refer(command: clap::Command) -> clap::Command {
+    let command = command.mut_subcommands(refer);
+    if command.has_subcommands() {
+        return command;
+    }
+    let about = command.get_after_help().cloned().unwrap_or_default();
+    let more = command.get_after_long_help().cloned().unwrap_or_else(|| about.clone());
+    let mut short = about;
+    if !short.to_string().is_empty() {
+        short.push_str("\n\n");
+    }
+    short.push_str("Options of every command: posthaste help options");
+    command.after_help(short).after_long_help(more)
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_command_tree_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 
-use crate::args::{Cli, Command};
+use crate::args::{self, Cli, Command};
 use crate::commands;
 use crate::context::Context;
 use crate::fail::Fail;
@@ -26,7 +26,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
@@ -50,6 +50,10 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         write_stderr(&report::human(&fail, &terminal, verbose));
     }
     fail.exit_code()
+}
+
+fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    args::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches))
 }
 
 /// Commands that talk to nobody never pay for a runtime.

@@ -1,9 +1,9 @@
 //! `help`: a command's help, a topic, or the whole tree for programs.
 
-use clap::{CommandFactory as _, builder::ValueRange};
+use clap::builder::ValueRange;
 use serde_json::{Value, json};
 
-use crate::args::Cli;
+use crate::args;
 use crate::context::Context;
 use crate::fail::{EXIT_CODES, Fail};
 use crate::output::color;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 
 /// The whole tree, every command with its own flags and the shared ones.
 pub(crate) fn tree() -> clap::Command {
-    let mut root = Cli::command();
+    let mut root = args::command();
     root.build();
     root
 }

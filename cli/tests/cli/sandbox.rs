@@ -161,3 +161,152 @@ fn a_signal_reaches_the_command_and_its_end_is_waited_for() {
     assert_eq!(stdout.next().unwrap().unwrap(), "stopped");
     assert_eq!(wait(&mut child), Some(9));
 }
+
+/// Sends one email to the sandbox; its id.
+fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) -> String {
+    let arguments = [
+        &[
+            "emails",
+            "send",
+            "--from",
+            "Acme <hi@acme.test>",
+            "--to",
+            to,
+            "--subject",
+            subject,
+            "--text",
+            "Hello\n\u{9b}2J",
+        ],
+        more,
+    ];
+    posthaste.run(&arguments.concat()).ok().trim_end().to_owned()
+}
+
+#[test]
+fn the_inbox_lists_the_newest_first_and_finds_by_every_filter() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    send(&posthaste, "ada@example.com", "Welcome", &["--tag", "kind=first"]);
+    let second = send(&posthaste, "bob@example.com", "Invoice", &[]);
+
+    let subjects = |filter: &[&str]| {
+        let arguments = [&["sandbox", "inbox", "list", "--columns", "subject"], filter].concat();
+        posthaste.run(&arguments).ok().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(subjects(&[]), ["Invoice", "Welcome"]);
+    for filter in [
+        &["--to", "ADA@"][..],
+        &["--subject", "welc"],
+        &["--tag", "kind=first"],
+        &["--to", "ada", "--from", "acme"],
+    ] {
+        assert_eq!(subjects(filter), ["Welcome"], "{filter:?}");
+    }
+    assert_eq!(subjects(&["--to", "nobody"]), [""; 0]);
+    assert_eq!(subjects(&["--limit", "1"]), ["Invoice"]);
+
+    let latest = posthaste.run(&["sandbox", "inbox", "latest", "--json"]).json();
+    assert_eq!((&latest["email_id"], &latest["subject"]), (&second.into(), &"Invoice".into()));
+    let id = latest["id"].as_str().unwrap();
+    let shown = posthaste.run(&["sandbox", "inbox", "get", id]).ok();
+    assert!(shown.contains("From:     Acme <hi@acme.test>\nTo:       bob@example.com\n"), "{shown}");
+    assert!(!shown.contains('\u{9b}') && shown.contains("Hello\n\\u{9b}2J"), "{shown:?}");
+
+    let other = sandbox.client().env("POSTHASTE_API_KEY", "sb_other");
+    assert_eq!(other.run(&["sandbox", "inbox", "list"]).ok(), "", "every key is an account of its own");
+    assert!(other.run(&["sandbox", "inbox", "latest"]).fails(5).contains("no such email"));
+
+    posthaste.run(&["sandbox", "reset"]).ok();
+    assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok(), "");
+}
+
+#[test]
+fn waiting_for_an_email_ends_when_it_comes() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    let wait =
+        ["sandbox", "inbox", "wait", "--subject", "Late", "--timeout", "20s", "--json", "--jq", ".subject"];
+    let waiting = posthaste.command().args(wait).spawn().unwrap();
+    send(&posthaste, "ada@example.com", "Too early", &[]);
+    send(&posthaste, "ada@example.com", "Late", &[]);
+    let output = waiting.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"Late\n"[..]));
+    let error = posthaste
+        .run(&["sandbox", "inbox", "wait", "--to", "nobody", "--timeout", "100ms", "--json"])
+        .error(8);
+    assert_eq!(error["kind"], "pending");
+}
+
+#[test]
+fn a_tag_to_look_for_has_a_name_and_a_value() {
+    let said = Posthaste::new().run(&["sandbox", "inbox", "list", "--tag", "welcome"]).fails(2);
+    assert!(said.contains("NAME=VALUE"), "{said}");
+}
+
+#[test]
+#[cfg(unix)]
+fn requests_are_told_when_asked_for_and_never_a_key() {
+    let mut sandbox = Sandbox::start(&["-v"]);
+    send(&sandbox.client(), "ada@example.com", "Hi", &[]);
+    sandbox.signal("TERM");
+    assert_eq!(sandbox.wait(), Some(0));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(said.contains("POST /emails → 200"), "{said}");
+    assert!(!said.contains("sb_local"), "{said}");
+}
+
+#[test]
+fn a_limit_that_was_asked_for_is_kept() {
+    let sandbox = Sandbox::start(&["--rate-limit", "1"]);
+    let posthaste = sandbox.client();
+    let codes: Vec<_> = (0..5).map(|_| posthaste.run(&["emails", "list", "--retries", "0"]).code).collect();
+    assert!(codes.contains(&Some(6)), "{codes:?}");
+}
+
+#[test]
+fn one_command_with_a_sandbox_of_its_own_tells_what_would_have_left() {
+    let posthaste = Posthaste::new();
+    let send = [
+        "--sandbox",
+        "emails",
+        "send",
+        "--from",
+        "Acme <hi@acme.test>",
+        "--to",
+        "ada@example.com",
+        "--bcc",
+        "eve@example.com",
+        "--subject",
+        "Hello",
+        "--text",
+        "It works",
+    ];
+    let ran = posthaste.run(&send);
+    for told in [
+        "from     Acme <hi@acme.test>\n",
+        "to       ada@example.com, eve@example.com\n",
+        "subject  Hello\n",
+        " bytes\n",
+    ] {
+        assert!(ran.stderr.contains(told), "{ran:?}");
+    }
+    assert_eq!(ran.ok().trim_end().len(), 36, "the id alone is the result");
+
+    let ran = posthaste.run(&[&send[..], &["--json"]].concat());
+    let captured: serde_json::Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!(captured["captured"]["to"], serde_json::json!(["ada@example.com", "eve@example.com"]));
+    let ran = posthaste.run(&[&send[..], &["--quiet"]].concat());
+    assert_eq!(ran.stderr, "", "{ran:?}");
+}
+
+#[test]
+fn a_sandbox_of_its_own_beats_every_setting() {
+    // Nobody listens on port 9: a request that went there would fail.
+    let posthaste = Posthaste::new()
+        .config("default_profile = \"x\"\n[profiles.x]\nbase_url = \"http://127.0.0.1:9\"\nfrom = \"a@acme.test\"\n")
+        .env("POSTHASTE_API_KEY", "re_real_key");
+    posthaste
+        .run(&["--sandbox", "emails", "send", "--to", "ada@example.com", "--subject", "Hi", "--text", "x"])
+        .ok();
+}
