@@ -32,7 +32,7 @@ use crate::state::{State, Tenant};
 use crate::validation::Ignored;
 use crate::{inbox, keys};
 
-type Listener = Arc<dyn Fn(&CapturedMail) + Send + Sync>;
+type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
 /// The email delivery service, in memory. Shared by `Arc`; every method may be called from any thread.
 ///
@@ -62,7 +62,8 @@ pub struct Service {
     request_ids: Ids,
     state: State,
     errands: Mutex<VecDeque<Errand>>,
-    listeners: RwLock<Vec<Listener>>,
+    listeners: RwLock<Vec<Listener<CapturedMail>>>,
+    request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
     /// Mails that left and that the listeners have not heard of.
     untold: Mutex<VecDeque<Arc<CapturedMail>>>,
 }
@@ -80,6 +81,7 @@ impl Service {
             state: State::new(&settings),
             errands: Mutex::default(),
             listeners: RwLock::default(),
+            request_listeners: RwLock::default(),
             untold: Mutex::default(),
             settings,
         });
@@ -110,6 +112,17 @@ impl Service {
         if !inbox::is_control(request.uri().path()) {
             self.record(&request, &response);
         }
+        response
+    }
+
+    /// Answers a request whose body was not read since it is over [`Settings::body_limit`]. The mounts do this.
+    pub(crate) fn refuse_too_large(&self, head: &Request<Bytes>) -> Response<Bytes> {
+        let mut response = Problem::too_large(self.settings.body_limit).into_response();
+        self.finish_headers(&mut response, Allowance::uncounted(self.settings.rate_limit));
+        if let Ok(credential) = keys::read(head.headers()) {
+            self.log(&self.state.tenant(credential.tenant), head, &response);
+        }
+        self.record(head, &response);
         response
     }
 
@@ -248,7 +261,7 @@ impl Service {
     }
 
     fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
-        self.state.requests.record(RecordedRequest {
+        let recorded = RecordedRequest {
             received_at: self.clock.now(),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
@@ -259,7 +272,12 @@ impl Service {
             answer_headers: response.headers().clone(),
             answer_body: response.body().clone(),
             bodies_dropped: false,
-        });
+        };
+        for listener in read(&self.request_listeners).clone() {
+            // The request is answered; whatever a listener does changes nothing about that.
+            let _ = catch_unwind(AssertUnwindSafe(|| listener(&recorded)));
+        }
+        self.state.requests.record(recorded);
     }
 
     /// The service's clock. Moving it does the work that falls due on the way.
@@ -297,6 +315,12 @@ impl Service {
     /// Calls this with every mail that leaves, while its request is being answered or after its schedule fell due.
     pub fn on_captured(&self, listener: impl Fn(&CapturedMail) + Send + Sync + 'static) {
         write(&self.listeners).push(Arc::new(listener));
+    }
+
+    /// Calls this with every request that was answered, before its answer leaves. The sandbox's own routes are not
+    /// among them.
+    pub fn on_request(&self, listener: impl Fn(&RecordedRequest) + Send + Sync + 'static) {
+        write(&self.request_listeners).push(Arc::new(listener));
     }
 
     /// Forgets every tenant, every request, every fault, and all that was to happen later.

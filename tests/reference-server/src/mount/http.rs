@@ -91,10 +91,10 @@ async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch
 struct Cut;
 
 async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Result<Response<Cuttable>, Cut> {
-    let response = match read(&service, request).await {
-        Ok(request) => handle(&service, request).await,
-        Err(problem) => {
-            let mut response = problem.into_response();
+    let response = match read(&service, request).await? {
+        Read::Whole(request) => handle(&service, request).await,
+        Read::TooLarge(head) => {
+            let mut response = service.refuse_too_large(&head);
             // What is left of the body is not read.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             response
@@ -112,21 +112,27 @@ async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Result<Res
     }
 }
 
-async fn read(service: &Service, request: Request<Incoming>) -> Result<Request<Bytes>, Problem> {
+/// A request as far as it was read.
+enum Read {
+    Whole(Request<Bytes>),
+    /// Only its head: the body is over the limit.
+    TooLarge(Request<Bytes>),
+}
+
+async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut> {
     let limit = service.settings().body_limit;
     let (parts, body) = request.into_parts();
     if body.size_hint().lower() > limit as u64 {
-        return Err(Problem::too_large(limit));
+        return Ok(Read::TooLarge(Request::from_parts(parts, Bytes::new())));
     }
-    let body = Limited::new(body, limit).collect().await.map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            Problem::too_large(limit)
-        } else {
-            // The client is gone; nobody will read this.
-            Problem::unreadable("The request body ended early.")
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(Read::Whole(Request::from_parts(parts, body.to_bytes()))),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Ok(Read::TooLarge(Request::from_parts(parts, Bytes::new())))
         }
-    })?;
-    Ok(Request::from_parts(parts, body.to_bytes()))
+        // The client is gone, so there is nobody to answer.
+        Err(_) => Err(Cut),
+    }
 }
 
 async fn handle(service: &Arc<Service>, request: Request<Bytes>) -> Response<Bytes> {

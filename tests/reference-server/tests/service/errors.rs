@@ -146,9 +146,15 @@ fn scripted_answers_meet_the_requests_that_they_are_meant_for() {
 #[test]
 fn what_arrived_can_be_looked_at() {
     let sandbox = Sandbox::new();
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let told = std::sync::Arc::clone(&heard);
+    sandbox.service.on_request(move |request| {
+        told.lock().unwrap().push(format!("{} {} {}", request.method, request.path, request.status.as_u16()));
+    });
     sandbox.ask(Method::POST, "/emails?x=1").header("idempotency-key", "k").json(&email());
     let requests = sandbox.service.requests();
     assert_eq!(requests.len(), 1);
+    assert_eq!(*heard.lock().unwrap(), ["POST /emails 200"]);
     let request = &requests[0];
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/emails"));
     assert_eq!(request.query.as_deref(), Some("x=1"));

@@ -204,3 +204,40 @@ async fn the_mount_stops_when_asked_and_lets_running_requests_finish() {
     serving.await.unwrap().unwrap();
     client().get(&url).bearer_auth("sb_test").send().await.unwrap_err();
 }
+
+/// Writes these bytes and reads until the server closes the connection, or `None` if it is the client who leaves.
+async fn raw(server: &ReferenceServer, request: &str, leave: bool) -> Option<String> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let address = server.base_url().trim_start_matches("http://").to_owned();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    if leave {
+        return None;
+    }
+    let mut answer = String::new();
+    let read = stream.read_to_string(&mut answer);
+    tokio::time::timeout(Duration::from_secs(20), read).await.unwrap().unwrap();
+    Some(answer)
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_length_is_stopped_at_the_limit() {
+    let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
+    let head = "POST /emails HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sb_test\r\ntransfer-encoding: chunked\r\n\r\n";
+    let answer = raw(&server, &format!("{head}7d0\r\n{}\r\n", " ".repeat(2_000)), false).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("connection: close"), "what is left of the body is not read");
+    assert!(answer.contains("x-request-id: ") && answer.contains("ratelimit-limit: "));
+    assert_eq!(server.service().requests()[0].status, 413);
+}
+
+#[tokio::test]
+async fn a_body_that_ends_early_is_no_request() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let body = email().to_string();
+    let head = "POST /emails HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sb_test\r\ncontent-length:";
+    raw(&server, &format!("{head} {}\r\n\r\n{body}", body.len() + 1), true).await;
+    assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
+    assert_eq!(server.service().requests().len(), 1);
+    assert_eq!(server.service().mails("sb_test").len(), 1);
+}
