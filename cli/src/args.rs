@@ -60,7 +60,10 @@ pub(crate) enum Command {
 /// The flags that every command takes, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[cfg_attr(
+    feature = "sandbox",
+    expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")
+)]
 pub(crate) struct Global {
     /// Profile of the configuration file
     #[arg(short, long, global = true, value_name = "NAME", hide_short_help = true)]
@@ -122,10 +125,15 @@ pub(crate) struct Global {
 
 impl Global {
     /// Whether the command brings its own service.
+    #[cfg(feature = "sandbox")]
     pub(crate) fn has_sandbox(&self) -> bool {
-        #[cfg(feature = "sandbox")]
-        return self.sandbox;
-        #[cfg(not(feature = "sandbox"))]
+        self.sandbox
+    }
+
+    /// Whether the command brings its own service; never, without the feature.
+    #[cfg(not(feature = "sandbox"))]
+    #[expect(clippy::unused_self, reason = "asked in the same way with the feature")]
+    pub(crate) fn has_sandbox(&self) -> bool {
         false
     }
 

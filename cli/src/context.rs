@@ -56,11 +56,6 @@ impl Context {
         self.settings.as_ref().map_err(|fail| fail.take().unwrap_or_else(|| Fail::Usage(Report::default())))
     }
 
-    /// The settings, if they make sense.
-    pub(crate) fn settings_if_valid(&self) -> Option<&Settings> {
-        self.settings.as_ref().ok()
-    }
-
     /// Tells what is in the configuration file and means nothing, with its place.
     pub(crate) fn warn_of_settings(&self) {
         let Ok(settings) = &self.settings else { return };
@@ -74,6 +69,7 @@ impl Context {
     }
 
     /// Uses this service, whatever the settings say.
+    #[cfg(feature = "sandbox")]
     pub(crate) fn use_service(&mut self, service: Service) {
         self.embedded = Some(service);
     }

@@ -138,7 +138,11 @@ pub(crate) enum Fail {
         /// What to do.
         hint: Option<String>,
     },
-    /// What was asked is not there to answer.
+    /// What was asked is not there to answer: a sandbox.
+    #[cfg_attr(
+        not(feature = "sandbox"),
+        expect(dead_code, reason = "only a sandbox can be missing this way")
+    )]
     Unavailable {
         /// The sentence.
         message: String,
@@ -169,6 +173,10 @@ pub(crate) enum Fail {
     /// A signal stopped the program.
     Interrupted(Signal),
     /// The program that was run ended with this code.
+    #[cfg_attr(
+        all(not(feature = "sandbox"), not(test)),
+        expect(dead_code, reason = "only a sandbox runs another program")
+    )]
     Child(u8),
     /// Nobody reads standard output any more.
     BrokenPipe,

@@ -10,7 +10,8 @@ use crate::context::Context;
 use crate::fail::Fail;
 use crate::output::report::lost_by;
 use crate::problem::{Origin, Problem, Report};
-use crate::settings::{Credential, Source, keys};
+use crate::settings::merge::Source;
+use crate::settings::{Credential, keys};
 use crate::signals::Signals;
 
 mod inbox;

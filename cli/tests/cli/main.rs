@@ -1,5 +1,9 @@
 //! The program as its user meets it: arguments in; two streams and an exit code out.
 
+// The other end of most of these stories is a sandbox.
+#![cfg(feature = "sandbox")]
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that asked it")]
+
 mod config;
 mod doctor;
 mod help;
