@@ -167,17 +167,24 @@ async fn folders_in_a_name_are_dropped() {
 async fn forty_megabytes_after_base64_are_the_limit_of_one_email() {
     // EMAIL-29, LIM-03
     let bench = Bench::start().await;
-    let with_content = |lengths: &[usize]| {
-        let content = |length: &usize| json!({ "filename": "a.bin", "content": "A".repeat(*length) });
-        with(json!({ "attachments": lengths.iter().map(content).collect::<Vec<_>>() }))
+    // Written by hand, as each of the tools that could write it takes its time over so many letters.
+    let body = |lengths: [usize; 2]| {
+        let [first, second] =
+            lengths.map(|length| format!(r#"{{"filename":"a.bin","content":"{}"}}"#, "A".repeat(length)));
+        let mut body = super::least().to_string();
+        body.truncate(body.len() - 1);
+        format!(r#"{body},"attachments":[{first},{second}]}}"#)
     };
-    let most = 40 << 20;
-    assert_eq!(bench.post("/emails", &with_content(&[most])).status, 200);
-    assert_eq!(bench.post("/emails", &with_content(&[most / 2, most / 2])).status, 200);
-    let reply = bench.post_wrong("/emails", &with_content(&[most + 4]));
+    let post = |lengths| {
+        let request = bench.request(http::Method::POST, "/emails").header("content-type", "application/json");
+        bench.ask(request, body(lengths))
+    };
+    let half = 20 << 20;
+    assert_eq!(post([half, half]).status, 200);
+    let reply = post([half, half + 4]);
     assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"));
-    let reply = bench.post("/emails", &with_content(&[most / 2, most / 2 + 4]));
-    assert!(reply.status == 422 && reply.message().contains("attachments"), "{}", reply.json);
+    assert!(reply.message().contains("attachments"), "{}", reply.message());
+    assert_eq!(bench.mails().len(), 1);
 }
 
 #[tokio::test]
