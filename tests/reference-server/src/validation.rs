@@ -80,15 +80,21 @@ impl Problems {
     }
 }
 
+/// How many ignored fields are told.
+const MOST_IGNORED: usize = 32;
+/// How much of a field's name is told, in bytes.
+const LONGEST_NAME: usize = 128;
+
 /// Names of fields that nobody asked for, as JSON pointers.
 #[derive(Debug, Default)]
 pub(crate) struct Ignored(Vec<String>);
 
 impl Ignored {
-    pub(crate) fn note(&mut self, pointer: String) {
-        // A header has to stay a header: not more than so many names.
-        if self.0.len() < 32 {
-            self.0.push(pointer);
+    pub(crate) fn note(&mut self, pointer: &str) {
+        // A header has to stay a header: not more than so many names, and none longer than a line.
+        if self.0.len() < MOST_IGNORED {
+            let end = pointer.floor_char_boundary(LONGEST_NAME);
+            self.0.push(pointer[..end].to_owned());
         }
     }
 
@@ -133,7 +139,7 @@ impl<'a> Fields<'a> {
 
     /// The name of a field as messages write it.
     pub(crate) fn name(&self, field: &str) -> String {
-        format!("{}{field}", self.at)
+        format!("{}{}", self.at, &field[..field.floor_char_boundary(LONGEST_NAME)])
     }
 
     /// The pointer of a field as the list of ignored fields writes it.
@@ -211,7 +217,7 @@ impl<'a> Fields<'a> {
     /// What nobody has taken.
     pub(crate) fn leave(self, ignored: &mut Ignored) {
         for (name, _) in &self.entries {
-            ignored.note(self.pointer(name));
+            ignored.note(&self.pointer(name));
         }
     }
 }

@@ -22,10 +22,13 @@ const USUAL_KEY: &str = "sb_local";
 /// How many mails the page shows.
 const SHOWN: usize = 100;
 
+/// How much of a body the page shows, in bytes.
+const LONGEST: usize = 256 << 10;
+
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
     table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd;\
     vertical-align:top;overflow-wrap:anywhere}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f6f6f6;\
-    padding:1rem}.none{color:#666}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}a{color:#8bf}\
+    padding:1rem}iframe{width:100%;height:24rem;border:1px solid #ddd;background:#fff}summary{margin:1rem 0}.none{color:#666}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}a{color:#8bf}\
     pre{background:#222}td,th{border-color:#333}}";
 
 /// `GET /_/`: the list, or with `?id=` one mail.
@@ -113,12 +116,21 @@ fn whole(mail: &CapturedMail, key: &str) -> String {
         let _ = write!(page, "<tr><th>{name}<td>{}</tr>", escaped(value));
     }
     page.push_str("</table>");
-    for (name, body) in [("Text", &mail.text), ("HTML", &mail.html)] {
-        if let Some(body) = body {
-            let _ = write!(page, "<h2>{name}</h2><pre>{}</pre>", escaped(body));
-        }
+    if let Some(text) = &mail.text {
+        let _ = write!(page, "<h2>Text</h2><pre>{}</pre>", escaped(shortened(text)));
     }
+    if let Some(html) = &mail.html {
+        // In a sandbox without any permission, and under the page's own policy: it may lay itself out, no more.
+        let html = escaped(shortened(html));
+        let _ = write!(page, "<h2>HTML</h2><iframe sandbox title=HTML srcdoc=\"{html}\"></iframe>");
+    }
+    let source = String::from_utf8_lossy(&mail.mime[..mail.mime.len().min(LONGEST)]);
+    let _ = write!(page, "<details><summary>Source</summary><pre>{}</pre></details>", escaped(&source));
     page
+}
+
+fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST)]
 }
 
 fn link(key: &str, id: Option<&str>) -> String {

@@ -160,7 +160,11 @@ fn the_page_shows_mails_without_letting_them_act() {
 
     let id = sandbox.service.mails("sb_local")[0].id.clone();
     let page = sandbox.ask(Method::GET, format!("/_/?id={id}&key=sb_local")).no_key().send("");
-    assert!(page.text().contains("&lt;img src=x onerror=alert(1)&gt;") && !page.text().contains("<img"));
+    assert!(
+        page.text().contains("srcdoc=\"&lt;img src=x onerror=alert(1)&gt;\"")
+            && !page.text().contains("<img")
+    );
+    assert!(page.text().contains("<iframe sandbox ") && page.text().contains("MIME-Version: 1.0"));
 
     let page = sandbox.ask(Method::GET, "/_/?key=sb_%3Cb%3E").no_key().send("");
     assert!(page.text().contains("No mail has left yet") && page.text().contains("sb_&lt;b&gt;"));

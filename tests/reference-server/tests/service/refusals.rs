@@ -292,6 +292,29 @@ fn several_problems_are_counted_in_one_answer() {
 }
 
 #[test]
+fn answers_stay_short_whatever_was_sent() {
+    let sandbox = Sandbox::new();
+    let long = "ä".repeat(100_000);
+    for email in [
+        email_with("from", long.as_str()),
+        email_with("headers", json!({ long.as_str(): 1 })),
+        email_with("headers", json!({ "h".repeat(100_000): "\n" })),
+        email_with("scheduled_at", long.as_str()),
+        email_with("template", json!({"id": long, "variables": {long.as_str(): "v".repeat(3_000)}})),
+        email_with("tags", json!([{"name": long, "value": "v"}])),
+    ] {
+        assert!(sandbox.refused(&email).body.len() < 1_000);
+    }
+    let mut email = email();
+    for n in 0..100 {
+        email[format!("{n}{long}")] = 1.into();
+    }
+    let answer = sandbox.post("/emails", &email);
+    assert_eq!(answer.status, 200);
+    assert!(answer.header("x-sandbox-ignored-fields").unwrap().len() < 16_384);
+}
+
+#[test]
 fn a_body_that_is_no_object_is_refused() {
     for body in [json!([]), json!("x"), json!(1), Value::Null, json!(true)] {
         all_refused([(body, "validation_error", "The body must be a JSON object")]);

@@ -50,7 +50,7 @@ pub(super) fn take(
         } else if OWN.iter().any(|own| own.eq_ignore_ascii_case(&name))
             || (has_reply_to && name.eq_ignore_ascii_case("reply-to"))
         {
-            ignored.note(given.pointer(&name));
+            ignored.note(&given.pointer(&name));
         } else {
             headers.push((name, value.into_owned()));
         }
