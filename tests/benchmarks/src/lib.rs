@@ -1,1 +1,7 @@
-//! Under construction.
+//! One email, sent three ways to one peer: by the SDK, by reqwest alone, by hyper alone.
+//!
+//! The three do the same: write the same JSON from a typed value, add the same headers with a fresh idempotency key, send over one kept
+//! connection, read the whole answer and take the id out of it.
+
+pub mod peer;
+pub mod senders;

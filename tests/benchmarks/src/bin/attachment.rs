@@ -1,0 +1,26 @@
+//! Sends one email with or without an attachment of 30 MiB from a file: `attachment BASE_URL [FILE]`.
+//!
+//! Prints the peak of the program's memory in KiB and the size of the body as the peer counted it.
+
+use std::fs;
+
+use posthaste::{Attachment, Client, Email};
+use posthaste_benchmarks::senders::Failure;
+
+#[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, reason = "the figures are the program's result")]
+async fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let base = arguments.next().ok_or("usage: attachment BASE_URL [FILE]")?;
+    let client = Client::new(&base, "re_benchmark")?;
+    let mut email = Email::new("hi@acme.test", "ada@example.com", "Report").text("Attached.");
+    if let Some(file) = arguments.next() {
+        email = email.attach(Attachment::from_file(file).await?);
+    }
+    client.emails().send(&email).await?;
+    let status = fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    let sent = client.request(http::Method::GET, "/last").await?;
+    println!("peak {} KiB, body {sent} bytes", peak.trim().trim_end_matches(" kB"));
+    Ok(())
+}

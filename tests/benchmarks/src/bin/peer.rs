@@ -1,0 +1,13 @@
+//! The peer in a process of its own, so that its instructions aren't counted: prints its address and serves until it is killed.
+
+use posthaste_benchmarks::peer;
+use posthaste_benchmarks::senders::Failure;
+use tokio::net::TcpListener;
+
+#[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, reason = "the address is the program's result")]
+async fn main() -> Result<(), Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("http://{}", listener.local_addr()?);
+    Ok(peer::serve(listener).await?)
+}

@@ -1,0 +1,50 @@
+//! The smallest service that a send can talk to: it reads the request to its end and answers one id.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+/// Bytes of the last request's body.
+static LAST_BODY: AtomicU64 = AtomicU64::new(0);
+
+/// What every send is answered with.
+const ACCEPTED: &[u8] = br#"{"id":"49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}"#;
+
+/// Serves until the process ends. `GET` tells the size of the last body that came before it.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve(listener: TcpListener) -> io::Result<()> {
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)));
+    }
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let body = if request.method() == http::Method::GET {
+        Bytes::from(LAST_BODY.load(Ordering::Relaxed).to_string())
+    } else {
+        let mut size = 0;
+        let mut body = request.into_body();
+        while let Some(Ok(frame)) = body.frame().await {
+            size += frame.data_ref().map_or(0, |data| data.len() as u64);
+        }
+        LAST_BODY.store(size, Ordering::Relaxed);
+        Bytes::from_static(ACCEPTED)
+    };
+    let mut response = Response::new(Full::new(body));
+    let json = http::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    Ok(response)
+}
