@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use posthaste_reference_server::{CapturedMail, Service as Sandbox, Settings, mount};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -76,6 +76,10 @@ impl Embedded {
         for mail in &captured {
             mail.tell(out);
         }
+        let later = self.accepted().iter().filter(|body| body.get("scheduled_at").is_some()).count();
+        if captured.is_empty() && later > 0 {
+            out.note("nothing left the sandbox: the email waits for its time, and the sandbox ends with this command");
+        }
         // It stops even if nobody is there to hear it.
         let _ = self.stop.send(());
         let _ = self.served.await;
@@ -84,18 +88,18 @@ impl Embedded {
     /// Whether an accepted email waits for attachments that are named by URL.
     fn is_fetching(&self) -> bool {
         let captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let fetching = |body: &[u8]| {
-            let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-            let later = body.get("scheduled_at").is_some();
-            let by_url = |attachment: &serde_json::Value| attachment.get("path").is_some();
-            !later && body["attachments"].as_array().is_some_and(|attachments| attachments.iter().any(by_url))
-        };
+        let by_url = |attachment: &Value| attachment.get("path").is_some();
+        let fetching =
+            |body: &Value| body["attachments"].as_array().is_some_and(|all| all.iter().any(by_url));
         captured == 0
-            && self
-                .sandbox
-                .requests()
-                .iter()
-                .any(|request| request.status.is_success() && fetching(&request.body))
+            && self.accepted().iter().any(|body| body.get("scheduled_at").is_none() && fetching(body))
+    }
+
+    /// The bodies of the requests that were not refused.
+    fn accepted(&self) -> Vec<Value> {
+        let requests = self.sandbox.requests();
+        let accepted = requests.iter().filter(|request| request.status.is_success());
+        accepted.filter_map(|request| serde_json::from_slice(&request.body).ok()).collect()
     }
 }
 

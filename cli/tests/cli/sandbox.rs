@@ -43,7 +43,7 @@ impl Sandbox {
     }
 
     fn wait(&mut self) -> Option<i32> {
-        wait(&mut self.child)
+        wait_for(&mut self.child)
     }
 }
 
@@ -63,7 +63,7 @@ fn kill(child: &Child, name: &str) {
 }
 
 /// The exit code, within ten seconds.
-fn wait(child: &mut Child) -> Option<i32> {
+fn wait_for(child: &mut Child) -> Option<i32> {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -159,7 +159,7 @@ fn a_signal_reaches_the_command_and_its_end_is_waited_for() {
     assert_eq!(stdout.next().unwrap().unwrap(), "ready");
     kill(&child, "TERM");
     assert_eq!(stdout.next().unwrap().unwrap(), "stopped");
-    assert_eq!(wait(&mut child), Some(9));
+    assert_eq!(wait_for(&mut child), Some(9));
 }
 
 /// Sends one email to the sandbox; its id.
@@ -309,4 +309,43 @@ fn a_sandbox_of_its_own_beats_every_setting() {
     posthaste
         .run(&["--sandbox", "emails", "send", "--to", "ada@example.com", "--subject", "Hi", "--text", "x"])
         .ok();
+}
+
+#[test]
+fn an_email_for_later_has_not_left_when_its_sandbox_ends() {
+    let ran = Posthaste::new().run(&[
+        "--sandbox",
+        "emails",
+        "send",
+        "--from",
+        "a@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "Hi",
+        "--text",
+        "x",
+        "--scheduled-at",
+        "in 1 hour",
+    ]);
+    assert!(ran.stderr.contains("waits for its time") && !ran.stderr.contains("captured"), "{ran:?}");
+    ran.ok();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_wait_that_is_interrupted_has_the_signals_exit_code() {
+    // A service that takes the question and never answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let posthaste =
+        Posthaste::new().env("POSTHASTE_BASE_URL", format!("http://{}", silent.local_addr().unwrap()));
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut child =
+            posthaste.command().args(["sandbox", "inbox", "wait", "--to", "nobody"]).spawn().unwrap();
+        // It listens for signals before it asks.
+        let asked = silent.accept().unwrap();
+        kill(&child, signal);
+        assert_eq!(wait_for(&mut child), Some(code), "{signal}");
+        drop(asked);
+    }
 }

@@ -1,8 +1,5 @@
 //! `sandbox serve`: until somebody stops it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use posthaste_reference_server::{RecordedRequest, Service, mount};
 use tokio::net::TcpListener;
 
@@ -10,9 +7,6 @@ use super::{Behaviour, KEY, PORT, describe};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::signals::Signals;
-
-/// How often new requests are told.
-const TELL_EVERY: Duration = Duration::from_millis(200);
 
 /// Serve the sandbox until Ctrl-C
 ///
@@ -48,59 +42,24 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         format!("# inbox   {base_url}/_/"),
         format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"),
     ];
+    if context.global.verbose > 0 {
+        let note = context.out.noter();
+        service.on_request(move |request| note(&line(request)));
+    }
     // The signals are listened for before anybody is told that the sandbox is there.
     let mut signals = Signals::listen()?;
     context.out.result(&lines, &describe(&base_url))?;
-    let served = mount::http::serve(listener, Arc::clone(&service), async {
+    let stop = async {
         signals.next().await;
-    });
-    let mut teller = Teller { told: None };
-    let telling = async {
-        loop {
-            tokio::time::sleep(TELL_EVERY).await;
-            teller.tell(&service, context);
-        }
     };
-    let result = tokio::select! {
-        result = served => result,
-        () = telling => Ok(()),
-    };
-    teller.tell(&service, context);
-    result.map_err(|error| Fail::local("the sandbox cannot accept connections any more", error))
+    mount::http::serve(listener, service, stop)
+        .await
+        .map_err(|error| Fail::local("the sandbox cannot accept connections any more", error))
 }
 
-/// Tells with `-v` of every request, a line each.
-struct Teller {
-    /// The request that was told last.
-    told: Option<Vec<u8>>,
-}
-
-impl Teller {
-    fn tell(&mut self, service: &Service, context: &Context) {
-        if context.global.verbose == 0 {
-            return;
-        }
-        let requests = service.requests();
-        let known = self
-            .told
-            .as_ref()
-            .and_then(|id| requests.iter().rposition(|request| id_of(request).as_ref() == Some(id)));
-        for request in &requests[known.map_or(0, |last| last + 1)..] {
-            let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
-            let status = request.status.as_u16();
-            context.out.note(&format!(
-                "{} {}{query} → {status}, {} bytes",
-                request.method,
-                request.path,
-                request.body.len()
-            ));
-        }
-        if let Some(last) = requests.last() {
-            self.told = id_of(last);
-        }
-    }
-}
-
-fn id_of(request: &RecordedRequest) -> Option<Vec<u8>> {
-    request.answer_headers.get("x-request-id").map(|id| id.as_bytes().to_vec())
+/// What is told of a request with `-v`.
+fn line(request: &RecordedRequest) -> String {
+    let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+    let (status, bytes) = (request.status.as_u16(), request.body.len());
+    format!("{} {}{query} → {status}, {bytes} bytes", request.method, request.path)
 }
