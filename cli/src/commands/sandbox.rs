@@ -1,7 +1,9 @@
 //! `sandbox`: the whole service on this machine, where emails go nowhere.
 
+use std::time::Duration;
+
 use clap::Subcommand;
-use posthaste::Client;
+use posthaste::{Client, ClientBuilder};
 use posthaste_reference_server::Settings;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
@@ -91,8 +93,16 @@ async fn ask(command: Command, context: &Context) -> Result<(), Fail> {
 /// Only this machine is asked. The address may be that of the service itself, whose key must not be shown around and
 /// which knows nothing of these routes.
 fn client(context: &Context) -> Result<Client, Fail> {
+    connect(context, Context::builder(context.settings()?))
+}
+
+/// The same for a command that waits: `--timeout` is the limit of its wait, and no call may end at just that moment.
+fn patient_client(context: &Context) -> Result<Client, Fail> {
+    connect(context, Context::builder(context.settings()?).timeout(Duration::MAX))
+}
+
+fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
     let settings = context.settings()?;
-    let builder = Context::builder(settings);
     let builder = match &settings.base_url {
         None => builder.base_url(format!("http://127.0.0.1:{PORT}")),
         Some(set) if keys::is_loopback(&set.value) => builder.base_url(set.value.as_str()),

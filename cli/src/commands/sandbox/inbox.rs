@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout_at};
 
 use super::wait::{PAUSE, deadline, limit, shown};
-use super::{client, unreachable};
+use super::{client, patient_client, unreachable};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::output::table::{Column, Kind, at};
@@ -136,7 +136,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
 }
 
 async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
-    let client = client(context)?;
+    let client = patient_client(context)?;
     let (query, limit) = (args.which.query()?, limit(context)?);
     let waiting = async {
         loop {
