@@ -7,6 +7,7 @@
 mod config;
 mod doctor;
 mod help;
+mod hostile;
 mod readme;
 mod sandbox;
 mod sessions;

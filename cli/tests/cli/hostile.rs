@@ -1,0 +1,156 @@
+//! What others wrote must not act on a terminal, and what is secret must not show: a service that means ill, and a
+//! search through everything that every command says.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::support::{Posthaste, Ran};
+
+/// Title, clipboard, cursor, C1, direction, line separator, tag: one of each kind.
+const EVIL: &str = "a\u{1b}]0;owned\u{7}\u{1b}]52;c;YQ==\u{7}\u{1b}[2J\u{9b}31m\u{202e}b\u{2028}\u{e0041}\r";
+
+/// Answers every request with the same thing, on one connection after another.
+fn service(status: u16, headers: &'static str, body: &Value) -> (Posthaste, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    let body = body.to_string();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = BufReader::new(stream.try_clone().unwrap());
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            request.read_line(&mut line).unwrap();
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        request.read_exact(&mut vec![0; length]).unwrap();
+        let head = format!(
+            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{headers}connection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+    });
+    let posthaste = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", base_url)
+        .env("POSTHASTE_API_KEY", "sb_x")
+        .env("POSTHASTE_FORCE_TTY", "100")
+        .env("NO_COLOR", "1");
+    (posthaste, thread)
+}
+
+#[track_caller]
+fn is_harmless(ran: &Ran) {
+    // Tabs stand between the cells of a list.
+    let bad = |c: char| {
+        c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202e}' | '\u{2028}' | '\u{e0041}')
+    };
+    assert!(!ran.stdout.contains(bad) && !ran.stderr.contains(bad), "{ran:?}");
+}
+
+#[test]
+fn an_error_message_cannot_act_on_the_terminal() {
+    let error = json!({ "statusCode": 422, "name": EVIL, "message": EVIL });
+    let (posthaste, thread) = service(422, "", &error);
+    let ran = posthaste.run(&["emails", "list", "--retries", "0", "-vvv"]);
+    thread.join().unwrap();
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("\\u{1b}]52;c;YQ=="), "{ran:?}");
+    is_harmless(&ran);
+}
+
+#[test]
+fn a_list_cannot_act_on_the_terminal_and_loses_nothing_in_json() {
+    let email = json!({ "id": EVIL, "to": [EVIL], "from": EVIL, "subject": EVIL, "created_at": EVIL, "last_event": EVIL,
+        "message_id": EVIL, "bcc": null, "cc": null, "reply_to": null, "scheduled_at": null });
+    let list = json!({ "object": "list", "data": [email], "has_more": false });
+    for form in ["human", "tsv", "json", "ndjson"] {
+        let (posthaste, thread) = service(200, "", &list);
+        let ran = posthaste.run(&["emails", "list", "-o", form]);
+        thread.join().unwrap();
+        is_harmless(&ran);
+        let shown = ran.ok();
+        match form {
+            "json" => assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), list),
+            "ndjson" => assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), email),
+            _ => assert!(shown.contains("\\u{1b}]0;owned"), "{shown:?}"),
+        }
+    }
+    let (posthaste, thread) = service(200, "", &list);
+    let ran = posthaste.run(&["emails", "list", "--jq", ".data[0].subject"]);
+    thread.join().unwrap();
+    is_harmless(&ran);
+}
+
+#[test]
+fn a_pipe_gets_what_was_sent_byte_for_byte() {
+    let list =
+        json!({ "object": "list", "data": [{ "id": "x", "subject": "\u{9b}\u{202e}é" }], "has_more": false });
+    let (posthaste, thread) = service(200, "", &list);
+    let ran =
+        posthaste.env("POSTHASTE_FORCE_TTY", "").run(&["api", "GET", "/emails", "--jq", ".data[0].subject"]);
+    thread.join().unwrap();
+    assert_eq!(ran.ok(), "\u{9b}\u{202e}é\n");
+}
+
+#[test]
+fn a_redirect_is_not_followed_and_the_key_stays() {
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let location = format!("location: http://{}/emails\r\n", elsewhere.local_addr().unwrap());
+    let (posthaste, thread) = service(307, Box::leak(location.into_boxed_str()), &json!({}));
+    let ran = posthaste.run(&["emails", "list", "--retries", "0"]);
+    thread.join().unwrap();
+    assert!(ran.fails(3).contains("redirects are not followed"));
+    assert!(elsewhere.accept().is_err(), "nobody was sent there");
+}
+
+#[test]
+fn the_key_is_in_nothing_that_any_command_says() {
+    const KEY: &str = "sb_sentinel_5f1c9e";
+    let sandbox = Sandbox::start(&["-vvv"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    std::fs::write(&file, KEY).unwrap();
+    let file = file.to_str().unwrap();
+    let send =
+        ["emails", "send", "--from", "a@acme.test", "--to", "b@example.com", "--subject", "s", "--text", "t"];
+    let commands: &[&[&str]] = &[
+        &send,
+        &[&send[..], &["--dry-run"]].concat(),
+        &[&send[..], &["--to", "nonsense"]].concat(),
+        &["emails", "list"],
+        &["emails", "get", "nobody"],
+        &["logs", "list"],
+        &["api", "GET", "/emails"],
+        &["api", "GET", "/nowhere"],
+        &["config", "list", "--origin"],
+        &["config", "set", "api_key", KEY],
+        &["doctor"],
+        &["sandbox", "inbox", "list"],
+        &["--base-url", "http://127.0.0.1:9", "--retries", "0", "emails", "list"],
+        &["--base-url", "https://api.example.com", "sandbox", "reset"],
+    ];
+    for command in commands {
+        for more in [&[][..], &["-vvv"], &["--json", "-vvv"]] {
+            let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", &sandbox.base_url);
+            let arguments = [command, more, &["--api-key-file", file]].concat();
+            let by_file = posthaste.run(&arguments);
+            let by_env = posthaste.env("POSTHASTE_API_KEY", KEY).run(&arguments[..arguments.len() - 2]);
+            for ran in [by_file, by_env] {
+                // A key that was written where it has no place is shown to the one who wrote it there, and to nobody else.
+                let said = ran.stdout.clone() + &ran.stderr;
+                assert!(!said.contains("sentinel") || command.contains(&KEY), "{arguments:?} {ran:?}");
+            }
+        }
+    }
+}
