@@ -25,6 +25,8 @@ mod keys;
 mod lists;
 #[path = "service/refusals.rs"]
 mod refusals;
+#[path = "service/robustness.rs"]
+mod robustness;
 #[path = "service/sending.rs"]
 mod sending;
 #[path = "service/sockets.rs"]
