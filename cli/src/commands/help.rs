@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         return context.out.document(&describe(command, &name.replace('-', " ")));
     }
     let mut command = command.clone().bin_name(name.replace('-', " "));
-    let help = command.render_long_help();
+    let help = if args.of.is_empty() { command.render_help() } else { command.render_long_help() };
     let styled = context.out.terminal.color_stdout;
     let mut lines = vec![if styled { help.ansi().to_string() } else { help.to_string() }];
     if args.of.is_empty() {

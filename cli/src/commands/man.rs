@@ -24,12 +24,15 @@ pub(crate) struct Args {
     install: Option<PathBuf>,
 }
 
+/// The first page.
+const ROOT: &str = "posthaste";
+
 /// Prints a page or writes all.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let root = help::tree();
     if let Some(folder) = &args.install {
         let mut written = 0;
-        install(&root, "posthaste", folder, &mut written)?;
+        install(&root, ROOT, folder, &mut written)?;
         context.out.note(&format!("{written} pages in {}", folder.display()));
         return Ok(());
     }
@@ -53,17 +56,24 @@ fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usi
     Ok(())
 }
 
-/// One page, with the exit codes that every command shares.
+/// One page, with the exit codes that every command shares. The flags that they share are on the first page only.
 fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
     let version = Cli::command().get_version().unwrap_or_default().to_owned();
-    let man = clap_mangen::Man::new(
-        command.clone().name(name.to_owned()).bin_name(name.replace('-', " ")).version(version),
-    );
+    let root = name == ROOT;
+    let page_of = command.clone().name(name.to_owned()).bin_name(name.replace('-', " ")).version(version);
+    // What the short help leaves out belongs here.
+    let page_of = page_of.mut_args(|arg| {
+        let shared = arg.is_global_set() && !root;
+        arg.hide_short_help(false).hide(shared)
+    });
     let mut page = Vec::new();
-    man.render(&mut page)?;
+    clap_mangen::Man::new(page_of).render(&mut page)?;
     writeln!(page, ".SH \"EXIT CODES\"")?;
     for row in EXIT_CODES {
         writeln!(page, ".TP\n\\fB{}\\fR {}\n{}", row.code, row.name, row.meaning)?;
+    }
+    if !root {
+        writeln!(page, ".SH \"SEE ALSO\"\n\\fBposthaste\\fR(1), for the options of every command")?;
     }
     Ok(page)
 }
