@@ -110,7 +110,7 @@ impl Service {
             });
         self.finish_headers(&mut response, allowance);
         if !inbox::is_control(request.uri().path()) {
-            self.record(&request, &response);
+            self.record(&request, &response, false);
         }
         response
     }
@@ -122,7 +122,7 @@ impl Service {
         if let Ok(credential) = keys::read(head.headers()) {
             self.log(&self.state.tenant(credential.tenant), head, &response);
         }
-        self.record(head, &response);
+        self.record(head, &response, true);
         response
     }
 
@@ -260,7 +260,7 @@ impl Service {
         overlay(headers, own);
     }
 
-    fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
+    fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>, unread: bool) {
         let recorded = RecordedRequest {
             received_at: self.clock.now(),
             method: request.method().clone(),
@@ -271,7 +271,7 @@ impl Service {
             status: response.status(),
             answer_headers: response.headers().clone(),
             answer_body: response.body().clone(),
-            bodies_dropped: false,
+            bodies_dropped: unread,
         };
         for listener in read(&self.request_listeners).clone() {
             // The request is answered; whatever a listener does changes nothing about that.
