@@ -234,14 +234,20 @@ fn of_sdk(error: &posthaste::Error) -> Kind {
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
         Error::Unreachable(_) => Kind::Unavailable,
         Error::OutcomeUnknown(_) => Kind::Unknown,
+        // A refusal at the end says nothing of an earlier attempt whose answer was lost.
+        Error::Api(api) if error.outcome() == Outcome::Unknown && api.kind() != ApiErrorKind::Server => {
+            Kind::Unknown
+        }
         Error::Api(api) => match api.kind() {
             ApiErrorKind::Authentication | ApiErrorKind::Permission => Kind::Auth,
             ApiErrorKind::NotFound => Kind::NotFound,
-            ApiErrorKind::RateLimited => Kind::Limited,
+            ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded => Kind::Limited,
             ApiErrorKind::Server if error.outcome() == Outcome::Unknown && !error.is_retryable() => {
                 Kind::Unknown
             }
             ApiErrorKind::Server => Kind::Unavailable,
+            // The same key's first request is still at work.
+            ApiErrorKind::IdempotencyConflict if error.is_retryable() => Kind::Unavailable,
             _ => Kind::Rejected,
         },
         // Accepted, but not told what: looking is safe, repeating needs the key.

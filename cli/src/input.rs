@@ -6,4 +6,5 @@ pub(crate) mod draft;
 pub(crate) mod json;
 pub(crate) mod pair;
 pub(crate) mod places;
+pub(crate) mod shape;
 pub(crate) mod source;

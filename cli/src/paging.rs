@@ -131,7 +131,7 @@ async fn walk(
     let newer = matches!(part.start, Some(Start::Before(_)));
     let streams = context.out.streams();
     let mut pages = list.pages();
-    let (mut merged, mut last, mut count, mut more) = (Vec::new(), Vec::new(), 0, false);
+    let (mut merged, mut seen, mut count, mut more) = (Vec::new(), Vec::new(), 0, false);
     while let Some(page) = pages.try_next().await? {
         let has_more = page.has_more;
         let mut rows = page.data;
@@ -146,7 +146,7 @@ async fn walk(
                 cut = true;
                 break;
             }
-            last = vec![row.clone()];
+            seen = vec![row.clone()];
             if keep.is_none_or(|keep| keep(&row)) {
                 count += 1;
                 kept.push(row);
@@ -169,7 +169,7 @@ async fn walk(
         let envelope = json!({"object": "list", "data": merged, "has_more": more});
         context.out.list(&envelope, columns)?;
     }
-    Ok(Shown { items: count, next: part.next(&last, more) })
+    Ok(Shown { items: count, next: part.next(&seen, more) })
 }
 
 impl Part {
@@ -191,7 +191,7 @@ pub(crate) fn footer(shown: &Shown, nothing: &str, context: &Context) {
     }
     match (&shown.next, shown.items) {
         (Some(next), items) => {
-            context.out.note(&format!("{items} shown, more exist · next: {next} · everything: --all"))
+            context.out.note(&format!("{items} shown, more exist · next: {next} · everything: --all"));
         }
         (None, 0) => context.out.note(nothing),
         (None, _) => {}

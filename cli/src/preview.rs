@@ -83,11 +83,11 @@ impl Content {
 /// Writes the request to standard output. `contents` are the attachments' in the order in which the body holds them.
 pub(crate) fn show(
     preview: &Preview,
-    contents: Vec<Content>,
+    contents: &[Content],
     form: DryRun,
     context: &Context,
 ) -> Result<(), Fail> {
-    let body = body(preview, &contents)?;
+    let body = body(preview, contents)?;
     match form {
         DryRun::Json => {
             let mut request = Map::new();
@@ -122,12 +122,11 @@ fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> 
     let mark = |n: usize| format!("attachment:{n}");
     let (mut text, mut encoded) = (Vec::new(), 0);
     for part in preview.body_parts() {
-        match part {
-            BodyPart::Text(bytes) => text.extend_from_slice(&bytes),
-            _ => {
-                text.extend_from_slice(mark(encoded).as_bytes());
-                encoded += 1;
-            }
+        if let BodyPart::Text(bytes) = part {
+            text.extend_from_slice(&bytes);
+        } else {
+            text.extend_from_slice(mark(encoded).as_bytes());
+            encoded += 1;
         }
     }
     if text.is_empty() {
@@ -159,10 +158,10 @@ fn curl(preview: &Preview, body: Option<&Value>, context: &Context) -> String {
     command += " \\\n  -H \"Authorization: Bearer $POSTHASTE_API_KEY\"";
     for (name, value) in preview.headers() {
         let header = format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
-        command += &format!(" \\\n  -H {}", quoted(&header));
+        command.extend([" \\\n  -H ", &quoted(&header)]);
     }
     if let Some(body) = body {
-        command += &format!(" \\\n  --data-binary {}", quoted(&body.to_string()));
+        command.extend([" \\\n  --data-binary ", &quoted(&body.to_string())]);
     }
     command
 }

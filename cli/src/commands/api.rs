@@ -97,10 +97,10 @@ impl Plan {
 
 /// Asks, and shows the answer.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let plan = plan::plan(args)?;
+    let plan = plan::plan(args, context)?;
     let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
     if let Some(form) = plan.dry_run {
-        return preview::show(&plan.call(&client, &[]).preview()?, Vec::new(), form, context);
+        return preview::show(&plan.call(&client, &[]).preview()?, &[], form, context);
     }
     if plan.all {
         return pages(&plan, &client, context).await;
@@ -124,7 +124,7 @@ fn head(status: StatusCode, headers: &HeaderMap, terminal: bool) -> String {
     for (name, value) in headers {
         let value = String::from_utf8_lossy(value.as_bytes());
         let value = if terminal { safe(&value).into_owned() } else { value.into_owned() };
-        head += &format!("{name}: {value}\n");
+        head.extend([name.as_str(), ": ", &value, "\n"]);
     }
     head.push('\n');
     head

@@ -180,12 +180,17 @@ impl Draft {
     /// Everything that was found, in the order of the fields.
     pub(crate) fn into_found(mut self) -> Vec<Found> {
         let order = |found: &Found| {
-            let field = found.problem.path.split('/').nth(1).unwrap_or_default();
-            FIELDS.iter().position(|known| *known == field).unwrap_or(if field.is_empty() {
-                0
+            let field = found.problem.path.split('/').nth(1);
+            // What is wrong with the whole is that it has no body; without a path it is a flag that is spelled wrong.
+            let field = if found.problem.code == "required" {
+                field.unwrap_or("text")
             } else {
-                FIELDS.len()
-            })
+                field.unwrap_or_default()
+            };
+            FIELDS
+                .iter()
+                .position(|known| *known == field)
+                .map_or(if field.is_empty() { 0 } else { FIELDS.len() + 1 }, |at| at + 1)
         };
         self.found.sort_by_key(order);
         self.found

@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use crate::context::Context;
 use crate::problem::{Found, Origin, Problem};
 
 /// The most that a text or a JSON document may have: more than any email that the service takes.
@@ -65,7 +66,7 @@ impl Source {
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(text.into()),
             Err(error) => {
-                let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+                let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
                 Err(format!(
                     "it is not UTF-8 text: byte {} (line {line}) begins no character",
                     error.valid_up_to()
@@ -114,6 +115,12 @@ fn too_large(limit: u64) -> String {
 pub(crate) struct StdinReaders(Vec<String>);
 
 impl StdinReaders {
+    /// Nobody but, perhaps, the flag that names the API key.
+    pub(crate) fn besides(context: &Context) -> Self {
+        let key = context.global.api_key_file.as_deref() == Some("-");
+        Self(key.then(|| "--api-key-file".to_owned()).into_iter().collect())
+    }
+
     /// The flag's value names a source; the problem, if an earlier flag has named standard input already.
     pub(crate) fn claim(&mut self, flag: &str, name: &str) -> Result<Source, Box<Found>> {
         let source = Source::of(name);

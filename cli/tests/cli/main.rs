@@ -4,12 +4,18 @@
 #![cfg(feature = "sandbox")]
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that asked it")]
 
+mod api;
+mod batch;
 mod config;
 mod doctor;
 mod help;
 mod hostile;
+mod lists;
+mod outcomes;
 mod readme;
 mod sandbox;
+mod send;
+mod service;
 mod sessions;
 mod streams;
 mod support;

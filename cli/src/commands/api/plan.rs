@@ -6,6 +6,7 @@ use http::{HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value};
 
 use super::{Args, Plan};
+use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::{
     draft::{flag_origin, flag_span},
@@ -42,10 +43,10 @@ impl Problems {
     }
 }
 
-pub(super) fn plan(args: Args) -> Result<Plan, Fail> {
+pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let Args { method, path, field, json_field, query, header, segment, input, include, all, dry_run } = args;
     let mut problems = Problems::default();
-    let mut stdin = StdinReaders::default();
+    let mut stdin = StdinReaders::besides(context);
 
     let method = read_method(&method, &mut problems);
     let path = fill(&path, &segment, &mut problems);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::count;
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::input::{documents::Documents, draft::flag_origin, source::Source};
+use crate::input::{documents::Documents, draft::flag_origin, shape, source::StdinReaders};
 use crate::preview::{self, DryRun};
 use crate::problem::{Found, Report};
 use crate::unsettled::Unsettled;
@@ -59,7 +59,7 @@ pub(crate) struct Plan {
 }
 
 /// Reads the file, and asks the rules of every email in it.
-pub(crate) fn plan(args: Args) -> Result<Plan, Fail> {
+pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let Args { file, permissive, idempotency_key, dry_run, no_validate } = args;
     let mut of_flags = Vec::new();
     let key = match idempotency_key {
@@ -81,7 +81,8 @@ pub(crate) fn plan(args: Args) -> Result<Plan, Fail> {
         read
     });
 
-    let source = Source::of(&file);
+    let source = StdinReaders::besides(context).claim("FILE", &file);
+    let source = source.map_err(|found| Fail::Usage(Report { found: vec![*found], ..Report::default() }))?;
     let text = source.text().map_err(|rule| {
         let problem = Problem::new("", "file", format!("{source} can't be read: {rule}"));
         Fail::Usage(Report { found: vec![at_flag(problem, "FILE", &file)], ..Report::default() })
@@ -103,11 +104,14 @@ pub(crate) fn plan(args: Args) -> Result<Plan, Fail> {
     } else {
         check_batch(&emails).err().map(Problems::into_vec).unwrap_or_default()
     };
-    let misread: BTreeSet<String> = shape.iter().map(|problem| item_of(&problem.path).to_owned()).collect();
-    // A misread email is told by its shape alone: the rules would only say what follows from it.
+    let items: BTreeSet<&str> = shape.iter().map(|problem| item_of(&problem.path)).collect();
+    let rules = items.into_iter().fold(rules, |rules, item| {
+        let (of_item, others): (Vec<_>, Vec<_>) =
+            rules.into_iter().partition(|problem| item_of(&problem.path) == item);
+        others.into_iter().chain(shape::independent(item, &shape, of_item)).collect()
+    });
     let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
-    let rules = rules.into_iter().filter(|problem| !misread.contains(item_of(&problem.path)));
-    let rules = rules.filter(|problem| !permissive || whole(problem));
+    let rules = rules.into_iter().filter(|problem| !permissive || whole(problem));
     let wrong: Vec<Problem> =
         if no_validate { Vec::new() } else { shape.iter().cloned().chain(rules).collect() };
     found.extend(wrong.into_iter().map(|problem| documents.found(problem)));
@@ -147,7 +151,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let call = if plan.unchecked { call.unchecked() } else { call };
     let call: Call<Raw<AcceptedBatch>> = call.idempotency_key(plan.key.as_str()).raw();
     if let Some(form) = plan.dry_run {
-        return preview::show(&call.preview()?, Vec::new(), form, context);
+        return preview::show(&call.preview()?, &[], form, context);
     }
 
     let note = context.out.noter();
@@ -160,7 +164,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     );
     let answer = call
         .on_retry(move |retry| {
-            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()))
+            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
         })
         .await;
     unsettled.settled();

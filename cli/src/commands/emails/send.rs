@@ -29,7 +29,8 @@ use crate::unsettled::Unsettled;
 /// repeating with it can't send twice.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "More options: posthaste emails send --help\n\nExamples:\n  \
+    override_usage = "posthaste emails send --from <ADDR> --to <ADDR>... --subject <TEXT> [BODY] [OPTIONS]",
+    after_help = "12 more options: posthaste emails send --help\nglobal options: posthaste help options\n\nExamples:\n  \
         posthaste emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hello\n  \
         posthaste emails send --input mail.json --idempotency-key order-17",
     after_long_help = "Examples:\n  \
@@ -174,7 +175,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     };
     let call = call.idempotency_key(plan.key.as_str());
     if let Some(form) = plan.dry_run {
-        return preview::show(&call.preview()?, plan.contents, form, context);
+        return preview::show(&call.preview()?, &plan.contents, form, context);
     }
 
     let upload =
@@ -190,7 +191,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let answer = call
         .on_upload(move |sent, total| seen.set(sent, total))
         .on_retry(move |retry| {
-            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()))
+            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
         })
         .await;
     unsettled.settled();
@@ -214,4 +215,29 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
 
 fn uploading(contents: &[Content]) -> String {
     format!("uploading {}", count(contents.len(), "file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use crate::args::Cli;
+
+    #[test]
+    fn the_short_help_counts_what_it_leaves_out() {
+        let root = Cli::command();
+        let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
+        let hidden = send.get_arguments().filter(|arg| arg.is_hide_short_help_set()).count();
+        let said = send.get_after_help().unwrap().to_string();
+        assert!(said.starts_with(&format!("{hidden} more options")), "{hidden}: {said}");
+    }
+
+    #[test]
+    fn the_short_help_fits_a_screen() {
+        let mut root = Cli::command().term_width(100);
+        root.build();
+        let send = root.find_subcommand_mut("emails").unwrap().find_subcommand_mut("send").unwrap();
+        let lines = send.render_help().to_string().lines().count();
+        assert!(lines <= 40, "{lines} lines");
+    }
 }

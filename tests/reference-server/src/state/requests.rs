@@ -31,7 +31,8 @@ pub struct RecordedRequest {
     pub answer_headers: HeaderMap,
     /// The body of the answer.
     pub answer_body: Bytes,
-    /// Both bodies were too large to be kept.
+    /// The bodies are not what was exchanged: both were too large together to be kept, or the request's was over
+    /// [`Settings::body_limit`](crate::Settings::body_limit) and not read.
     pub bodies_dropped: bool,
 }
 

@@ -1,6 +1,6 @@
 //! From what was typed to an email: every flag finds its field, and everything wrong is found at once.
 
-use posthaste::{Attachment, Email, IdempotencyKey, Problem, Problems};
+use posthaste::{Attachment, Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
 
 use super::{
@@ -14,6 +14,7 @@ use crate::input::{
     draft::{Draft, flag_origin, flag_span},
     json,
     pair::Pair,
+    shape,
     source::{Source, StdinReaders},
 };
 use crate::preview::{Content, DryRun};
@@ -26,7 +27,7 @@ const ATTACHMENT_LIMIT: u64 = 32 * 1024 * 1024;
 /// Reads the named files, lays the flags over the document, and asks the rules.
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let mut draft = Draft::default();
-    let mut stdin = StdinReaders::default();
+    let mut stdin = StdinReaders::besides(context);
     let Args {
         from,
         to,
@@ -144,7 +145,10 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         email = email.attach(file.attachment);
     }
     if !no_validate {
-        judge(&mut draft, shape, email.check());
+        let rules = email.check().err().map(Problems::into_vec).unwrap_or_default();
+        let rules = shape::independent("", &shape, rules);
+        draft.judge(shape);
+        draft.judge(rules);
     }
     let recipients =
         ["to", "cc", "bcc"].into_iter().filter_map(|field| draft.fields().get(field)).map(addresses).sum();
@@ -181,32 +185,6 @@ fn report(draft: Draft) -> Result<(), Fail> {
     Err(Fail::Usage(Report { found, missing, help, ..Report::default() }))
 }
 
-/// What the shape and the rules say; a rule that only fails because of the shape is left out.
-fn judge(draft: &mut Draft, shape: Vec<Problem>, rules: Result<(), Problems>) {
-    let rules = rules.err().map(Problems::into_vec).unwrap_or_default();
-    let told = |path: &str| shape.iter().any(|problem| problem.path == path || follows(path, &problem.path));
-    let content = |problem: &Problem| {
-        ["/html", "/text", "/template"].iter().any(|field| problem.path.starts_with(field))
-    };
-    let body_told = shape.iter().any(content);
-    let rules: Vec<_> = rules
-        .into_iter()
-        .filter(|problem| !told(&problem.path))
-        .filter(|problem| !(problem.path.is_empty() && problem.code == "required" && body_told))
-        .collect();
-    draft.judge(shape);
-    draft.judge(rules);
-}
-
-/// Whether `path` is at or behind the item of the same list that `shape` is about: an item that can't be read shifts the others.
-fn follows(path: &str, shape: &str) -> bool {
-    let item = |pointer: &str| {
-        let mut steps = pointer.split('/').skip(1);
-        Some((steps.next()?.to_owned(), steps.next()?.parse::<usize>().ok()?))
-    };
-    matches!((item(path), item(shape)), (Some((list, at)), Some((same, from))) if list == same && at >= from)
-}
-
 fn addresses(value: &Value) -> usize {
     value.as_array().map_or(1, Vec::len)
 }
@@ -222,7 +200,8 @@ fn body(
 ) {
     if let (Some(text), Some(_)) = (&text, &file) {
         let rule = format!("{flag} and {file_flag} exclude each other");
-        return draft.spelling("exclusive", rule, flag_origin(flag, 1, text), None);
+        draft.spelling("exclusive", rule, flag_origin(flag, 1, text), None);
+        return draft.set(field, text.as_str(), flag_origin(flag, 1, text));
     }
     if let Some(text) = text {
         let origin = flag_origin(flag, 1, &text);
@@ -417,11 +396,7 @@ async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attach
         Source::Stdin => {
             let Some(name) = &spec.name else {
                 let rule = "an attachment from standard input needs a name".to_owned();
-                return Err(Unopened::Rule(
-                    "required",
-                    rule,
-                    Some("--attach '-;name=report.csv'".to_owned()),
-                ));
+                return Err(Unopened::Rule("type", rule, Some("--attach '-;name=report.csv'".to_owned())));
             };
             let bytes = Source::Stdin.bytes(ATTACHMENT_LIMIT);
             let bytes =

@@ -1,0 +1,108 @@
+//! `api`: any operation, as it was typed.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+#[test]
+fn the_answer_comes_out_as_it_came_in() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let id = posthaste
+        .run(&[
+            "api",
+            "POST",
+            "/emails",
+            "-f",
+            "from=hi@acme.test",
+            "-F",
+            "to=[\"a@example.com\"]",
+            "-f",
+            "subject=7",
+            "-f",
+            "text=x",
+            "-H",
+            "Idempotency-Key: order-17",
+            "--jq",
+            ".id",
+        ])
+        .ok();
+    assert_eq!(
+        service.bodies(),
+        [json!({"from": "hi@acme.test", "to": ["a@example.com"], "subject": "7", "text": "x"})]
+    );
+    assert_eq!(service.core().requests()[0].headers["idempotency-key"], "order-17");
+    let segment = format!("id={}", id.trim_end());
+    let record = posthaste.run(&["api", "get", "emails/{id}", "--path", &segment]).json();
+    assert_eq!(record["subject"], "7");
+    let shown = posthaste.run(&["api", "GET", "/emails", "-Q", "limit=1", "-i"]).ok();
+    let (head, body) = shown.split_once("\n\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\n") && head.contains("\nx-request-id: "), "{head}");
+    assert_eq!(serde_json::from_str::<Value>(body).unwrap()["data"][0]["id"], id.trim_end());
+    assert_eq!(service.core().requests().last().unwrap().query.as_deref(), Some("limit=1"));
+}
+
+#[test]
+fn a_list_is_walked_to_its_end() {
+    let service = Service::start();
+    let batch: Vec<Value> = (0..5)
+        .map(
+            |i| json!({"from": "hi@acme.test", "to": "a@example.com", "subject": i.to_string(), "text": "x"}),
+        )
+        .collect();
+    let posthaste = service.posthaste();
+    posthaste.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &json!(batch).to_string()).ok();
+    let all = posthaste.run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "--json"]).json();
+    assert_eq!((all["data"].as_array().unwrap().len(), &all["has_more"]), (5, &json!(false)));
+    let subjects = posthaste
+        .run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "-o", "ndjson", "--jq", ".subject"])
+        .ok();
+    assert_eq!(subjects, "4\n3\n2\n1\n0\n");
+}
+
+#[test]
+fn a_dry_run_shows_any_request() {
+    let shown = Posthaste::new()
+        .run(&["api", "PATCH", "/templates/{id}", "--path", "id=a/b", "-F", "text=null", "-Q", "a=b c", "-n"])
+        .json();
+    let shown = &shown["dry_run"];
+    assert_eq!(
+        (&shown["method"], &shown["path"], &shown["body"]),
+        (&json!("PATCH"), &json!("/templates/a%2Fb?a=b+c"), &json!({"text": null}))
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_at_once_and_nothing_is_asked() {
+    let service = Service::start();
+    let wrong = service
+        .posthaste()
+        .run(&[
+            "api",
+            "FETCH",
+            "https://evil.test/emails",
+            "-f",
+            "x",
+            "-H",
+            "Authorization: x",
+            "-F",
+            "n=",
+            "-n=wget",
+            "--json",
+        ])
+        .error(2);
+    let codes: Vec<_> =
+        wrong["problems"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect();
+    assert_eq!(codes.len(), 7, "{wrong}");
+    for (arguments, expected) in [
+        (&["api", "GET", "/emails", "-f", "a=b"][..], "a GET has no body"),
+        (&["api", "POST", "/emails", "--all"], "--all is for lists"),
+        (&["api", "GET", "/emails/../domains"], "must not hold the segments"),
+        (&["api", "GET", "//evil.test"], "PATH is relative"),
+    ] {
+        let said = service.posthaste().run(arguments).fails(2);
+        assert!(said.contains(expected), "{arguments:?} {said}");
+    }
+    assert_eq!(service.asked(), 0);
+}

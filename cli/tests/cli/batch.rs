@@ -1,0 +1,127 @@
+//! `emails batch`: many emails in one request.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+fn email(i: usize) -> Value {
+    json!({"from": "hi@acme.test", "to": [format!("u{i}@example.com")], "subject": "Hi", "text": i.to_string()})
+}
+
+fn emails(n: usize) -> Vec<Value> {
+    (0..n).map(email).collect()
+}
+
+fn lines(emails: &[Value]) -> String {
+    emails.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_array_and_lines_are_sent_alike_and_the_ids_come_in_order() {
+    // BATCH-01, BATCH-07, BATCH-08
+    let service = Service::start();
+    for text in [json!(emails(3)).to_string(), lines(&emails(3))] {
+        let ids = service.posthaste().run_with(&["emails", "batch", "-"], &text).ok();
+        let of_subject = |id: &str| {
+            let record = service.posthaste().run(&["emails", "get", id, "--json"]).json();
+            record["text"].clone()
+        };
+        assert_eq!(ids.lines().map(of_subject).collect::<Vec<_>>(), ["0", "1", "2"]);
+    }
+    assert_eq!(service.bodies()[0], json!(emails(3)));
+}
+
+#[test]
+fn a_batch_has_1_to_100_emails() {
+    // BATCH-03, 5.1.29
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    assert!(posthaste.run_with(&["emails", "batch", "-"], "[]").fails(2).contains("at least 1 email"));
+    assert!(
+        posthaste
+            .run_with(&["emails", "batch", "-"], &lines(&emails(101)))
+            .fails(2)
+            .contains("at most 100 emails")
+    );
+    assert_eq!(service.asked(), 0);
+    assert_eq!(posthaste.run_with(&["emails", "batch", "-"], &lines(&emails(100))).ok().lines().count(), 100);
+}
+
+#[test]
+fn everything_wrong_in_every_email_is_told_by_its_place() {
+    // BATCH-05, BATCH-06, 5.1.30
+    let posthaste = Posthaste::new();
+    let text = "[\n  {\"from\": \"hi@acme.test\", \"to\": \"a@example.com\", \"subject\": \"Hi\", \"text\": \"x\"},\n  \
+        {\"from\": \"Acme a@acme.test\", \"to\": \"bob@example.com\", \"subject\": \"Hi\",\n   \
+        \"tags\": [{\"name\": \"week 47\", \"value\": \"x\"}], \"scheduled_at\": \"in 1 hour\", \"attachments\": [], \
+        \"to\": \"c@example.com\", \"txt\": \"x\"},\n  7]";
+    std::fs::write(posthaste.home().join("batch.json"), text).unwrap();
+    let error = posthaste.run(&["emails", "batch", "batch.json", "--json"]).error(2);
+    let problems = error["problems"].as_array().unwrap();
+    let mut told: Vec<_> = problems
+        .iter()
+        .map(|found| (found["path"].as_str().unwrap(), found["code"].as_str().unwrap()))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            ("/1", "required"),
+            ("/1/attachments", "unsupported"),
+            ("/1/from", "address"),
+            ("/1/scheduled_at", "unsupported"),
+            ("/1/tags/0/name", "charset"),
+            ("/1/to", "repeated"),
+            ("/1/txt", "unknown"),
+            ("/2", "type"),
+        ]
+    );
+    let from = problems.iter().find(|found| found["path"] == "/1/from").unwrap();
+    assert_eq!(from["origin"], json!({"file": "batch.json", "line": 3, "column": 12}));
+    let said = posthaste.run(&["emails", "batch", "batch.json"]).fails(2);
+    assert!(
+        said.starts_with("error: 8 problems in 2 of 3 emails; nothing was sent\n --> batch.json:"),
+        "{said}"
+    );
+}
+
+#[test]
+fn with_permissive_the_valid_ones_go_and_the_code_is_10() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut batch = emails(2);
+    batch.insert(1, json!({"from": "hi@acme.test", "to": "b@example.com", "text": "no subject"}));
+    let text = json!(batch).to_string();
+    let ran = posthaste.run_with(&["emails", "batch", "-", "--permissive"], &text);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(10), 2), "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning: /1: ") && ran.stderr.contains("1 email refused, 2 emails accepted"),
+        "{ran:?}"
+    );
+    let ran = posthaste.run_with(&["emails", "batch", "-", "--permissive", "--json"], &text);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&document["errors"][0]["index"], ran.code), (&json!(1), Some(10)));
+    let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!(error["error"]["kind"], "partial");
+    let ran = posthaste.run_with(&["emails", "batch", "-"], &text);
+    assert_eq!(ran.code, Some(2), "without it, one wrong email refuses all: {ran:?}");
+}
+
+#[test]
+fn a_dry_run_shows_the_batch() {
+    let shown = Posthaste::new()
+        .run_with(&["emails", "batch", "-", "-n", "--idempotency-key", "k"], &lines(&emails(2)))
+        .json();
+    let shown = &shown["dry_run"];
+    assert_eq!((&shown["path"], &shown["body"]), (&json!("/emails/batch"), &json!(emails(2))));
+    assert_eq!(shown["headers"]["idempotency-key"], "k");
+}
+
+#[test]
+fn a_broken_line_is_told_with_its_number() {
+    let error = Posthaste::new()
+        .run_with(&["emails", "batch", "-", "--json"], "{\"from\": \"a@x.test\"}\n{\"from\": }\n")
+        .error(2);
+    assert_eq!(error["problems"][0]["origin"], json!({"stdin": "-", "line": 2, "column": 10}));
+}

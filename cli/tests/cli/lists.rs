@@ -1,0 +1,188 @@
+//! `emails list`, `emails get`, `logs list`: what the service remembers, for a person, a pipe and a program.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+/// A service that has accepted so many emails, the newest with the highest number.
+fn with_emails(n: usize) -> Service {
+    let service = Service::start();
+    let batch: Vec<Value> = (0..n)
+        .map(|i| json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": i.to_string(), "text": "x"}))
+        .collect();
+    for some in batch.chunks(100) {
+        service.posthaste().run_with(&["emails", "batch", "-"], &json!(some).to_string()).ok();
+    }
+    service
+}
+
+fn subjects(envelope: &Value) -> Vec<usize> {
+    let items = envelope["data"].as_array().unwrap();
+    items.iter().map(|item| item["subject"].as_str().unwrap().parse().unwrap()).collect()
+}
+
+fn queries(service: &Service, path: &str) -> Vec<Option<String>> {
+    let requests = service.core().requests();
+    requests
+        .iter()
+        .filter(|request| request.path == path && request.method == "GET")
+        .map(|request| request.query.clone())
+        .collect()
+}
+
+#[test]
+fn nothing_is_asked_for_that_was_not_typed() {
+    // LIST-04, LIST-10
+    let service = with_emails(3);
+    let posthaste = service.posthaste();
+    let page = posthaste.run(&["emails", "list", "--json"]).json();
+    let id = page["data"][1]["id"].as_str().unwrap();
+    let newer = posthaste.run(&["emails", "list", "--json", "--before", id]).json();
+    let older = posthaste.run(&["emails", "list", "--json", "--after", id, "--limit", "1"]).json();
+    assert_eq!((subjects(&newer), subjects(&older)), (vec![2], vec![0]));
+    assert_eq!(
+        queries(&service, "/emails"),
+        [None, Some(format!("before={id}")), Some(format!("limit=1&after={id}"))]
+    );
+}
+
+#[test]
+fn a_wrong_part_of_a_list_is_refused_and_nothing_is_asked() {
+    // LIST-09, 5.1.31, 5.1.32
+    let service = Service::start();
+    for (flags, expected) in [
+        (&["--limit", "0"][..], "--limit is a whole number above 0"),
+        (&["--limit", "-1"], "--limit is a whole number above 0"),
+        (&["--limit", "5abc"], "--limit is a whole number above 0"),
+        (&["--limit", "1e2"], "--limit is a whole number above 0"),
+        (&["--after", "a", "--before", "b"], "--after and --before exclude each other"),
+        (&["--limit", "5", "--all"], "--limit and --all exclude each other"),
+        (&["--columns", "sbject"], "did you mean `subject`?"),
+    ] {
+        let said = service.posthaste().run(&[&["emails", "list"], flags].concat()).fails(2);
+        assert!(said.contains(expected), "{flags:?} {said}");
+    }
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn a_limit_above_a_page_is_walked_and_merged() {
+    // LIST-12
+    let service = with_emails(230);
+    let posthaste = service.posthaste();
+    let some = posthaste.run(&["emails", "list", "--limit", "150", "--json"]).json();
+    assert_eq!(subjects(&some), (80..230).rev().collect::<Vec<_>>());
+    assert_eq!((&some["object"], &some["has_more"]), (&json!("list"), &json!(true)));
+    let all = posthaste.run(&["emails", "list", "--all", "--json"]).json();
+    assert_eq!((subjects(&all).len(), &all["has_more"]), (230, &json!(false)));
+    let lines = posthaste.run(&["emails", "list", "--all", "-o", "ndjson", "--jq", ".subject"]).ok();
+    assert_eq!(
+        lines.lines().map(|line| line.parse().unwrap()).collect::<Vec<usize>>(),
+        (0..230).rev().collect::<Vec<_>>()
+    );
+    assert_eq!(posthaste.run(&["emails", "list", "--all", "--json", "--jq", ".data | length"]).ok(), "230\n");
+    let oldest = all["data"][229]["id"].as_str().unwrap();
+    let newer = posthaste.run(&["emails", "list", "--all", "--before", oldest, "--json"]).json();
+    assert_eq!(
+        subjects(&newer),
+        (1..230).rev().collect::<Vec<_>>(),
+        "newest first, whichever way was walked"
+    );
+}
+
+#[test]
+fn a_person_sees_a_table_and_what_it_leaves_out() {
+    let service = with_emails(3);
+    let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
+    let ran = posthaste.run(&["emails", "list", "--limit", "2"]);
+    let rows: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(rows.len(), 3, "{ran:?}");
+    let headings: Vec<&str> = rows[0].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(headings, ["ID", "TO", "SUBJECT", "LAST EVENT", "SENT"]);
+    assert!(
+        ran.stderr.starts_with("2 shown, more exist · next: --after ")
+            && ran.stderr.ends_with(" · everything: --all\n"),
+        "{ran:?}"
+    );
+    assert_eq!(posthaste.run(&["emails", "list"]).stderr, "");
+    assert_eq!(posthaste.run(&["emails", "list", "--limit", "2", "--quiet"]).stderr, "");
+}
+
+#[test]
+fn a_pipe_gets_full_ids_and_no_heading() {
+    let service = with_emails(2);
+    let rows = service.posthaste().run(&["emails", "list"]).ok();
+    let cells: Vec<&str> = rows.lines().next().unwrap().split('\t').collect();
+    assert_eq!((cells.len(), cells[0].len(), cells[1], cells[2]), (5, 36, "ada@example.com", "1"));
+    assert!(cells[4].ends_with('Z'), "{cells:?}");
+    let rows = service.posthaste().run(&["emails", "list", "--columns", "subject,from"]).ok();
+    assert_eq!(rows, "1\thi@acme.test\n0\thi@acme.test\n");
+}
+
+#[test]
+fn a_program_gets_what_the_service_sent() {
+    // 5.7.5: also what would steer a terminal
+    let service = Service::start();
+    let evil = "\u{85}\u{9b}2J\u{202e}é👩🏽‍🚀";
+    let document = json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": evil, "text": "x"});
+    let id = service.posthaste().run_with(&["emails", "send", "--input", "-"], &document.to_string()).ok();
+    let record = service.posthaste().run(&["emails", "get", id.trim_end(), "--json"]).json();
+    assert_eq!(record["subject"], evil);
+    let requests = service.core().requests();
+    assert_eq!(record, serde_json::from_slice::<Value>(&requests.last().unwrap().answer_body).unwrap());
+    let terminal = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
+    for arguments in
+        [&["emails", "get", id.trim_end()][..], &["emails", "list"], &["emails", "list", "--json"]]
+    {
+        let shown = terminal.run(arguments).ok();
+        assert!(!shown.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{shown:?}");
+    }
+}
+
+#[test]
+fn an_id_is_one_segment_of_the_path() {
+    // 5.1.33
+    let service = Service::start();
+    service.posthaste().run(&["emails", "get", "a/b?c#d"]).fails(3);
+    assert_eq!(service.core().requests()[0].path, "/emails/a%2Fb%3Fc%23d");
+    for wrong in ["", ".", ".."] {
+        service.posthaste().run(&["emails", "get", wrong]).fails(2);
+    }
+    assert_eq!(service.asked(), 1);
+}
+
+#[test]
+fn the_log_is_filtered_here_over_as_many_pages_as_it_takes() {
+    // LIST-04
+    let service = with_emails(1);
+    let posthaste = service.posthaste();
+    for _ in 0..3 {
+        posthaste.run(&["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]).fails(5);
+    }
+    let entries = posthaste
+        .run(&["logs", "list", "--status", "4xx", "--method", "get", "--limit", "2", "--json"])
+        .json();
+    let entries = entries["data"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    assert!(
+        entries.iter().all(|entry| entry["response_status"] == 404 && entry["method"] == "GET"),
+        "{entries:?}"
+    );
+    let rows =
+        posthaste.run(&["logs", "list", "--method", "POST", "--columns", "endpoint,response_status"]).ok();
+    assert_eq!(rows, "/emails/batch\t200\n");
+    posthaste.run(&["logs", "list", "--status", "4x"]).fails(2);
+}
+
+#[test]
+fn nothing_is_asked_without_a_credential() {
+    let service = Service::start();
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
+    for arguments in
+        [&["emails", "list"][..], &["emails", "get", "x"], &["logs", "list"], &["api", "GET", "/emails"]]
+    {
+        posthaste.run(arguments).fails(4);
+    }
+    assert_eq!(service.asked(), 0);
+}

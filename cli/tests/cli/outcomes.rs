@@ -1,0 +1,210 @@
+//! Every exit code of the table, reached over the wire, and what a person and a program are told.
+
+use http::Method;
+use posthaste_reference_server::faults::{Action, Rule};
+use serde_json::{Value, json};
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+const SEND: [&str; 12] = [
+    "emails",
+    "send",
+    "--from",
+    "hi@acme.test",
+    "--to",
+    "ada@example.com",
+    "--subject",
+    "Hi",
+    "--text",
+    "Hello",
+    "--idempotency-key",
+    "order-17",
+];
+
+fn send(more: &[&'static str]) -> Vec<&'static str> {
+    SEND.iter().copied().chain(more.iter().copied()).collect()
+}
+
+fn failing(action: Action, arguments: &[&str], code: i32) -> Value {
+    let service = Service::start();
+    service.core().faults().add(Rule::new(action).always());
+    let mut arguments = arguments.to_vec();
+    arguments.extend(["--retries", "0", "--json"]);
+    service.posthaste().run(&arguments).error(code)
+}
+
+#[test]
+fn nothing_wrong_is_0_and_so_is_an_empty_list() {
+    let service = Service::start();
+    let ran = service.posthaste().run(&["emails", "list"]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", "no emails yet\n"));
+    service.posthaste().run(&SEND).ok();
+}
+
+#[test]
+fn a_wrong_command_line_is_2_and_missing_settings_too() {
+    Posthaste::new().run(&["emails", "sned"]).fails(2);
+    let said = Posthaste::new().run(&["emails", "list"]).fails(2);
+    assert!(said.contains("--base-url"), "{said}");
+}
+
+#[test]
+fn what_the_service_refuses_is_3_by_its_name_first() {
+    for (status, name) in [
+        (422, "validation_error"),
+        (403, "validation_error"),
+        (409, "invalid_idempotent_request"),
+        (405, "method_not_allowed"),
+        (451, "security_error"),
+    ] {
+        let error = failing(Action::error(status, name, "the service's words"), &SEND, 3);
+        assert_eq!(
+            (&error["kind"], &error["outcome"]),
+            (&json!("rejected"), &json!("rejected")),
+            "{status} {name}"
+        );
+        assert_eq!(error["api"]["name"], name);
+        assert_eq!(error["api"]["body"]["message"], "the service's words");
+        assert_eq!(error["http"]["status"], status);
+    }
+}
+
+#[test]
+fn a_credential_that_is_not_enough_is_4() {
+    let service = Service::start();
+    let base_url = service.base_url();
+    let of = |key: &str| {
+        Posthaste::new().env("POSTHASTE_BASE_URL", base_url.as_str()).env("POSTHASTE_API_KEY", key)
+    };
+    for (posthaste, name) in [(of("wrong"), "invalid_api_key"), (of("sb_test_sending"), "restricted_api_key")]
+    {
+        let error = posthaste.run(&["emails", "list", "--json"]).error(4);
+        assert_eq!((&error["kind"], &error["api"]["name"]), (&json!("auth"), &json!(name)));
+    }
+    let before = service.asked();
+    let error = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", base_url.as_str())
+        .run(&["emails", "list", "--json"])
+        .error(4);
+    assert_eq!((&error["outcome"], service.asked()), (&json!("not_sent"), before));
+}
+
+#[test]
+fn what_does_not_exist_is_5() {
+    let service = Service::start();
+    let error = service
+        .posthaste()
+        .run(&["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--json"])
+        .error(5);
+    assert_eq!(error["api"]["name"], "not_found");
+}
+
+#[test]
+fn too_many_requests_are_6_and_say_how_long_to_wait() {
+    let error = failing(Action::TooMany { retry_after: Some("7".to_owned()) }, &SEND, 6);
+    assert_eq!(
+        (&error["kind"], &error["http"]["retry_after"], &error["retryable"]),
+        (&json!("limited"), &json!(7), &json!(true))
+    );
+    failing(Action::error(429, "daily_quota_exceeded", "no more today"), &SEND, 6);
+}
+
+#[test]
+fn nobody_there_and_a_failing_service_are_7() {
+    let posthaste =
+        Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "sb_x");
+    let error = posthaste.run(&send(&["--retries", "0", "--json"])).error(7);
+    assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
+    let said = posthaste.run(&send(&["--retries", "0"])).fails(7);
+    assert!(said.contains("refused"), "{said}");
+    // A key makes repeating harmless.
+    let error = failing(Action::error(503, "service_unavailable", "later"), &SEND, 7);
+    assert_eq!((&error["outcome"], &error["idempotency_key"]), (&json!("unknown"), &json!("order-17")));
+    failing(Action::DropBefore, &["emails", "list"], 7);
+}
+
+#[test]
+fn a_failing_service_without_a_key_is_9() {
+    let error = failing(
+        Action::error(500, "internal_server_error", "oh"),
+        &["api", "POST", "/broadcasts", "-f", "a=b"],
+        9,
+    );
+    assert_eq!((&error["outcome"], &error["retryable"]), (&json!("unknown"), &json!(false)));
+}
+
+#[test]
+fn a_wait_without_end_is_8_and_a_bounce_is_3() {
+    let service = Service::start();
+    let ran =
+        service.posthaste().run(&send(&["--scheduled-at", "in 1 hour", "--wait", "--wait-timeout", "50ms"]));
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(8), 1), "the id is there all the same: {ran:?}");
+    assert!(ran.stderr.contains("it is scheduled"), "{ran:?}");
+    let mut bounced = SEND.to_vec();
+    bounced[5] = "bounced@example.com";
+    bounced[11] = "order-18";
+    bounced.push("--wait");
+    let ran = service.posthaste().run(&bounced);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(3), 1), "{ran:?}");
+    assert!(ran.stderr.contains("bounced"), "{ran:?}");
+}
+
+#[test]
+fn a_lost_answer_is_9_and_the_printed_key_makes_repeating_harmless() {
+    // IDEM, 5.1.19
+    let service = Service::start();
+    service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+    let arguments = &SEND[..10];
+    let said = service.posthaste().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
+    let key = said.split("--idempotency-key ").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    assert_eq!(service.core().mails("sb_test").len(), 1, "it was accepted");
+    service.posthaste().run(&[arguments, &["--idempotency-key", key.as_str()]].concat()).ok();
+    assert_eq!(service.core().mails("sb_test").len(), 1, "and not sent twice");
+}
+
+#[test]
+fn a_service_that_fails_once_is_asked_again_with_the_same_key() {
+    let service = Service::start();
+    service.core().faults().add(Rule::new(Action::answer(503, "busy")).on(Method::POST, "/emails"));
+    let ran = service.posthaste().run(&SEND[..10]);
+    assert!(ran.stderr.contains("; trying again in "), "{ran:?}");
+    ran.ok();
+    let keys: Vec<_> =
+        service.core().requests().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
+    assert_eq!(keys.len(), 2);
+    assert_eq!(keys[0], keys[1]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_send_says_that_it_may_have_been_accepted() {
+    let service = Service::start();
+    service.core().faults().add(Rule::new(Action::Delay(std::time::Duration::from_mins(1))).always());
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let child = service.posthaste().command().args(SEND).spawn().unwrap();
+        let before = service.asked();
+        while service.asked() == before {
+            std::thread::yield_now();
+        }
+        std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains("repeat it with `--idempotency-key order-17`"), "{said}");
+    }
+}
+
+#[test]
+fn what_the_service_says_cannot_steer_the_terminal() {
+    // 5.7.1, 5.7.2
+    let service = Service::start();
+    let evil = "\u{1b}]52;c;YQ==\u{7}\u{9b}2J\u{202e}\rbad";
+    service.core().faults().add(Rule::new(Action::error(422, "validation_error", evil)).always());
+    let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
+    let said = posthaste.run(&SEND).fails(3);
+    assert!(said.contains("\\u{1b}]52;c;YQ==\\u{7}"), "{said:?}");
+    assert!(!said.chars().any(|c| c.is_control() && c != '\n'), "{said:?}");
+    let error = posthaste.run(&send(&["--json"])).error(3);
+    assert_eq!(error["api"]["body"]["message"], evil, "a program gets what was said");
+}

@@ -1,0 +1,391 @@
+//! `emails send`: from what was typed to what arrived.
+
+use posthaste_reference_server::faults::{Action, Rule};
+use serde_json::json;
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+const LEAST: [&str; 10] = [
+    "emails",
+    "send",
+    "--from",
+    "hi@acme.test",
+    "--to",
+    "ada@example.com",
+    "--subject",
+    "Hi",
+    "--text",
+    "Hello",
+];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    LEAST.iter().copied().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn the_id_stands_alone_on_standard_output() {
+    // EMAIL-01, EMAIL-64, EMAIL-65
+    let service = Service::start();
+    let ran = service.posthaste().run(&LEAST);
+    assert!(
+        ran.stderr.starts_with("accepted for 1 recipient · see it: posthaste sandbox inbox latest"),
+        "{ran:?}"
+    );
+    let id = ran.ok();
+    assert_eq!((id.len(), id.lines().count()), (37, 1), "{id:?}");
+    let mails = service.core().mails("sb_test");
+    assert_eq!((mails.len(), mails[0].email_id.as_str()), (1, id.trim_end()));
+    let document = service.posthaste().run(&with(&["--json"])).json();
+    assert_eq!(document.as_object().unwrap().keys().collect::<Vec<_>>(), ["id"]);
+}
+
+#[test]
+fn every_flag_finds_its_field() {
+    // EMAIL-07, EMAIL-08, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-17, EMAIL-20, EMAIL-22, EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-34, GEN-16
+    let service = Service::start();
+    // It takes whatever it is given, a topic that it doesn't know included.
+    service.core().faults().add(Rule::new(Action::answer(200, "{\"id\":\"1\"}")).always());
+    let posthaste = service.posthaste();
+    std::fs::write(posthaste.home().join("body.html"), "<p>Hi</p>").unwrap();
+    std::fs::write(posthaste.home().join("a;b.txt"), "abc").unwrap();
+    posthaste
+        .run(&[
+            "emails",
+            "send",
+            "--from",
+            "Acme <hi@acme.test>",
+            "--to",
+            "\"Doe, J\" <j@example.com>",
+            "--to",
+            "b@example.com",
+            "--cc",
+            "c@example.com",
+            "--bcc",
+            "d@example.com",
+            "--reply-to",
+            "e@example.com",
+            "--subject",
+            "",
+            "--text",
+            "",
+            "--html-file",
+            "body.html",
+            "--header",
+            "X-Order: 17",
+            "--tag",
+            "kind=invoice",
+            "--topic-id",
+            "t1",
+            "--scheduled-at",
+            "in 1 min",
+            "--attach",
+            "a;b.txt;name=x.txt;type=text/plain;cid=c1",
+            "--attach-url",
+            "https://example.com/r.pdf;name=r.pdf",
+            "--idempotency-key",
+            "order-17",
+        ])
+        .ok();
+    let request = &service.core().requests()[0];
+    assert_eq!(request.headers["idempotency-key"], "order-17");
+    assert_eq!(
+        service.bodies(),
+        [json!({
+            "from": "Acme <hi@acme.test>", "to": ["\"Doe, J\" <j@example.com>", "b@example.com"], "cc": ["c@example.com"],
+            "bcc": ["d@example.com"], "reply_to": ["e@example.com"], "subject": "", "text": "", "html": "<p>Hi</p>",
+            "headers": {"X-Order": "17"}, "tags": [{"name": "kind", "value": "invoice"}], "topic_id": "t1",
+            "scheduled_at": "in 1 min",
+            "attachments": [
+                {"filename": "x.txt", "content_type": "text/plain", "content_id": "c1", "content": "YWJj"},
+                {"filename": "r.pdf", "path": "https://example.com/r.pdf"},
+            ],
+        })]
+    );
+}
+
+#[test]
+fn a_variable_is_text_unless_it_is_given_as_json() {
+    // EMAIL-46, EMAIL-60, 5.1.15
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    std::fs::write(posthaste.home().join("name"), "Ada").unwrap();
+    let shown = posthaste
+        .run(&[
+            "emails",
+            "send",
+            "--template",
+            "welcome",
+            "--to",
+            "ada@example.com",
+            "--var",
+            "N=007",
+            "--var",
+            "NAME=@name",
+            "--var",
+            "AT=@@x",
+            "--var-json",
+            "APPLES=17",
+            "--dry-run",
+        ])
+        .json();
+    let variables = json!({"N": "007", "NAME": "Ada", "AT": "@x", "APPLES": 17});
+    assert_eq!(
+        shown["dry_run"]["body"],
+        json!({"to": ["ada@example.com"], "template": {"id": "welcome", "variables": variables}})
+    );
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn flags_are_laid_over_the_document() {
+    let service = Service::start();
+    let document = json!({
+        "from": "a@acme.test", "to": ["x@example.com"], "subject": "s", "text": "t", "headers": {"X-A": "1", "X-B": "2"},
+        "tags": [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}],
+    });
+    let flags = [
+        "emails",
+        "send",
+        "--input",
+        "-",
+        "--to",
+        "y@example.com",
+        "--tag",
+        "b=3",
+        "--tag",
+        "c=4",
+        "--header",
+        "X-B: 5",
+    ];
+    service.posthaste().run_with(&flags, &document.to_string()).ok();
+    let mut expected = document;
+    expected["to"] = json!(["y@example.com"]);
+    expected["tags"] =
+        json!([{"name": "a", "value": "1"}, {"name": "b", "value": "3"}, {"name": "c", "value": "4"}]);
+    expected["headers"]["X-B"] = json!("5");
+    assert_eq!(service.bodies(), [expected]);
+}
+
+#[test]
+fn everything_wrong_is_said_at_once_with_its_flag() {
+    let said = Posthaste::new()
+        .run(&["emails", "send", "--to", "ada@example.com", "--to", "bob@@example.com", "--tag", "week 47=x"])
+        .fails(2);
+    assert_eq!(
+        said,
+        "error: 5 problems; nothing was sent\n \
+         --> --to (2nd):1:5\n  \
+           |\n\
+         1 | bob@@example.com\n  \
+           |     ^ /to/1: an address has one `@`\n  \
+           |\n \
+         ::: --tag:1:5\n  \
+           |\n\
+         1 | week 47=x\n  \
+           |     ^ /tags/0/name: a tag's name may hold only A-Z a-z 0-9 _ -\n\
+         missing: --from (or `from` in the profile), --subject (or a --template that has one), --text, --html or --template\n\
+         help: posthaste emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'\n"
+    );
+}
+
+#[test]
+fn a_program_is_told_flag_and_occurrence() {
+    let error = Posthaste::new().run(&with(&["--to", "x", "--tag", "a=é", "--json"])).error(2);
+    assert_eq!(
+        error["problems"],
+        json!([
+            {"path": "/to/1", "origin": {"flag": "--to", "n": 2}, "code": "address", "message": "an address has one `@`", "found": "x"},
+            {"path": "/tags/0/value", "origin": {"flag": "--tag", "n": 1}, "code": "charset",
+             "message": "a tag's value may hold only A-Z a-z 0-9 _ -", "found": "é"},
+        ])
+    );
+    assert_eq!((&error["kind"], &error["outcome"]), (&json!("usage"), &json!("not_sent")));
+}
+
+#[test]
+fn a_place_in_the_document_is_told_by_line_and_column() {
+    let posthaste = Posthaste::new();
+    let text = "\u{feff}{\n  \"from\": \"hi@acme.test\",\n  \"to\": [\"a@example.com\", 7],\n  \"subjct\": \"x\", \"text\": \"t\",\n  \"subject\": \"s\"\n}";
+    std::fs::write(posthaste.home().join("mail.json"), text).unwrap();
+    let error = posthaste.run(&["emails", "send", "--input", "mail.json", "--json"]).error(2);
+    let at = |i: usize| (error["problems"][i]["path"].clone(), error["problems"][i]["origin"].clone());
+    assert_eq!(at(0), (json!("/to/1"), json!({"file": "mail.json", "line": 3, "column": 27})));
+    assert_eq!(at(1), (json!("/subjct"), json!({"file": "mail.json", "line": 4, "column": 3})));
+    assert_eq!(error["problems"][1]["hint"], "did you mean `subject`?");
+    let error = posthaste.run_with(&["emails", "send", "--input", "-", "--json"], "{\"to\": }").error(2);
+    assert_eq!(error["problems"][0]["origin"], json!({"stdin": "-", "line": 1, "column": 8}));
+}
+
+#[test]
+fn wrong_input_of_every_kind_is_refused_and_nothing_is_sent() {
+    // 5.1.1 to 5.1.31 as far as they are typed; EMAIL-09, EMAIL-30, EMAIL-39, EMAIL-40, EMAIL-50, EMAIL-57
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let long_tag = format!("{}=x", "n".repeat(257));
+    let long_key = "k".repeat(257);
+    let many: Vec<String> = (0..50).map(|i| format!("u{i}@example.com")).collect();
+    let too_many: Vec<&str> = many.iter().flat_map(|address| ["--to", address.as_str()]).collect();
+    std::fs::File::create(posthaste.home().join("big")).unwrap().set_len(31_457_281).unwrap();
+    let wrong: &[(&[&str], &str)] = &[
+        (&too_many, "/to/50: `to` holds at most 50 addresses"),
+        (&["--to", ""], "/to/1: an address must not be empty"),
+        (
+            &["--to", "a@x.test, b@x.test"],
+            "help: repeat the flag for each address: a comma can be part of a name",
+        ),
+        (&["--cc", "a@x.test\r\nBcc: victim@x.test"], "/cc/0: an address must not hold control characters"),
+        (&["--header", "X A: b"], "a header's name is visible ASCII"),
+        (&["--header", "X-A"], "a header is `NAME: VALUE`"),
+        (&["--header", "X-A: a\nBcc: x"], "/headers/X-A: a header's value must not hold control characters"),
+        (&["--tag", "x"], "a tag is NAME=VALUE"),
+        (&["--tag", "a="], "/tags/0/value: a tag's value must not be empty"),
+        (&["--tag", &long_tag], "/tags/0/name: a tag's name has at most 256 characters"),
+        (&["--template", "t"], "/text: `text` and `template` exclude each other"),
+        (
+            &["--template", "t", "--var", "FIRST_NAME=x"],
+            "/template/variables/FIRST_NAME: this key is reserved",
+        ),
+        (&["--template", "t", "--var-json", "N=9007199254740992"], "a variable's number"),
+        (&["--template", "t", "--var-json", "N=true"], "a variable is a text or a number"),
+        (&["--template", "t", "--var-json", "N=x"], "help: a text is given with --var N=…"),
+        (&["--text-file", "x.txt"], "--text and --text-file exclude each other"),
+        (&["--html-file", "x.html"], "x.html can't be read"),
+        (&["--idempotency-key", ""], "an idempotency key must not be empty"),
+        (&["--idempotency-key", &long_key], "an idempotency key has at most 256 characters"),
+        (&["--idempotency-key", " k"], "an idempotency key holds only visible ASCII"),
+        (&["--attach", "nowhere.pdf"], "the file can't be attached: No such file"),
+        (&["--attach", "."], "the file can't be attached: not a regular file"),
+        (&["--attach", "/dev/null"], "the file can't be attached: not a regular file"),
+        (&["--attach", "-"], "an attachment from standard input needs a name"),
+        (&["--attach", "big"], "/attachments: attachments have at most 40 MB in all after Base64"),
+        (&["--attach", "big;cid=a b"], "/attachments/0/content_id"),
+        (&["--attach-url", "file:///etc/passwd"], "/attachments/0/path"),
+        (&["--scheduled-at", ""], "/scheduled_at: `scheduled_at` must not be empty"),
+        (&["--wait=opened"], "what can be waited for is `delivered`"),
+        (&["--wait", "--wait-timeout", "0s"], "--wait-timeout"),
+        (&["--dry-run=wget"], "a dry run is shown as json or curl"),
+        (&["--timeout", "0"], "--timeout"),
+        (&["--retries", "-1"], "--retries"),
+        (&["--base-url", "http://api.example.com"], "--base-url"),
+    ];
+    for (flags, expected) in wrong {
+        let said = posthaste.run(&with(flags)).fails(2);
+        assert!(said.contains(expected), "{flags:?}\n{said}");
+    }
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn documents_that_are_no_email_are_refused() {
+    // 5.1.30, 5.1.50
+    let posthaste = Posthaste::new();
+    let deep = "[".repeat(100_000);
+    for (text, expected) in [
+        ("", "not JSON"),
+        ("[]", "one JSON object is expected here"),
+        (deep.as_str(), "recursion limit"),
+        ("{\"to\": \"a@x.test\", \"to\": \"b@x.test\"}", "/to: this key is given twice"),
+        ("{\"attachments\": [{\"content\": \"Y*==\"}]}", "/attachments/0/content: `content` is Base64"),
+        ("{\"attachments\": [{}]}", "/attachments/0: an attachment needs `content` or `path`"),
+        ("{\"react\": 1}", "/react: an email has no field `react`"),
+    ] {
+        let said = posthaste.run_with(&["emails", "send", "--input", "-"], text).fails(2);
+        assert!(said.contains(expected), "{text:.40}\n{said}");
+    }
+    std::fs::write(posthaste.home().join("latin1.json"), b"{\"subject\": \"\xe9\"}").unwrap();
+    let said = posthaste.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
+    assert!(said.contains("it is not UTF-8 text: byte 13 (line 1)"), "{said}");
+}
+
+#[test]
+fn standard_input_has_one_reader() {
+    let posthaste = Posthaste::new();
+    let said = posthaste.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
+    assert!(said.contains("standard input can be read once, and --input reads it already"), "{said}");
+    let said =
+        posthaste.run_with(&["emails", "send", "--input", "-", "--api-key-file", "-"], "sb_x").fails(2);
+    assert!(said.contains("standard input can be read once, and --api-key-file reads it already"), "{said}");
+}
+
+#[test]
+fn a_dry_run_shows_the_request_and_needs_nobody() {
+    let posthaste = Posthaste::new();
+    std::fs::write(posthaste.home().join("a.txt"), "abc").unwrap();
+    let shown = posthaste.run(&with(&["--idempotency-key", "k", "--attach", "a.txt", "-n"])).json();
+    let shown = &shown["dry_run"];
+    assert_eq!((&shown["method"], &shown["path"]), (&json!("POST"), &json!("/emails")));
+    assert_eq!(shown["headers"]["idempotency-key"], "k");
+    assert_eq!(shown["headers"]["authorization"], "Bearer [redacted]");
+    assert_eq!(
+        shown["body"]["attachments"],
+        json!([{"filename": "a.txt", "content": {
+            "bytes": 3, "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}}])
+    );
+    let secret = posthaste.env("POSTHASTE_API_KEY", "sb_sentinel");
+    for form in ["--dry-run", "--dry-run=curl"] {
+        let ran = secret.run(&with(&[form]));
+        assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_curl_command_sends_the_same_request() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let command =
+        posthaste.run(&with(&["--subject", "it's", "--idempotency-key", "k", "--dry-run=curl"])).fails(2);
+    assert!(command.contains("cannot be used multiple times"), "{command}");
+    let text = "it's \"5\" $HOME\n`x`";
+    let mut flags = LEAST.to_vec();
+    flags[9] = text;
+    flags.extend(["--idempotency-key", "k", "--dry-run=curl"]);
+    let command = posthaste.run(&flags).ok();
+    // A shell reads the words as they were meant, whatever `curl` is.
+    let script = format!("curl() {{ for word; do printf '%s\\0' \"$word\"; done; }}\n{command}");
+    let mut shell = std::process::Command::new("sh");
+    let words = shell.arg("-c").arg(script).env("POSTHASTE_API_KEY", "sb_x").output().unwrap().stdout;
+    let words: Vec<_> =
+        words.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let body = &words[words.iter().position(|word| word == "--data-binary").unwrap() + 1];
+    assert_eq!(serde_json::from_str::<serde_json::Value>(body).unwrap()["text"], text);
+    assert!(words.contains(&format!("{}/emails", service.base_url())), "{words:?}");
+    assert!(words.contains(&"Authorization: Bearer sb_x".to_owned()), "{words:?}");
+}
+
+#[test]
+fn the_profile_supplies_the_sender_except_for_a_template() {
+    let posthaste =
+        Posthaste::new().config("default_profile = \"p\"\n[profiles.p]\nfrom = \"Acme <hi@acme.test>\"\n");
+    let body = |flags: &[&str]| posthaste.run(flags).json()["dry_run"]["body"].clone();
+    let shown = body(&["emails", "send", "--to", "a@x.test", "--subject", "s", "--text", "t", "-n"]);
+    assert_eq!(shown["from"], "Acme <hi@acme.test>");
+    let shown = body(&["emails", "send", "--to", "a@x.test", "--template", "t", "-n"]);
+    assert_eq!(shown.get("from"), None);
+}
+
+#[test]
+fn what_this_version_does_not_know_can_be_sent_all_the_same() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    std::fs::write(posthaste.home().join("a.txt"), "abc").unwrap();
+    let document =
+        json!({"from": "a@acme.test", "to": "b@example.com", "subject": "s", "text": "t", "new_field": 1});
+    let flags = ["emails", "send", "--input", "-", "--no-validate", "--attach", "a.txt"];
+    posthaste.run_with(&flags, &document.to_string()).ok();
+    let mut expected = document;
+    expected["attachments"] = json!([{"filename": "a.txt", "content": "YWJj"}]);
+    assert_eq!(service.bodies(), [expected]);
+    assert!(service.core().requests()[0].headers.contains_key("idempotency-key"));
+}
+
+#[test]
+fn a_large_attachment_tells_a_log_how_far_it_has_come() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    std::fs::write(posthaste.home().join("a.bin"), vec![0; 3_000_000]).unwrap();
+    let ran = posthaste.run(&with(&["--attach", "a.bin", "--progress", "plain"]));
+    assert!(ran.stderr.contains("upload: "), "{ran:?}");
+    ran.ok();
+}
