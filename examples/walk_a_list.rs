@@ -47,7 +47,7 @@ mod tests {
             .send(&posthaste::Email::new("a@acme.test", "bounced@x.test", "s").text("x"))
             .await
             .unwrap();
-        server.service().clock().advance(Duration::from_secs(60));
+        server.service().clock().advance(Duration::from_mins(1));
         assert_eq!(story(&client).await.unwrap(), (226, vec!["bounced@x.test".to_owned()]));
     }
 }

@@ -110,19 +110,19 @@ impl Service {
             });
         self.finish_headers(&mut response, allowance);
         if !inbox::is_control(request.uri().path()) {
-            self.record(&request, &response, false);
+            self.record(&request, &response);
         }
         response
     }
 
-    /// Answers a request whose body was not read since it is over [`Settings::body_limit`]. The mounts do this.
+    /// Answers a request whose body was not read since it is over [`Settings::body_limit`]. `GET /logs` shows it;
+    /// [`requests`](Self::requests), which shows whole exchanges, does not.
     pub(crate) fn refuse_too_large(&self, head: &Request<Bytes>) -> Response<Bytes> {
         let mut response = Problem::too_large(self.settings.body_limit).into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.settings.rate_limit));
         if let Ok(credential) = keys::read(head.headers()) {
             self.log(&self.state.tenant(credential.tenant), head, &response);
         }
-        self.record(head, &response, true);
         response
     }
 
@@ -260,7 +260,7 @@ impl Service {
         overlay(headers, own);
     }
 
-    fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>, unread: bool) {
+    fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
         let recorded = RecordedRequest {
             received_at: self.clock.now(),
             method: request.method().clone(),
@@ -271,7 +271,7 @@ impl Service {
             status: response.status(),
             answer_headers: response.headers().clone(),
             answer_body: response.body().clone(),
-            bodies_dropped: unread,
+            bodies_dropped: false,
         };
         for listener in read(&self.request_listeners).clone() {
             // The request is answered; whatever a listener does changes nothing about that.

@@ -31,8 +31,7 @@ pub struct RecordedRequest {
     pub answer_headers: HeaderMap,
     /// The body of the answer.
     pub answer_body: Bytes,
-    /// The bodies are not what was exchanged: both were too large together to be kept, or the request's was over
-    /// [`Settings::body_limit`](crate::Settings::body_limit) and not read.
+    /// Both bodies were too large to be kept.
     pub bodies_dropped: bool,
 }
 
