@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use posthaste_reference_server::{CapturedMail, Service as Sandbox, Settings, mount};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -11,11 +12,15 @@ use tokio::task::JoinHandle;
 
 use crate::context::Service;
 use crate::fail::Fail;
+use crate::output::table::{Column, Columns, Kind, at};
 use crate::output::terminal::safe;
 use crate::output::{Out, write_stderr};
 
 /// How long an email may still be on its way after the command: its attachments may have to be fetched.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A log has room for whole subjects.
+const WIDE: usize = 1000;
 
 /// A sandbox of one command's own. Nobody else knows its key.
 pub(crate) struct Embedded {
@@ -73,13 +78,10 @@ impl Embedded {
         // What takes longer than this is not worth waiting for.
         let _ = tokio::time::timeout(FAREWELL, awaited).await;
         let captured = std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner));
-        for mail in &captured {
-            mail.tell(out);
-        }
-        let later = self.accepted().iter().filter(|body| body.get("scheduled_at").is_some()).count();
-        if captured.is_empty() && later > 0 {
+        if captured.is_empty() && self.accepted().iter().any(|body| body.get("scheduled_at").is_some()) {
             out.note("nothing left the sandbox: the email waits for its time, and the sandbox ends with this command");
         }
+        tell(&captured, out);
         // It stops even if nobody is there to hear it.
         let _ = self.stop.send(());
         let _ = self.served.await;
@@ -109,21 +111,45 @@ impl Captured {
         Self { from: mail.from.clone(), to, subject: mail.subject.clone(), size: mail.mime.len() }
     }
 
-    fn tell(&self, out: &Out) {
-        let Self { from, to, subject, size } = self;
-        if out.says_json() {
-            if !out.is_quiet() {
-                let captured =
-                    json!({ "captured": { "from": from, "to": to, "subject": subject, "size": size } });
-                write_stderr(&format!("{captured}\n"));
-            }
-            return;
+    fn row(&self) -> Value {
+        json!({ "from": self.from, "to": self.to, "subject": self.subject, "size": self.size })
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "from", header: "FROM", get: |row| at(row, "/from"), kind: Kind::Text },
+    Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
+    Column { name: "subject", header: "SUBJECT", get: |row| at(row, "/subject"), kind: Kind::Shrinks },
+    Column { name: "size", header: "BYTES", get: |row| at(row, "/size"), kind: Kind::Text },
+];
+
+/// One email in full, several as a table.
+fn tell(captured: &[Captured], out: &Out) {
+    if out.is_quiet() {
+        return;
+    }
+    if out.says_json() {
+        for mail in captured {
+            write_stderr(&format!("{}\n", json!({ "captured": mail.row() })));
         }
-        let (from, to, subject) = (safe(from), to.join(", "), safe(subject));
-        let to = safe(&to);
-        out.note(&format!(
-            "captured by the sandbox (nothing left this machine):\n  from     {from}\n  to       {to}\n  \
-             subject  {subject}\n  size     {size} bytes"
-        ));
+        return;
+    }
+    let what = "captured by the sandbox (nothing left this machine):";
+    match captured {
+        [] => {}
+        [Captured { from, to, subject, size }] => {
+            let (from, to, subject) = (safe(from), to.join(", "), safe(subject));
+            out.note(&format!(
+                "{what}\n  from     {from}\n  to       {}\n  subject  {subject}\n  size     {size} bytes",
+                safe(&to)
+            ));
+        }
+        several => {
+            let rows: Vec<Value> = several.iter().map(Captured::row).collect();
+            let width = if out.terminal.stderr { out.terminal.width } else { WIDE };
+            let table =
+                Columns::all(COLUMNS).human(&rows, width, Timestamp::now(), out.terminal.color_stderr);
+            write_stderr(&format!("{what}\n{table}\n"));
+        }
     }
 }

@@ -192,7 +192,7 @@ fn report_panics(json: bool) {
             format!("{}\n", json!({ "error": error }))
         } else {
             format!(
-                "error: {sentence}\nhelp: please report it with the command that you ran and its output with -vvv\n"
+                "error: {sentence}\nhelp: please report it with the command that you ran and its output with -v\n"
             )
         });
     }));

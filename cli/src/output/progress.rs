@@ -30,12 +30,11 @@ impl Upload {
     pub(crate) fn new(style: ProgressStyle, out: &Out, what: &str) -> Self {
         let lines = |json| Shown::Lines { json, last: Mutex::new((0, Instant::now())) };
         Self(match style {
+            _ if out.is_quiet() => Shown::Nothing,
             ProgressStyle::None => Shown::Nothing,
             ProgressStyle::Plain => lines(out.says_json()),
             ProgressStyle::Json => lines(true),
-            ProgressStyle::Auto if out.is_quiet() || out.says_json() || !out.terminal.stderr => {
-                Shown::Nothing
-            }
+            ProgressStyle::Auto if out.says_json() || !out.terminal.stderr => Shown::Nothing,
             ProgressStyle::Auto => Shown::Bar(bar(what)),
         })
     }
@@ -71,9 +70,16 @@ impl Upload {
     }
 }
 
+/// Also when the upload is broken off, by a signal say: what is told then has a line of its own.
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 fn bar(what: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-    let style = BarStyle::with_template("{msg} {bar:24} {percent:>3}%  {bytes}/{total_bytes}  {eta}");
+    let style = BarStyle::with_template("{msg} {bar:24} {percent:>3}%  {bytes}/{total_bytes}");
     if let Ok(style) = style {
         bar.set_style(style.progress_chars("━╸ "));
     }

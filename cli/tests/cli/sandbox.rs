@@ -298,6 +298,15 @@ fn one_command_with_a_sandbox_of_its_own_tells_what_would_have_left() {
     assert_eq!(captured["captured"]["to"], serde_json::json!(["ada@example.com", "eve@example.com"]));
     let ran = posthaste.run(&[&send[..], &["--quiet"]].concat());
     assert_eq!(ran.stderr, "", "{ran:?}");
+
+    let batch = r#"[{"from":"a@acme.test","to":"x@example.com","subject":"One","text":"1"},{"from":"a@acme.test","to":"y@example.com","subject":"Two","text":"2"}]"#;
+    let ran = posthaste.run_with(&["--sandbox", "emails", "batch", "-"], batch);
+    assert!(
+        ran.stderr.contains("FROM")
+            && ran.stderr.contains("x@example.com  One")
+            && ran.stderr.contains("y@example.com  Two"),
+        "{ran:?}"
+    );
 }
 
 #[test]
