@@ -9,6 +9,7 @@ mod context;
 mod embedded;
 mod fail;
 mod input;
+mod narrate;
 mod output;
 mod paging;
 mod preview;

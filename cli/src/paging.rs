@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::draft::flag_origin;
+use crate::narrate;
 use crate::output::table::Columns;
 use crate::problem::{Found, Problem, Report};
 
@@ -110,7 +111,7 @@ pub(crate) async fn show<T: Item>(
             Some(limit) => list.limit(limit),
             None => list,
         };
-        let envelope = list.call().typed::<Value>().await?;
+        let envelope = narrate::carry_out(context, || list.call().typed::<Value>()).await?.value;
         context.out.list(&envelope, columns)?;
         let data = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let more = envelope.get("has_more").and_then(Value::as_bool).unwrap_or_default();
@@ -130,9 +131,11 @@ async fn walk(
     let wanted = if part.all { usize::MAX } else { part.limit.unwrap_or(20) };
     let newer = matches!(part.start, Some(Start::Before(_)));
     let streams = context.out.streams();
+    let mut telling = narrate::Pages::begin(context, &list);
     let mut pages = list.pages();
     let (mut merged, mut seen, mut count, mut more) = (Vec::new(), Vec::new(), 0, false);
     while let Some(page) = pages.try_next().await? {
+        telling.page(page.data.len(), page.has_more);
         let has_more = page.has_more;
         let mut rows = page.data;
         if newer {

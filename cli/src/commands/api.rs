@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::narrate;
 use crate::output::terminal::safe;
 use crate::preview::{self, DryRun};
 use crate::unsettled::Unsettled;
@@ -105,11 +106,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if plan.all {
         return pages(&plan, &client, context).await;
     }
-    let call = plan.call(&client, &[]);
     let changes = plan.method != Method::GET && plan.method != Method::HEAD;
     let unsettled = changes
         .then(|| Unsettled::new(context, "it may have been done; look before you repeat it".to_owned()));
-    let answer = call.raw().await;
+    let answer = narrate::carry_out(context, || plan.call(&client, &[])).await;
     unsettled.into_iter().for_each(Unsettled::settled);
     let Raw { value, status, headers, body, .. } = answer?;
     if plan.include {
@@ -138,7 +138,7 @@ async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fa
     loop {
         let mut more = vec![("limit", limit)];
         more.extend(cursor.as_deref().map(|id| (direction, id)));
-        let page = plan.call(client, &more).await?;
+        let page = narrate::carry_out(context, || plan.call(client, &more)).await?.value;
         let Some(items) = page.get("data").and_then(Value::as_array) else {
             if merged.is_some() {
                 return Err(posthaste::Error::from(PagingError::EmptyPage).into());

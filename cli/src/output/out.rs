@@ -227,6 +227,17 @@ impl Out {
         }
     }
 
+    /// What went over the wire, line by line; it was asked for, so not even `--quiet` keeps it back.
+    pub(crate) fn trace(&self, lines: &str) {
+        for line in lines.lines() {
+            write_stderr(&if self.says_json() {
+                format!("{}\n", json!({ "trace": { "message": line } }))
+            } else {
+                format!("{}\n", safe(line))
+            });
+        }
+    }
+
     /// Something that may be a mistake.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {

@@ -196,6 +196,33 @@ fn an_interrupted_send_says_that_it_may_have_been_accepted() {
 }
 
 #[test]
+fn verbose_tells_requests_and_never_the_key() {
+    // 5.7.8
+    let service = Service::start();
+    let posthaste = service.posthaste().env("POSTHASTE_API_KEY", "sb_sentinel");
+    let sent = posthaste.run(&send(&["-v"]));
+    assert!(sent.stderr.contains(&format!("> POST {}/emails\n< 200 OK in ", service.base_url())), "{sent:?}");
+    for arguments in [
+        &send(&["-vvv"])[..],
+        &["emails", "list", "-vvv"],
+        &["emails", "list", "--all", "-vvv"],
+        &["logs", "list", "-vvv"],
+        &["api", "GET", "/emails", "-vvv", "--json"],
+    ] {
+        let ran = posthaste.run(arguments);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
+    }
+    let told = posthaste.run(&send(&["-vvv"])).stderr;
+    assert!(
+        told.contains("> authorization: Bearer [redacted]")
+            && told.contains("\"subject\":\"Hi\"")
+            && told.contains("< x-request-id: "),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_the_service_says_cannot_steer_the_terminal() {
     // 5.7.1, 5.7.2
     let service = Service::start();

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use http::Method;
-use posthaste::{AcceptedBatch, BatchEmail, Call, IdempotencyKey, Problem, Problems, Raw, check_batch};
+use posthaste::{AcceptedBatch, BatchEmail, Call, IdempotencyKey, Problem, Problems, check_batch};
 use serde_json::Value;
 
 use super::count;
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::{documents::Documents, draft::flag_origin, shape, source::StdinReaders};
+use crate::narrate;
 use crate::preview::{self, DryRun};
 use crate::problem::{Found, Report};
 use crate::unsettled::Unsettled;
@@ -143,18 +144,19 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 /// Sends them, or shows what would be sent.
 pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
-    let call: Call<AcceptedBatch> = match &plan.json {
-        None => client.emails().send_batch(&plan.emails),
-        Some(items) => client.request(Method::POST, "/emails/batch").json(items).typed(),
+    let call = || {
+        let call: Call<AcceptedBatch> = match &plan.json {
+            None => client.emails().send_batch(&plan.emails),
+            Some(items) => client.request(Method::POST, "/emails/batch").json(items).typed(),
+        };
+        let call = if plan.permissive { call.permissive() } else { call };
+        let call = if plan.unchecked { call.unchecked() } else { call };
+        call.idempotency_key(plan.key.as_str())
     };
-    let call = if plan.permissive { call.permissive() } else { call };
-    let call = if plan.unchecked { call.unchecked() } else { call };
-    let call: Call<Raw<AcceptedBatch>> = call.idempotency_key(plan.key.as_str()).raw();
     if let Some(form) = plan.dry_run {
-        return preview::show(&call.preview()?, &[], form, context);
+        return preview::show(&call().preview()?, &[], form, context);
     }
 
-    let note = context.out.noter();
     let unsettled = Unsettled::new(
         context,
         format!(
@@ -162,11 +164,13 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
             plan.key
         ),
     );
-    let answer = call
-        .on_retry(move |retry| {
+    let answer = narrate::carry_out(context, || {
+        let note = context.out.noter();
+        call().on_retry(move |retry| {
             note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
         })
-        .await;
+    })
+    .await;
     unsettled.settled();
     let answer = answer?;
     let AcceptedBatch { data, errors, .. } = answer.value;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::narrate;
 
 /// Show one email
 #[derive(Debug, clap::Args)]
@@ -19,7 +20,7 @@ pub(crate) struct Args {
 /// Shows it.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    let record = client.emails().get(args.id).raw().await?;
+    let record = narrate::carry_out(context, || client.emails().get(args.id.as_str())).await?;
     let document: Value = serde_json::from_slice(&record.body).unwrap_or_default();
     context.out.result(&lines(&document), &document)
 }

@@ -6,7 +6,7 @@ mod wait;
 use std::sync::Arc;
 
 use http::Method;
-use posthaste::{Accepted, Call, Email, IdempotencyKey, Raw};
+use posthaste::{Accepted, Call, Email, IdempotencyKey};
 use serde_json::{Value, json};
 
 pub(crate) use plan::plan;
@@ -14,6 +14,7 @@ pub(crate) use plan::plan;
 use super::count;
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::narrate;
 use crate::output::progress::Upload;
 use crate::preview::{self, Content, DryRun};
 use crate::unsettled::Unsettled;
@@ -166,21 +167,20 @@ enum Message {
 /// Sends it, or shows what would be sent.
 pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
-    let call: Call<Raw<Accepted>> = match &plan.message {
-        Message::Email(email) => {
-            let call = client.emails().send(email);
-            if plan.unchecked { call.unchecked().raw() } else { call.raw() }
-        }
-        Message::Json(json) => client.request(Method::POST, "/emails").json(json).typed::<Accepted>().raw(),
+    let call = || -> Call<Accepted> {
+        let call = match &plan.message {
+            Message::Email(email) => client.emails().send(email),
+            Message::Json(json) => client.request(Method::POST, "/emails").json(json).typed(),
+        };
+        let call = if plan.unchecked { call.unchecked() } else { call };
+        call.idempotency_key(plan.key.as_str())
     };
-    let call = call.idempotency_key(plan.key.as_str());
     if let Some(form) = plan.dry_run {
-        return preview::show(&call.preview()?, &plan.contents, form, context);
+        return preview::show(&call().preview()?, &plan.contents, form, context);
     }
 
     let upload =
         Arc::new(Upload::new(context.settings()?.progress.value, &context.out, &uploading(&plan.contents)));
-    let (seen, note) = (Arc::clone(&upload), context.out.noter());
     let unsettled = Unsettled::new(
         context,
         format!(
@@ -188,12 +188,13 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
             plan.key
         ),
     );
-    let answer = call
-        .on_upload(move |sent, total| seen.set(sent, total))
-        .on_retry(move |retry| {
+    let answer = narrate::carry_out(context, || {
+        let (seen, note) = (Arc::clone(&upload), context.out.noter());
+        call().on_upload(move |sent, total| seen.set(sent, total)).on_retry(move |retry| {
             note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
         })
-        .await;
+    })
+    .await;
     unsettled.settled();
     upload.finish();
     let accepted = answer?;

@@ -1,0 +1,185 @@
+//! `-v`: tells a request as it leaves and its answer as it comes, with headers at `-vv` and bodies at `-vvv`. Secrets are covered.
+
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, StatusCode, header};
+use posthaste::{Call, Error, List, Preview, Raw, body::BodyPart, page::Item};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::context::Context;
+
+/// Of a body no more is shown.
+const SHOWN: usize = 4_000;
+/// Fields that are nobody's business.
+const SECRETS: [&str; 8] = [
+    "signing_secret",
+    "access_token",
+    "refresh_token",
+    "token",
+    "api_key",
+    "client_secret",
+    "code",
+    "download_url",
+];
+
+/// Carries out the call that `make` describes, and tells of it as `-v` asks.
+pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
+    context: &Context,
+    make: impl Fn() -> Call<T>,
+) -> posthaste::Result<Raw<T>> {
+    let level = context.global.verbose;
+    if level == 0 {
+        return make().raw().await;
+    }
+    // A call that can't be previewed fails below, and is told then.
+    if let Ok(preview) = make().preview() {
+        context.out.trace(&request(&preview, level));
+    }
+    let begun = Instant::now();
+    let answer = make().raw().await;
+    let took = begun.elapsed();
+    match &answer {
+        Ok(raw) => context.out.trace(&response(raw.status, &raw.headers, &raw.body, took, level)),
+        Err(Error::Api(error)) => {
+            context.out.trace(&response(error.status, &error.headers, &error.body, took, level));
+        }
+        Err(error) => context.out.trace(&format!("< no whole answer in {} ms: {error}", took.as_millis())),
+    }
+    answer
+}
+
+/// Tells of a walk over the pages of a list: where it begins, and each page as it comes.
+#[derive(Debug)]
+pub(crate) struct Pages<'a> {
+    context: &'a Context,
+    asked: Instant,
+}
+
+impl<'a> Pages<'a> {
+    /// The walk begins.
+    pub(crate) fn begin<T: Item>(context: &'a Context, list: &List<T>) -> Self {
+        if context.global.verbose > 0
+            && let Ok(preview) = list.call().preview()
+        {
+            context.out.trace(&format!("{}, page by page", request(&preview, 1)));
+        }
+        Self { context, asked: Instant::now() }
+    }
+
+    /// A page has come.
+    pub(crate) fn page(&mut self, items: usize, has_more: bool) {
+        if self.context.global.verbose > 0 {
+            let more = if has_more { "more follow" } else { "the last" };
+            self.context
+                .out
+                .trace(&format!("< {items} items in {} ms, {more}", self.asked.elapsed().as_millis()));
+        }
+        self.asked = Instant::now();
+    }
+}
+
+fn request(preview: &Preview, level: u8) -> String {
+    let mut lines = vec![format!("> {} {}", preview.method(), preview.url())];
+    if level >= 2 {
+        lines.push("> authorization: Bearer [redacted]".to_owned());
+        lines.extend(headers('>', preview.headers()));
+    }
+    if level >= 3 {
+        let mut body = Vec::new();
+        for part in preview.body_parts() {
+            match part {
+                BodyPart::Text(text) => body.extend_from_slice(&text),
+                BodyPart::Encoded { bytes, .. } => {
+                    body.extend_from_slice(format!("[{bytes} bytes]").as_bytes());
+                }
+                _ => {}
+            }
+        }
+        lines.extend(shown('>', &body));
+    }
+    lines.join("\n")
+}
+
+fn response(status: StatusCode, all: &HeaderMap, body: &[u8], took: Duration, level: u8) -> String {
+    let mut lines = vec![format!("< {status} in {} ms", took.as_millis())];
+    if level >= 2 {
+        lines.extend(headers('<', all));
+    }
+    if level >= 3 {
+        lines.extend(shown('<', body));
+    }
+    lines.join("\n")
+}
+
+fn headers(sign: char, headers: &HeaderMap) -> impl Iterator<Item = String> {
+    headers.iter().map(move |(name, value)| {
+        let secret = matches!(*name, header::AUTHORIZATION | header::SET_COOKIE | header::COOKIE)
+            || value.is_sensitive();
+        let value = if secret { "[redacted]".into() } else { String::from_utf8_lossy(value.as_bytes()) };
+        format!("{sign} {name}: {value}")
+    })
+}
+
+/// The body with what is secret covered; nothing if there is none.
+fn shown(sign: char, body: &[u8]) -> Option<String> {
+    if body.is_empty() {
+        return None;
+    }
+    let text = match serde_json::from_slice::<Value>(body) {
+        Ok(mut json) => {
+            cover(&mut json);
+            json.to_string()
+        }
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    };
+    let cut = text.floor_char_boundary(SHOWN);
+    let more = if cut < text.len() { "…" } else { "" };
+    Some(format!("{sign} {}{more}", &text[..cut]))
+}
+
+fn cover(json: &mut Value) {
+    match json {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if SECRETS.contains(&name.as_str()) && value.is_string() {
+                    *value = "[redacted]".into();
+                } else {
+                    cover(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(cover),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_covered_in_headers_and_at_every_depth_of_a_body() {
+        // 5.7.8
+        let headers = HeaderMap::from_iter([
+            (header::SET_COOKIE, HeaderValue::from_static("sentinel")),
+            (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        ]);
+        let body = br#"{"data":[{"signing_secret":"sentinel","id":"1"}],"access_token":"sentinel"}"#;
+        let told = response(StatusCode::OK, &headers, body, Duration::from_millis(7), 3);
+        assert_eq!(
+            told,
+            "< 200 OK in 7 ms\n< set-cookie: [redacted]\n< content-type: application/json\n\
+             < {\"data\":[{\"signing_secret\":\"[redacted]\",\"id\":\"1\"}],\"access_token\":\"[redacted]\"}"
+        );
+        assert_eq!(response(StatusCode::OK, &headers, body, Duration::from_millis(7), 1), "< 200 OK in 7 ms");
+    }
+
+    #[test]
+    fn a_large_body_is_cut_between_two_characters() {
+        let told = shown('<', "é".repeat(10_000).as_bytes()).unwrap();
+        assert!(told.ends_with("é…") && told.len() <= SHOWN + 8);
+    }
+}
