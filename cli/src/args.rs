@@ -100,7 +100,7 @@ pub(crate) struct Global {
     /// No notes and no progress; errors stay
     #[arg(short, long, global = true, hide_short_help = true)]
     pub(crate) quiet: bool,
-    /// Say more: what caused a failure; `sandbox serve` tells every request
+    /// Say more: once requests and causes, twice headers, three times bodies
     #[arg(short, long, global = true, action = clap::ArgAction::Count, hide_short_help = true)]
     pub(crate) verbose: u8,
     /// When to colour: auto, always or never
