@@ -42,6 +42,8 @@ pub(crate) struct Draft {
     found: Vec<Found>,
     /// Pointers at which a spelling problem was found: what stands there is a stand-in, and other problems of it mean nothing.
     stand_ins: Vec<String>,
+    /// The document could not be read, so nobody knows what it lacks.
+    unread: bool,
 }
 
 impl Draft {
@@ -49,6 +51,7 @@ impl Draft {
     pub(crate) fn read(&mut self, source: Source, flag: &str) {
         let name = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
         let at_flag = flag_origin(flag, 1, &name);
+        self.unread = true;
         let text = match source.text() {
             Ok(text) => text,
             Err(rule) => {
@@ -63,6 +66,7 @@ impl Draft {
             }
             Ok(json::Document { value: Value::Object(fields), repeated }) => {
                 self.fields = fields;
+                self.unread = false;
                 for pointer in repeated {
                     let span = places::find(&text, &pointer, Part::Key);
                     let rule = "this key is given twice";
@@ -168,6 +172,10 @@ impl Draft {
     /// Adds what rules found, with the places; what follows from a problem that is known is left out.
     pub(crate) fn judge(&mut self, problems: Vec<Problem>) {
         for problem in problems {
+            let lacks_field = problem.code == "required" && problem.path.matches('/').count() < 2;
+            if self.unread && lacks_field {
+                continue;
+            }
             if self.stand_ins.iter().any(|pointer| is_within(&problem.path, pointer)) {
                 continue;
             }

@@ -164,6 +164,30 @@ fn a_lost_answer_is_9_and_the_printed_key_makes_repeating_harmless() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_read_is_9_and_was_accepted() {
+    for body in ["", "nonsense", "{\"id\": 7}", "[]"] {
+        let error = failing(Action::answer(200, body), &SEND, 9);
+        assert_eq!(
+            (&error["outcome"], &error["idempotency_key"]),
+            (&json!("accepted"), &json!("order-17")),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn a_refusal_after_a_lost_answer_is_9_because_the_first_may_have_been_accepted() {
+    let service = Service::start();
+    service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+    service.core().faults().add(
+        Rule::new(Action::error(403, "invalid_api_key", "revoked")).on(Method::POST, "/emails").always(),
+    );
+    let error = service.posthaste().run(&send(&["--json"])).error(9);
+    assert_eq!((&error["api"]["name"], &error["outcome"]), (&json!("invalid_api_key"), &json!("unknown")));
+    assert_eq!(service.core().mails("sb_test").len(), 1);
+}
+
+#[test]
 fn a_service_that_fails_once_is_asked_again_with_the_same_key() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::answer(503, "busy")).on(Method::POST, "/emails"));

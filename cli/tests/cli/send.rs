@@ -292,7 +292,12 @@ fn documents_that_are_no_email_are_refused() {
     ] {
         let said = posthaste.run_with(&["emails", "send", "--input", "-"], text).fails(2);
         assert!(said.contains(expected), "{text:.40}\n{said}");
+        let read = text.starts_with('{');
+        assert!(read || !said.contains("missing:"), "nobody knows what is missing: {said}");
     }
+    std::fs::File::create(posthaste.home().join("huge.json")).unwrap().set_len(2 << 30).unwrap();
+    let said = posthaste.run(&["emails", "send", "--input", "huge.json"]).fails(2);
+    assert!(said.contains("it has more than 64 MiB"), "{said}");
     std::fs::write(posthaste.home().join("latin1.json"), b"{\"subject\": \"\xe9\"}").unwrap();
     let said = posthaste.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
     assert!(said.contains("it is not UTF-8 text: byte 13 (line 1)"), "{said}");

@@ -30,7 +30,7 @@ fn lines(document: &Value) -> Vec<String> {
     let Some(fields) = document.as_object() else { return vec![document.to_string()] };
     let (bodies, fields): (Vec<_>, Vec<_>) = fields
         .iter()
-        .filter(|(_, value)| !value.is_null())
+        .filter(|(_, value)| !value.is_null() && **value != Value::Array(Vec::new()))
         .partition(|(name, _)| matches!(name.as_str(), "text" | "html"));
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let mut lines: Vec<String> =
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn every_field_that_the_service_tells_is_shown_and_bodies_come_last() {
-        let document = json!({"id": "1", "text": "a\nb", "to": ["x@y.test", "z@y.test"], "cc": null, "new_field": {"a": 1}});
+        let document = json!({"id": "1", "text": "a\nb", "to": ["x@y.test", "z@y.test"], "cc": null, "bcc": [], "new_field": {"a": 1}});
         assert_eq!(
             lines(&document),
             ["id         1", "to         x@y.test, z@y.test", "new_field  {\"a\":1}", "\ntext:\na\nb"]
