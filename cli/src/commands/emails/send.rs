@@ -1,5 +1,6 @@
 //! `emails send`: one email, from flags, from a JSON object, or from both.
 
+mod files;
 mod plan;
 mod wait;
 

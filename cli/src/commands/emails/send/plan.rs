@@ -1,28 +1,24 @@
 //! From what was typed to an email: every flag finds its field, and everything wrong is found at once.
 
-use posthaste::{Attachment, Email, IdempotencyKey, Problems};
+use posthaste::{Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
 
 use super::{
-    Args, Message, Plan,
+    Args, Message, Plan, files,
     wait::{self, Wait},
 };
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::{
-    attach::AttachSpec,
     draft::{Draft, flag_origin, flag_span},
     json,
     pair::Pair,
     shape,
-    source::{Source, StdinReaders},
+    source::StdinReaders,
 };
-use crate::preview::{Content, DryRun};
+use crate::preview::DryRun;
 use crate::problem::Report;
 use crate::settings::keys;
-
-/// Files above this can't be sent whatever else is in the email; standard input is not read further.
-const ATTACHMENT_LIMIT: u64 = 32 * 1024 * 1024;
 
 /// Reads the named files, lays the flags over the document, and asks the rules.
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
@@ -131,8 +127,9 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     });
 
     let (mut email, shape) = Email::read(&draft.value());
-    let mut contents = contents_of(draft.fields());
-    let files = attachments(&mut draft, &mut stdin, &attach, &attach_url, email.attachments().len()).await;
+    let mut contents = files::contents_of(draft.fields());
+    let files =
+        files::attachments(&mut draft, &mut stdin, &attach, &attach_url, email.attachments().len()).await;
     let raw = no_validate && !shape.is_empty();
     if raw {
         for file in &files {
@@ -300,118 +297,5 @@ fn wait_for(draft: &mut Draft, state: &str, timeout: &str) -> Option<Wait> {
             draft.spelling("type", rule, flag_origin("--wait-timeout", 1, timeout), None);
             None
         }
-    }
-}
-
-/// What a dry run says of the contents in the document; those that the rules refuse don't matter.
-fn contents_of(fields: &serde_json::Map<String, Value>) -> Vec<Content> {
-    let items = fields.get("attachments").and_then(Value::as_array);
-    let contents = items.into_iter().flatten().filter_map(|item| item.get("content")?.as_str());
-    contents.map(|text| Content::Base64(text.to_owned())).collect()
-}
-
-struct File {
-    attachment: Attachment,
-    content: Option<Content>,
-    url: Option<String>,
-    content_type: Option<String>,
-    content_id: Option<String>,
-}
-
-impl File {
-    /// The attachment as an item of the JSON, its content in memory.
-    fn wire(&self) -> Result<Value, Fail> {
-        let mut item = json!({});
-        let fields = [
-            ("filename", self.attachment.filename_str().map(str::to_owned)),
-            ("content_type", self.content_type.clone()),
-            ("content_id", self.content_id.clone()),
-            ("path", self.url.clone()),
-            ("content", self.content.as_ref().map(Content::to_base64).transpose()?),
-        ];
-        for (name, value) in fields {
-            if let Some(value) = value {
-                item[name] = value.into();
-            }
-        }
-        Ok(item)
-    }
-}
-
-async fn attachments(
-    draft: &mut Draft,
-    stdin: &mut StdinReaders,
-    files: &[String],
-    urls: &[String],
-    first: usize,
-) -> Vec<File> {
-    let mut read = Vec::new();
-    let named = files.iter().enumerate().map(|(i, text)| ("--attach", i + 1, text));
-    let hosted = urls.iter().enumerate().map(|(i, text)| ("--attach-url", i + 1, text));
-    for (flag, n, text) in named.chain(hosted) {
-        let spec = AttachSpec::read(text);
-        let target_at = 0..spec.target.len();
-        let file = match flag {
-            "--attach-url" => Ok((Attachment::from_url(spec.target), None, Some(spec.target.to_owned()))),
-            _ => open(stdin, &spec).await.map(|(attachment, content)| (attachment, Some(content), None)),
-        };
-        let (mut attachment, content, url) = match file {
-            Ok(file) => file,
-            Err(Unopened::Rule(code, rule, hint)) => {
-                draft.spelling(code, rule, flag_span(flag, n, text, target_at), hint);
-                continue;
-            }
-            Err(Unopened::Found(found)) => {
-                draft.push(*found);
-                continue;
-            }
-        };
-        let pointer = format!("/attachments/{}", first + read.len());
-        draft.came_from(pointer.clone(), flag_span(flag, n, text, target_at.clone()));
-        for (field, part) in
-            [("filename", &spec.name), ("content_type", &spec.content_type), ("content_id", &spec.content_id)]
-        {
-            let Some(part) = part else { continue };
-            draft.came_from(format!("{pointer}/{field}"), flag_span(flag, n, text, part.at.clone()));
-            attachment = match field {
-                "filename" => attachment.filename(part.value),
-                "content_type" => attachment.content_type(part.value),
-                _ => attachment.content_id(part.value),
-            };
-        }
-        let text_of = |part: Option<crate::input::attach::Part<'_>>| part.map(|part| part.value.to_owned());
-        let (content_type, content_id) = (text_of(spec.content_type), text_of(spec.content_id));
-        read.push(File { attachment, content, url, content_type, content_id });
-    }
-    read
-}
-
-enum Unopened {
-    Rule(&'static str, String, Option<String>),
-    Found(Box<crate::problem::Found>),
-}
-
-async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attachment, Content), Unopened> {
-    match stdin.claim("--attach", spec.target).map_err(Unopened::Found)? {
-        Source::Stdin => {
-            let Some(name) = &spec.name else {
-                let rule = "an attachment from standard input needs a name".to_owned();
-                return Err(Unopened::Rule("type", rule, Some("--attach '-;name=report.csv'".to_owned())));
-            };
-            let bytes = Source::Stdin.bytes(ATTACHMENT_LIMIT);
-            let bytes =
-                bytes.map_err(|rule| Unopened::Rule("size", format!("standard input: {rule}"), None))?;
-            Ok((Attachment::from_bytes(name.value, bytes.clone()), Content::Bytes(bytes)))
-        }
-        Source::File(path) => match Attachment::from_file(&path).await {
-            Ok(attachment) => Ok((attachment, Content::File(path))),
-            Err(posthaste::Error::File(error)) => {
-                let rule = format!("the file can't be attached: {}", error.source);
-                let hint =
-                    spec.target.contains(';').then(|| "its parameters are ;name= ;type= ;cid=".to_owned());
-                Err(Unopened::Rule("file", rule, hint))
-            }
-            Err(error) => Err(Unopened::Rule("file", error.to_string(), None)),
-        },
     }
 }
