@@ -44,7 +44,7 @@ pub enum BodyPart {
     Text(Bytes),
     /// The Base64 text of an attachment's content.
     Encoded {
-        /// Which attachment of the email, from 0.
+        /// Which attachment, from 0, of those that carry their content.
         attachment: usize,
         /// The content's size before Base64, in bytes.
         bytes: u64,

@@ -19,6 +19,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -172,6 +173,11 @@ impl Call<serde_json::Value> {
     pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.operation.query.push((Cow::Owned(name.into()), value.into()));
         self
+    }
+
+    /// Takes the answer's body as it is, for an operation that answers something else than JSON.
+    pub fn bytes(self) -> Call<Bytes> {
+        Call { client: self.client, operation: self.operation, decode: |answer| Ok(answer.into_body()) }
     }
 
     /// Gives the request a JSON body.

@@ -206,6 +206,8 @@ fn the_inbox_lists_the_newest_first_and_finds_by_every_filter() {
     assert_eq!(subjects(&["--limit", "1"]), ["Invoice"]);
 
     let latest = posthaste.run(&["sandbox", "inbox", "latest", "--json"]).json();
+    let raw = posthaste.run(&["sandbox", "inbox", "latest", "--raw"]).ok();
+    assert!(raw.contains("\r\nSubject: ") && raw.contains("\r\n\r\n"), "{raw}");
     assert_eq!((&latest["email_id"], &latest["subject"]), (&second.into(), &"Invoice".into()));
     let id = latest["id"].as_str().unwrap();
     let shown = posthaste.run(&["sandbox", "inbox", "get", id]).ok();

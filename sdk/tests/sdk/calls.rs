@@ -231,6 +231,9 @@ async fn every_2xx_is_a_success() {
         assert_eq!((raw.status.as_u16(), raw.value.id.as_str()), (status, "e1"));
         assert!(raw.body.starts_with(b"{"));
     }
+    let script = Script::of([Step::Text(200, "From: a@x.test\r\n\r\nHi")]);
+    let mail = script.client().request(http::Method::GET, "/raw").bytes().await.unwrap();
+    assert!(mail.starts_with(b"From:"));
     let script = Script::of([Step::Text(204, "")]);
     let nothing = script.client().request(http::Method::DELETE, "/x").await.unwrap();
     assert!(nothing.is_null());

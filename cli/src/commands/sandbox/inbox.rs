@@ -40,6 +40,14 @@ pub(crate) struct Which {
     tag: Option<String>,
 }
 
+/// How an email is shown.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct How {
+    /// The mail as it would have left (RFC 5322), for a file `.eml`
+    #[arg(long)]
+    raw: bool,
+}
+
 /// List captured emails, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste sandbox inbox list --to ada@example.com\n  \
@@ -59,16 +67,21 @@ pub(crate) struct GetArgs {
     /// The id in the inbox, or the id that sending it printed
     #[arg(value_name = "ID")]
     id: String,
+    #[command(flatten)]
+    how: How,
 }
 
 /// Show the newest captured email
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste sandbox inbox latest --to ada@example.com --json --jq .subject"
+    after_help = "Examples:\n  posthaste sandbox inbox latest --to ada@example.com --json --jq .subject\n  \
+        posthaste sandbox inbox latest --raw > latest.eml"
 )]
 pub(crate) struct LatestArgs {
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    how: How,
 }
 
 /// Wait for an email and show it
@@ -81,6 +94,8 @@ pub(crate) struct LatestArgs {
 pub(crate) struct WaitArgs {
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    how: How,
 }
 
 const COLUMNS: &[Column] = &[
@@ -106,7 +121,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::List(args) => list(&args, context).await,
         Command::Get(args) => {
             let client = client(context)?;
-            show(&args.id, &client, context).await
+            show(&args.id, args.how, &client, context).await
         }
         Command::Latest(args) => {
             let client = client(context)?;
@@ -116,7 +131,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
                     hint: Some("posthaste sandbox inbox list".to_owned()),
                 });
             };
-            show(&id, &client, context).await
+            show(&id, args.how, &client, context).await
         }
         Command::Wait(args) => wait(&args, context).await,
     }
@@ -147,7 +162,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
         }
     };
     match timeout_at(deadline(limit), waiting).await {
-        Ok(id) => show(&id?, &client, context).await,
+        Ok(id) => show(&id?, args.how, &client, context).await,
         Err(_) => Err(Fail::Pending {
             message: format!("no such email within {}", shown(limit)),
             hint: Some("posthaste sandbox inbox list".to_owned()),
@@ -185,7 +200,7 @@ async fn newest(client: &Client, query: &[(&str, String)]) -> Result<Option<Stri
     Ok(list["data"][0]["id"].as_str().map(str::to_owned))
 }
 
-async fn show(id: &str, client: &Client, context: &Context) -> Result<(), Fail> {
+async fn show(id: &str, how: How, client: &Client, context: &Context) -> Result<(), Fail> {
     let path = format!(
         "/_/messages/{}",
         path_segment(id).map_err(|problem| {
@@ -193,6 +208,10 @@ async fn show(id: &str, client: &Client, context: &Context) -> Result<(), Fail> 
             Report::one(problem, Some(origin))
         })?
     );
+    if how.raw {
+        let mail = client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable)?;
+        return context.out.bytes(&mail);
+    }
     let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
     if context.out.is_json() {
         return context.out.document(&mail);

@@ -22,7 +22,8 @@ pub(super) fn email(json: &Value) -> (Email, Vec<Problem>) {
         reader.letter(fields, &mut email.letter);
         email.scheduled_at = reader.text(fields, "", "scheduled_at");
         for (i, value) in reader.list(fields, "attachments").iter().enumerate() {
-            email.attachments.extend(reader.attachment(&format!("/attachments/{i}"), value));
+            let attachment = reader.attachment(&format!("/attachments/{i}"), value);
+            email.attachments.push(attachment.unwrap_or_else(|| Attachment::without_name(Vec::new())));
         }
         reader.known(fields, "", "an email", |name| {
             LETTER_FIELDS.contains(&name) || SINGLE_FIELDS.contains(&name)
@@ -52,6 +53,7 @@ pub(super) fn batch_email(json: &Value) -> (BatchEmail, Vec<Problem>) {
     (email, reader.problems)
 }
 
+/// An item that can't be read leaves an empty one in its place, so that those behind it keep their numbers.
 #[derive(Default)]
 struct Reader {
     problems: Vec<Problem>,
@@ -111,7 +113,7 @@ impl Reader {
             }
         }
         for (i, value) in self.list(fields, "tags").iter().enumerate() {
-            letter.tags.extend(self.tag(&format!("/tags/{i}"), value));
+            letter.tags.push(self.tag(&format!("/tags/{i}"), value).unwrap_or_default());
         }
     }
 
@@ -142,7 +144,7 @@ impl Reader {
             self.text(tag, at, name)
         };
         let (name, value) = (field("name"), field("value"));
-        Some(Tag { name: name?, value: value? })
+        Some(Tag { name: name.unwrap_or_default(), value: value.unwrap_or_default() })
     }
 
     fn attachment(&mut self, at: &str, value: &Value) -> Option<Attachment> {
@@ -217,10 +219,10 @@ impl Reader {
             Some(Value::Array(many)) => {
                 let mut addresses = Vec::new();
                 for (i, value) in many.iter().enumerate() {
-                    match value {
-                        Value::String(address) => addresses.push(address.clone()),
-                        other => self.wrong_type(format!("/{name}/{i}"), rule.clone(), other),
+                    if value.as_str().is_none() {
+                        self.wrong_type(format!("/{name}/{i}"), rule.clone(), value);
                     }
+                    addresses.push(value.as_str().unwrap_or_default().to_owned());
                 }
                 Recipients::from(addresses)
             }

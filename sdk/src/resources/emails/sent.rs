@@ -77,7 +77,7 @@ pub struct EmailRecord {
 }
 
 /// A name and a value that an email carries for its sender's own sorting: ASCII letters, digits, `_` and `-`, at most 256 each.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
     /// The name.
     pub name: String,
