@@ -11,7 +11,7 @@ use url::Url;
 use crate::{
     call::{Decode, IDEMPOTENCY_KEY, Operation, Retry, count_ids},
     client::{Client, Inner},
-    error::{ApiError, Error, Result, SettingsError, Tried, Unreadable, chain},
+    error::{ApiError, Error, Result, Tried, Unreadable, chain},
     retry::{self, Cause, RetryPolicy},
     transport::{Outgoing, Reached, TransportError, TransportErrorKind},
 };
@@ -29,7 +29,7 @@ pub(crate) async fn run<T>(client: Client, operation: Operation, decode: Decode<
 }
 
 async fn live<T>(client: Client, operation: Operation, decode: Decode<T>) -> Result<T> {
-    let mut life = Life::begin(&client.inner, operation.ready()?)?;
+    let mut life = Life::begin(&client.inner, operation.ready()?);
     let mut read_again = life.tried.key.is_some();
     loop {
         let answer = life.until_accepted().await?;
@@ -51,12 +51,28 @@ async fn live<T>(client: Client, operation: Operation, decode: Decode<T>) -> Res
 
 /// The headers of a request, but for the credential.
 pub(crate) fn headers(client: &Inner, operation: &Operation) -> HeaderMap {
-    let mut headers = client.headers.clone();
-    headers.extend(operation.headers.clone());
+    // Room for those that are added on the way out too: a full map hashes all of them anew.
+    let mut headers = HeaderMap::with_capacity(client.headers.len() + operation.headers.len() + 8);
+    for (name, value) in client.headers.iter().chain(&operation.headers) {
+        headers.insert(name.clone(), value.clone());
+    }
     if let Some(key) = &operation.key {
         headers.insert(IDEMPOTENCY_KEY, key.header());
     }
     headers
+}
+
+/// Where the operation goes: the base address with the path behind it. Its host is neither read again nor can a path replace it.
+fn address(base: &Url, operation: &Operation) -> Url {
+    let mut url = base.clone();
+    match base.path().trim_end_matches('/') {
+        "" => url.set_path(&operation.path),
+        prefix => url.set_path(&format!("{prefix}{}", operation.path)),
+    }
+    if !operation.query.is_empty() {
+        url.query_pairs_mut().extend_pairs(&operation.query);
+    }
+    url
 }
 
 struct Life<'a> {
@@ -70,12 +86,7 @@ struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    fn begin(client: &'a Inner, operation: Operation) -> Result<Self> {
-        let url = format!("{}{}", client.base, operation.path_and_query());
-        let url = Url::parse(&url).map_err(|error| {
-            SettingsError::new("path", "does not make an address with the base address")
-                .found(error.to_string())
-        })?;
+    fn begin(client: &'a Inner, operation: Operation) -> Self {
         if let Some(key) = operation.key.as_ref().filter(|_| operation.key_given)
             && client.keys.contradicts(key, &operation.body)
         {
@@ -91,15 +102,15 @@ impl<'a> Life<'a> {
             reads: operation.method == Method::GET || operation.method == Method::HEAD,
             unknown: false,
         };
-        Ok(Self {
+        Self {
             client,
-            url,
+            url: address(&client.base_url, &operation),
             policy: operation.retry.clone().unwrap_or_else(|| client.retry.clone()),
             patience,
             deadline: Instant::now().checked_add(limit),
             tried,
             operation,
-        })
+        }
     }
 
     /// Attempts until the service accepts, or says no for good, or there is no time or no attempt left.
@@ -194,5 +205,30 @@ impl<'a> Life<'a> {
             Instant::now().checked_add(pause).is_some_and(|resumed| resumed < deadline)
         });
         (in_time && self.client.budget.take(cause)).then_some(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_goes_behind_the_base_address_and_never_replaces_its_host() {
+        // GEN-12, GEN-30, GEN-31
+        let goes = |base: &str, path: &str| {
+            let mut operation = Operation::raw(Method::GET, "/".to_owned());
+            operation.path = path.to_owned().into();
+            let before = address(&Url::parse(base).unwrap(), &operation).to_string();
+            operation.query.push(("after".into(), "a&b=c d".into()));
+            assert_eq!(
+                address(&Url::parse(base).unwrap(), &operation).as_str(),
+                format!("{before}?after=a%26b%3Dc+d")
+            );
+            before
+        };
+        assert_eq!(goes("http://[::1]:4010", "/emails"), "http://[::1]:4010/emails");
+        assert_eq!(goes("https://api.test/mail/v1/", "/emails"), "https://api.test/mail/v1/emails");
+        assert_eq!(goes("https://api.test", "/domains/a%2Fb%40c"), "https://api.test/domains/a%2Fb%40c");
+        assert_eq!(goes("https://api.test", "//evil.test/x"), "https://api.test//evil.test/x");
     }
 }

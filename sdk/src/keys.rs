@@ -47,11 +47,7 @@ impl IdempotencyKey {
 
     /// A key that no other send has: a random UUID.
     pub fn random() -> Self {
-        let random: u128 = rand::random();
-        // Version 4, variant 1 (RFC 9562).
-        let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
-        let hex = format!("{bits:032x}");
-        Self(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+        Self(uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string())
     }
 
     /// The key as it goes into the header.

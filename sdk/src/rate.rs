@@ -5,11 +5,16 @@ use std::{
     time::Duration,
 };
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use tokio::time::Instant;
 
 /// The slowest pace that refusals can bring a client to.
 const SLOWEST: f64 = 0.5;
+/// The headers that announce a limit.
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 /// A pace above which pacing costs more than it saves.
 const UNPACED: f64 = 10_000.0;
 
@@ -95,8 +100,8 @@ impl Limiter {
             if let (Some(pace), Some(ceiling)) = (state.pace, state.ceiling) {
                 state.pace = Some((pace + ceiling / 50.0).min(ceiling));
             }
-            if number(headers, "ratelimit-remaining") == Some(0.0)
-                && let Some(reset) = number(headers, "ratelimit-reset")
+            if number(headers, REMAINING) == Some(0.0)
+                && let Some(reset) = number(headers, RESET)
             {
                 state.hold(Duration::try_from_secs_f64(reset.min(60.0)).unwrap_or_default());
             }
@@ -113,15 +118,15 @@ impl State {
 
 /// Requests a second, from `ratelimit-policy` (`10;w=1`) or `ratelimit-limit`. What can't be read counts as absent.
 fn announced_pace(headers: &HeaderMap) -> Option<f64> {
-    let policy = headers.get("ratelimit-policy").and_then(|value| value.to_str().ok());
+    let policy = headers.get(POLICY).and_then(|value| value.to_str().ok());
     let from_policy = policy.and_then(|policy| {
         let (limit, window) = policy.split_once(";w=")?;
         Some(positive(limit)? / positive(window.split(';').next()?)?)
     });
-    from_policy.or_else(|| number(headers, "ratelimit-limit").filter(|limit| *limit > 0.0))
+    from_policy.or_else(|| number(headers, LIMIT).filter(|limit| *limit > 0.0))
 }
 
-fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
+fn number(headers: &HeaderMap, name: HeaderName) -> Option<f64> {
     let value = headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok()?;
     u32::try_from(value).ok().map(f64::from)
 }

@@ -172,7 +172,7 @@ impl ClientBuilder {
         }
         let transport = match self.transport {
             Some(transport) => transport,
-            None => default_transport(loopback, self.connect_timeout)?,
+            None => default_transport(loopback, base_url.scheme() == "https", self.connect_timeout)?,
         };
         let inner = Inner {
             base: base_url.as_str().trim_end_matches('/').to_owned(),
@@ -202,12 +202,16 @@ impl fmt::Debug for ClientBuilder {
 
 #[cfg(feature = "reqwest")]
 #[expect(clippy::unnecessary_wraps, reason = "without the feature there is no default transport")]
-fn default_transport(loopback: bool, connect: Duration) -> Result<Box<dyn Transport>, SettingsError> {
-    Ok(Box::new(crate::transport::reqwest::ReqwestTransport::new(loopback, connect)))
+fn default_transport(
+    loopback: bool,
+    https: bool,
+    connect: Duration,
+) -> Result<Box<dyn Transport>, SettingsError> {
+    Ok(Box::new(crate::transport::reqwest::ReqwestTransport::new(loopback, https, connect)))
 }
 
 #[cfg(not(feature = "reqwest"))]
-fn default_transport(_: bool, _: Duration) -> Result<Box<dyn Transport>, SettingsError> {
+fn default_transport(_: bool, _: bool, _: Duration) -> Result<Box<dyn Transport>, SettingsError> {
     Err(SettingsError::new(
         "transport",
         "is missing: without the feature `reqwest` the application brings its own",
