@@ -13,12 +13,15 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::{HeaderMap, HeaderName};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     task::JoinHandle,
     time::sleep,
 };
+
+use crate::contract::{self, Contract};
 
 /// What the peer does about one request.
 #[derive(Clone, Debug)]
@@ -93,6 +96,24 @@ impl Arrived {
         })
     }
 
+    /// The request as the contract judges it.
+    ///
+    /// # Panics
+    ///
+    /// When its head isn't one.
+    pub fn request(&self) -> contract::Request {
+        let mut first = self.head.lines().next().unwrap_or_default().split(' ');
+        let method = first.next().and_then(|method| method.parse().ok()).expect("a method");
+        let (path, query) = self.target().split_once('?').unwrap_or((self.target(), ""));
+        let mut headers = HeaderMap::new();
+        for line in self.head.lines().skip(1).filter(|line| !line.is_empty()) {
+            let (name, value) = line.split_once(':').expect("a header has a colon");
+            let name: HeaderName = name.parse().expect("a header's name");
+            headers.append(name, value.trim().parse().expect("a header's value"));
+        }
+        contract::Request { method, path: path.into(), query: query.into(), headers, body: self.body.clone() }
+    }
+
     /// The body as JSON.
     ///
     /// # Panics
@@ -159,6 +180,18 @@ impl Peer {
     /// When a thread that held them panicked.
     pub fn requests(&self) -> Vec<Arrived> {
         self.seen.requests.lock().expect("nobody panics with it").clone()
+    }
+
+    /// Judges every request that has arrived.
+    ///
+    /// # Panics
+    ///
+    /// When one of them breaks the contract.
+    pub fn judge(&self) {
+        for request in self.requests() {
+            let breaches = Contract::get().breaches_of_request(&request.request());
+            assert!(breaches.is_empty(), "the contract is broken: {breaches:#?}");
+        }
     }
 
     /// The connections that were opened.

@@ -28,7 +28,9 @@ fn email() -> Email {
 }
 
 async fn send(peer: &Peer) -> Result<Accepted, Error> {
-    client(&peer.base_url()).emails().send(&email()).await
+    let result = client(&peer.base_url()).emails().send(&email()).await;
+    peer.judge();
+    result
 }
 
 /// The idempotency keys of the requests that arrived.

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as the test does")]
 
+mod agreement;
 mod attachments;
 mod auth;
 mod batch;

@@ -19,7 +19,9 @@ fn page(ids: impl IntoIterator<Item = usize>, has_more: bool) -> Act {
 
 async fn walk(peer: &Peer) -> Result<Vec<String>, Error> {
     let client = client(&peer.base_url());
-    client.logs().list().stream().map_ok(|entry| entry.id.as_str().to_owned()).try_collect().await
+    let ids = client.logs().list().stream().map_ok(|entry| entry.id.as_str().to_owned()).try_collect().await;
+    peer.judge();
+    ids
 }
 
 #[tokio::test]

@@ -1,0 +1,126 @@
+//! Three judges of the same email: the client's own check, the contract, and the service. They have to agree.
+
+use http::{HeaderMap, HeaderValue, Method};
+use posthaste::{Attachment, Client, Email, body::BodyPart};
+use posthaste_conformance::contract::{Contract, Request};
+use posthaste_reference_server::{Service, Settings};
+use proptest::{collection::vec, option, prelude::*, sample::select};
+
+const TEXTS: [&str; 16] = [
+    "", " ", "x", "a b", "a_1", "A-b", "é", "🦀", "a\tb", "a\r\nb", "a\u{7f}", "a\0", "a\u{85}b", "a:b",
+    "EMAIL", "<a>",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => select(&TEXTS[..]).prop_map(str::to_owned),
+        1 => select(&[50, 51, 256, 257, 2_000, 2_001][..]).prop_map(|length| "x".repeat(length)),
+        1 => any::<String>(),
+    ]
+}
+
+fn address() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => Just("ada@example.com".to_owned()),
+        4 => Just("Ada Lovelace <ada@example.com>".to_owned()),
+        1 => text(),
+        1 => text().prop_map(|name| format!("{name} <ada@example.com>")),
+        1 => text().prop_map(|local| format!("{local}@example.com")),
+    ]
+}
+
+fn attachment() -> impl Strategy<Value = Attachment> {
+    let source = prop_oneof![
+        2 => text().prop_map(|name| Attachment::from_bytes(name, "bytes")),
+        1 => select(&["https://x.test/a.pdf", "ftp://x.test", "file:///x", "a b"][..]).prop_map(Attachment::from_url),
+    ];
+    (source, option::weighted(0.3, text()), option::weighted(0.3, text())).prop_map(
+        |(mut attachment, id, kind)| {
+            if let Some(id) = id {
+                attachment = attachment.content_id(id);
+            }
+            if kind.is_some() {
+                attachment = attachment.content_type("application/x-own");
+            }
+            attachment
+        },
+    )
+}
+
+prop_compose! {
+    fn email()(
+        from in address(),
+        to in vec(address(), 0..3),
+        many in any::<prop::sample::Index>(),
+        subject in text(),
+        html in option::of(text()),
+        plain in option::of(text()),
+        cc in vec(address(), 0..2),
+        tags in vec((text(), text()), 0..2),
+        headers in vec((text(), text()), 0..2),
+        attachments in vec(attachment(), 0..2),
+    ) -> Email {
+        let to = if many.index(8) == 0 { vec!["ada@example.com".to_owned(); 49 + many.index(3)] } else { to };
+        let mut email = Email::new(from, to, subject);
+        if let Some(html) = html {
+            email = email.html(html);
+        }
+        if let Some(plain) = plain {
+            email = email.text(plain);
+        }
+        for address in cc {
+            email = email.cc(address);
+        }
+        for (name, value) in tags {
+            email = email.tag(name, value);
+        }
+        for (name, value) in headers {
+            email = email.header(name, value);
+        }
+        attachments.into_iter().fold(email, Email::attach)
+    }
+}
+
+/// The request that a client would make of it, checked or not.
+fn request(client: &Client, email: &Email) -> Request {
+    let preview = client.emails().send(email).unchecked().preview().unwrap();
+    let mut headers: HeaderMap = preview.headers().clone();
+    headers.insert("authorization", HeaderValue::from_static("Bearer sb_test"));
+    let mut body = Vec::new();
+    for part in preview.body_parts() {
+        match part {
+            BodyPart::Text(text) => body.extend_from_slice(&text),
+            // All attachments with content hold "bytes".
+            _ => body.extend_from_slice(b"Ynl0ZXM="),
+        }
+    }
+    Request { method: Method::POST, path: "/emails".into(), query: String::new(), headers, body: body.into() }
+}
+
+fn answer(service: &Service, request: &Request) -> http::Response<bytes::Bytes> {
+    let mut asked = http::Request::post("/emails").body(request.body.clone()).unwrap();
+    *asked.headers_mut() = request.headers.clone();
+    service.handle(asked)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_clients_check_the_contract_and_the_service_agree(email in email()) {
+        let client = Client::new("http://127.0.0.1:1", "sb_test").unwrap();
+        let service = Service::new(Settings::default());
+        let request = request(&client, &email);
+        let checked = email.check();
+        let breaches = Contract::get().breaches_of_request(&request);
+        let answer = answer(&service, &request);
+        let accepted = answer.status().is_success();
+        prop_assert!(checked.is_err() || breaches.is_empty(), "the check lets pass: {breaches:?}");
+        prop_assert!(!accepted || checked.is_ok(), "the service takes what the check refuses: {checked:?}");
+        prop_assert!(!accepted || breaches.is_empty(), "the service takes what breaks the contract: {breaches:?}");
+        // Whether an address is one is the service's to judge in the end, and so is the media type.
+        let message = String::from_utf8_lossy(answer.body());
+        let grammar = message.contains("is neither `email` nor") || message.contains("has a name") || message.contains("more than one");
+        prop_assert!(accepted || checked.is_err() || grammar, "the service refuses what the check lets pass: {message}");
+    }
+}
