@@ -158,13 +158,13 @@ impl Attachment {
             let path = format!("{at}/{field}");
             if text.is_empty() {
                 problems.push(Problem::new(path, "empty", format!("`{field}` must not be empty")));
-            } else if text.chars().any(char::is_control) {
+            } else if text.contains(|c: char| c.is_ascii_control()) {
                 let rule = format!("`{field}` must not hold control characters such as line breaks");
                 problems.push(Problem::new(path, "header", rule).found(text.escape_debug()));
             } else if field == "content_id"
-                && text.contains(|c: char| c.is_whitespace() || matches!(c, '<' | '>'))
+                && text.contains(|c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>'))
             {
-                let rule = "`content_id` must not hold white space, `<` or `>`";
+                let rule = "`content_id` is visible ASCII without `<` and `>`";
                 problems.push(Problem::new(path, "charset", rule).found(text));
             }
         }
