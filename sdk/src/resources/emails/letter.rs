@@ -203,7 +203,8 @@ pub(super) fn pointer(key: &str) -> String {
 }
 
 pub(super) fn control_fault(text: &str) -> Option<&'static str> {
-    text.contains(|c: char| c.is_ascii_control()).then_some("must not hold control characters such as line breaks")
+    text.contains(|c: char| c.is_ascii_control())
+        .then_some("must not hold control characters such as line breaks")
 }
 
 fn check_header_text(path: &str, field: &str, text: &str, problems: &mut Vec<Problem>) {

@@ -80,7 +80,7 @@ async fn input_04_senders() {
 #[tokio::test]
 async fn input_05_06_line_breaks_and_other_controls() {
     let trial = Trial::begin().await;
-    for evil in ["x\r\nBcc: victim@example.com", "x\ny", "x\0y", "x\u{7}y", "x\u{7f}y"] {
+    for evil in ["x\r\nBcc: victim@example.com", "x\ny", "x\0y", "x\u{7}y", "x\ty", "x\u{7f}y"] {
         for (path, email) in [
             ("/from", good().from(format!("{evil} <a@b.test>"))),
             ("/to/0", Email::new("hi@acme.test", format!("{evil} <a@b.test>"), "Hello").text("x")),
@@ -256,7 +256,7 @@ async fn input_27_custom_headers() {
     {
         trial.wrong(good().header(name, "v"), &[(path, "header")]).await;
     }
-    Trial::right(good().header("X-A", letters(2_000)).header("x-b", "a\tb")).await;
+    Trial::right(good().header("X-A", letters(2_000)).header("x-b", "a b")).await;
     assert_eq!(good().header("From", "x").warnings().len(), 1);
     good().header("From", "x").check().unwrap();
 }
