@@ -111,6 +111,8 @@ proptest! {
             "html": format!("<p>.</p>{html}"),
             "attachments": [{
                 "filename": format!("f{}", filename.replace(['/', '\\'], "")),
+                // A type of text, derived from a name such as `f.c`, would make the parser read the bytes as letters.
+                "content_type": "application/octet-stream",
                 "content": base64::engine::general_purpose::STANDARD.encode(&content),
             }],
         });
