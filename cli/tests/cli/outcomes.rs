@@ -259,3 +259,29 @@ fn what_the_service_says_cannot_steer_the_terminal() {
     let error = posthaste.run(&send(&["--json"])).error(3);
     assert_eq!(error["api"]["body"]["message"], evil, "a program gets what was said");
 }
+
+#[test]
+fn a_proxy_of_the_environment_never_sees_a_loopback_service() {
+    // 5.2.25: what listens at the proxy's address would be handed the key and the mail.
+    let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    trap.set_nonblocking(true).unwrap();
+    let proxy = format!("http://{}", trap.local_addr().unwrap());
+    let service = Service::start();
+    let mut posthaste = service.posthaste();
+    for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
+        posthaste = posthaste.env(name, &proxy);
+    }
+    posthaste.run(&SEND).ok();
+    assert_eq!(trap.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_name_that_no_server_has_is_7_and_nothing_was_sent() {
+    // 5.2.1: `.invalid` never resolves (RFC 6761).
+    let posthaste = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", "https://service.invalid")
+        .env("POSTHASTE_API_KEY", "re_x")
+        .env("POSTHASTE_RETRIES", "0");
+    let error = posthaste.run(&send(&["--json"])).error(7);
+    assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
+}
