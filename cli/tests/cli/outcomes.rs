@@ -27,7 +27,10 @@ fn send(more: &[&'static str]) -> Vec<&'static str> {
 }
 
 fn failing(action: Action, arguments: &[&str], code: i32) -> Value {
-    let service = Service::start();
+    failing_at(&Service::start(), action, arguments, code)
+}
+
+fn failing_at(service: &Service, action: Action, arguments: &[&str], code: i32) -> Value {
     service.core().faults().add(Rule::new(action).always());
     let mut arguments = arguments.to_vec();
     arguments.extend(["--retries", "0", "--json"]);
@@ -126,11 +129,9 @@ fn nobody_there_and_a_failing_service_are_7() {
 
 #[test]
 fn a_failing_service_without_a_key_is_9() {
-    let error = failing(
-        Action::error(500, "internal_server_error", "oh"),
-        &["api", "POST", "/broadcasts", "-f", "a=b"],
-        9,
-    );
+    let service = Service::start().unjudged();
+    let broken = Action::error(500, "internal_server_error", "oh");
+    let error = failing_at(&service, broken, &["api", "POST", "/broadcasts", "-f", "a=b"], 9);
     assert_eq!((&error["outcome"], &error["retryable"]), (&json!("unknown"), &json!(false)));
 }
 

@@ -372,7 +372,7 @@ fn the_profile_supplies_the_sender_except_for_a_template() {
 
 #[test]
 fn what_this_version_does_not_know_can_be_sent_all_the_same() {
-    let service = Service::start();
+    let service = Service::start().unjudged();
     let posthaste = service.posthaste();
     std::fs::write(posthaste.home().join("a.txt"), "abc").unwrap();
     let document =

@@ -12,6 +12,16 @@ pub(crate) struct Service {
     // Dropped first: it stops the server that the runtime runs.
     server: ReferenceServer,
     _runtime: Runtime,
+    judges: bool,
+}
+
+/// Whatever the program has sent keeps the contract, or the test fails.
+impl Drop for Service {
+    fn drop(&mut self) {
+        if self.judges && !std::thread::panicking() {
+            posthaste_conformance::bench::judge_requests(self.core());
+        }
+    }
 }
 
 impl Service {
@@ -23,7 +33,13 @@ impl Service {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let server = runtime.block_on(ReferenceServer::over_http(settings));
-        Self { server, _runtime: runtime }
+        Self { server, _runtime: runtime, judges: true }
+    }
+
+    /// For a test that sends on purpose what the contract doesn't know.
+    pub(crate) fn unjudged(mut self) -> Self {
+        self.judges = false;
+        self
     }
 
     pub(crate) fn base_url(&self) -> String {

@@ -202,20 +202,41 @@ impl Drop for Bench {
     }
 }
 
-fn breaches(exchange: &RecordedRequest) -> Vec<String> {
-    if exchange.bodies_dropped {
-        return vec!["is too large to be judged".to_owned()];
+/// Judges the requests of somebody else's test: all that the service has taken, and all that a scripted fault has met.
+///
+/// # Panics
+///
+/// When one of them isn't as the contract says.
+pub fn judge_requests(service: &Service) {
+    let judged = |exchange: &&RecordedRequest| {
+        let status = exchange.status;
+        !exchange.bodies_dropped && (status.is_success() || status.is_server_error())
+    };
+    for exchange in service.requests().iter().filter(judged) {
+        let breaches = Contract::get().breaches_of_request(&request_of(exchange));
+        assert!(breaches.is_empty(), "{} {}: {}", exchange.method, exchange.path, breaches.join("; "));
     }
-    let expected = Expect::read(&exchange.headers);
+}
+
+/// The request as the judge sees it.
+fn request_of(exchange: &RecordedRequest) -> Request {
     let mut headers = exchange.headers.clone();
     headers.remove(EXPECT);
-    let request = Request {
+    Request {
         method: exchange.method.clone(),
         path: exchange.path.clone(),
         query: exchange.query.clone().unwrap_or_default(),
         headers,
         body: exchange.body.clone(),
-    };
+    }
+}
+
+fn breaches(exchange: &RecordedRequest) -> Vec<String> {
+    if exchange.bodies_dropped {
+        return vec!["is too large to be judged".to_owned()];
+    }
+    let expected = Expect::read(&exchange.headers);
+    let request = request_of(exchange);
     let answer = Answer {
         status: exchange.status,
         headers: exchange.answer_headers.clone(),
