@@ -13,6 +13,7 @@ use posthaste::{
     Client, ClientBuilder,
     transport::{BoxFuture, Outgoing, Reached, Transport, TransportError, TransportErrorKind},
 };
+use posthaste_conformance::contract;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -48,6 +49,20 @@ impl Seen {
 pub(crate) struct Script {
     steps: Arc<Mutex<VecDeque<Step>>>,
     seen: Arc<Mutex<Vec<Seen>>>,
+    odd: bool,
+}
+
+/// Whatever the client sends keeps the contract, or the test fails.
+fn judge(request: &Outgoing, body: Bytes) {
+    let judged = contract::Request {
+        method: request.method.clone(),
+        path: request.url.path().trim_start_matches("/prefix").to_owned(),
+        query: request.url.query().unwrap_or_default().to_owned(),
+        headers: request.headers.clone(),
+        body,
+    };
+    let breaches = contract::Contract::get().breaches_of_request(&judged);
+    assert!(breaches.is_empty(), "{} {}: {}", judged.method, judged.path, breaches.join("; "));
 }
 
 impl Script {
@@ -55,6 +70,12 @@ impl Script {
         let script = Self::default();
         script.steps.lock().unwrap().extend(steps);
         script
+    }
+
+    /// For a test that sends on purpose what the contract doesn't know.
+    pub(crate) fn odd(mut self) -> Self {
+        self.odd = true;
+        self
     }
 
     pub(crate) fn builder(&self) -> ClientBuilder {
@@ -74,6 +95,9 @@ impl Transport for Script {
     fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let pieces: Vec<Bytes> = request.body.stream().try_collect().await.unwrap();
+            if !self.odd {
+                judge(&request, pieces.concat().into());
+            }
             self.seen.lock().unwrap().push(Seen {
                 method: request.method.to_string(),
                 url: request.url.to_string(),
