@@ -145,7 +145,7 @@ impl<T> Call<T> {
     pub fn preview(self) -> Result<Preview> {
         let operation = self.operation.ready()?;
         Ok(Preview {
-            base: self.client.inner.base.clone(),
+            url: execute::address(&self.client.inner.base_url, &operation),
             headers: execute::headers(&self.client.inner, &operation),
             operation,
         })

@@ -28,8 +28,6 @@ pub struct Client {
 
 pub(crate) struct Inner {
     pub(crate) base_url: Url,
-    /// The base address without its last slash: what every path is put behind.
-    pub(crate) base: String,
     pub(crate) headers: HeaderMap,
     pub(crate) credentials: Credentials,
     pub(crate) transport: Box<dyn Transport>,

@@ -63,7 +63,7 @@ pub(crate) fn headers(client: &Inner, operation: &Operation) -> HeaderMap {
 }
 
 /// Where the operation goes: the base address with the path behind it. Its host is neither read again nor can a path replace it.
-fn address(base: &Url, operation: &Operation) -> Url {
+pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
     let mut url = base.clone();
     match base.path().trim_end_matches('/') {
         "" => url.set_path(&operation.path),

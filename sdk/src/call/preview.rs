@@ -3,13 +3,14 @@
 use std::fmt;
 
 use http::{HeaderMap, Method};
+use url::Url;
 
 use super::Operation;
 use crate::{body::BodyPart, keys::IdempotencyKey};
 
 /// A request that was not sent.
 pub struct Preview {
-    pub(super) base: String,
+    pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) operation: Operation,
 }
@@ -21,8 +22,8 @@ impl Preview {
     }
 
     /// The whole address.
-    pub fn url(&self) -> String {
-        format!("{}{}", self.base, self.operation.path_and_query())
+    pub fn url(&self) -> &Url {
+        &self.url
     }
 
     /// The address without the base.

@@ -175,7 +175,6 @@ impl ClientBuilder {
             None => default_transport(loopback, base_url.scheme() == "https", self.connect_timeout)?,
         };
         let inner = Inner {
-            base: base_url.as_str().trim_end_matches('/').to_owned(),
             base_url,
             headers: common_headers(self.user_agent.as_deref())?,
             credentials,
@@ -299,7 +298,9 @@ mod tests {
             ("http://[::1]:4010/", "http://[::1]:4010"),
             ("http://localhost:4010", "http://localhost:4010"),
         ] {
-            assert_eq!(Client::new(url, "re_x").unwrap().inner.base, base);
+            let preview =
+                Client::new(url, "re_x").unwrap().request(http::Method::GET, "/x").preview().unwrap();
+            assert_eq!(preview.url().as_str(), format!("{base}/x"));
         }
     }
 
