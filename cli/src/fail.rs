@@ -234,6 +234,7 @@ fn of_sdk(error: &posthaste::Error) -> Kind {
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
         Error::Unreachable(_) => Kind::Unavailable,
         Error::OutcomeUnknown(_) => Kind::Unknown,
+        Error::Pending(_) => Kind::Pending,
         // A refusal at the end says nothing of an earlier attempt whose answer was lost.
         Error::Api(api) if error.outcome() == Outcome::Unknown && api.kind() != ApiErrorKind::Server => {
             Kind::Unknown

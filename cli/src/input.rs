@@ -3,6 +3,7 @@
 pub(crate) mod attach;
 pub(crate) mod documents;
 pub(crate) mod draft;
+pub(crate) mod flags;
 pub(crate) mod json;
 pub(crate) mod pair;
 pub(crate) mod places;

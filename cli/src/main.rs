@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 mod args;
+mod change;
 mod commands;
+mod confirm;
 mod context;
 #[cfg(feature = "sandbox")]
 mod embedded;

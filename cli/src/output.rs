@@ -5,6 +5,7 @@ pub(crate) mod jq;
 pub(crate) mod json;
 pub(crate) mod out;
 pub(crate) mod progress;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod snippet;
 pub(crate) mod table;

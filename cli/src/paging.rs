@@ -1,14 +1,14 @@
 //! `--limit`, `--all`, `--after`, `--before`: one page, or page after page, as one result.
 
 use futures_util::TryStreamExt as _;
-use posthaste::{List, page::Item};
+use posthaste::{Client, List, page::Item};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::draft::flag_origin;
 use crate::narrate;
-use crate::output::table::Columns;
+use crate::output::table::{Column, Columns};
 use crate::problem::{Found, Problem, Report};
 
 /// The most items of one page.
@@ -184,6 +184,39 @@ impl Part {
         let edge = if newer { data.first() } else { data.last() };
         let id = edge?.get("id")?.as_str()?;
         Some(format!("{} {id}", if newer { "--before" } else { "--after" }))
+    }
+}
+
+/// What a list command shows: the columns that it has, how many of them by itself, and what to say when there is nothing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Table {
+    /// All columns; the first ones are shown by themselves.
+    pub(crate) columns: &'static [Column],
+    /// How many are shown by themselves.
+    pub(crate) shown: usize,
+    /// `no templates yet`.
+    pub(crate) nothing: &'static str,
+}
+
+/// A whole list command that has no flags but those of paging.
+pub(crate) async fn list<T: Item>(
+    args: Args,
+    table: &Table,
+    context: &Context,
+    make: impl FnOnce(&Client) -> List<T>,
+) -> Result<(), Fail> {
+    let columns = table.columns(context)?;
+    let part = args.plan()?;
+    let shown = show(make(&context.client()?), &part, None, &columns, context).await?;
+    footer(&shown, table.nothing, context);
+    Ok(())
+}
+
+impl Table {
+    /// The columns that were asked for, or those that are shown by themselves.
+    pub(crate) fn columns(&self, context: &Context) -> Result<Columns, Fail> {
+        let by_themselves = context.global.columns.is_empty();
+        context.out.columns(if by_themselves { &self.columns[..self.shown] } else { self.columns })
     }
 }
 

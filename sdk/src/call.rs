@@ -25,7 +25,6 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use self::decode::{decode, decode_raw};
 use crate::{
-    body::Body,
     check::Problem,
     client::Client,
     error::{Error, Result},
@@ -182,12 +181,7 @@ impl Call<serde_json::Value> {
 
     /// Gives the request a JSON body.
     pub fn json(mut self, value: &(impl Serialize + ?Sized)) -> Self {
-        match serde_json::to_vec(value) {
-            Ok(text) => self.operation = self.operation.with_body(Body::from(text)),
-            Err(error) => {
-                self.fault(Problem::new("", "type", "the body can't be written as JSON").found(error));
-            }
-        }
+        self.operation = self.operation.with_json(&value);
         self
     }
 }

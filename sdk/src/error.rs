@@ -30,6 +30,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | perhaps | repeat with the key that it carries: that can't do it twice |
 /// | [`Unreadable`](Self::Unreadable) | yes, the answer could not be read | repeat with the key, or look the thing up |
 /// | [`Paging`](Self::Paging) | reading only | report it: the service contradicts itself |
+/// | [`Pending`](Self::Pending) | yes, and it goes on | wait again |
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -57,6 +58,9 @@ pub enum Error {
     /// A list contradicts itself.
     #[error(transparent)]
     Paging(#[from] PagingError),
+    /// The time for waiting was over before the thing was settled.
+    #[error(transparent)]
+    Pending(Box<Pending>),
 }
 
 /// Whether the thing that was asked for was done.
@@ -81,7 +85,7 @@ impl Error {
             Self::Api(error) if error.may_have_acted() => Outcome::Unknown,
             Self::Api(_) => Outcome::Rejected,
             Self::OutcomeUnknown(_) => Outcome::Unknown,
-            Self::Unreadable(_) | Self::Paging(_) => Outcome::Accepted,
+            Self::Unreadable(_) | Self::Paging(_) | Self::Pending(_) => Outcome::Accepted,
         }
     }
 
@@ -97,6 +101,7 @@ impl Error {
                 ApiErrorKind::Server => error.replay == Replay::Safe,
                 _ => error.name == "concurrent_idempotent_requests",
             },
+            Self::Pending(_) => true,
             _ => false,
         }
     }
@@ -199,6 +204,19 @@ pub enum PagingError {
     /// An item has no id to ask on from.
     #[error("the service sent an item without an id, so the next page can't be asked for")]
     NoId,
+}
+
+/// What a [`Wait`](crate::Wait) knows when its time is over.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not settled after {} s{}", .waited.as_secs(), .state.as_ref().map(|state| format!(": it is {}", printable(state, 80))).unwrap_or_default())]
+#[non_exhaustive]
+pub struct Pending {
+    /// The last state that the service told, in its own word.
+    pub state: Option<String>,
+    /// How long it was waited.
+    pub waited: Duration,
+    /// How often it was looked at.
+    pub looks: u32,
 }
 
 fn request_id(headers: &HeaderMap) -> Option<&str> {

@@ -52,18 +52,21 @@ mod rate;
 pub mod resources;
 mod retry;
 pub mod transport;
+mod wait;
 
 pub use call::{Call, Preview, Raw, Retry};
 pub use check::{Problem, Problems};
 pub use client::{Client, ClientBuilder};
 pub use error::{
-    ApiError, ApiErrorKind, Error, FileError, Lost, Outcome, PagingError, Result, SettingsError, Unreadable,
+    ApiError, ApiErrorKind, Error, FileError, Lost, Outcome, PagingError, Pending, Result, SettingsError,
+    Unreadable,
 };
 pub use keys::IdempotencyKey;
 pub use page::{List, Page, Paginator};
 pub use path::path_segment;
 pub use rate::RateLimit;
 pub use resources::{
+    Deleted, Reference,
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailRecord, LastEvent,
         SentEmail, Tag, VariableValue, check_batch,
@@ -71,4 +74,9 @@ pub use resources::{
     logs::LogEntry,
 };
 pub use retry::{Replay, RetryPolicy};
-pub use types::{EmailId, LogId, Recipients, TemplateId, Timestamp, TopicId};
+pub use types::{
+    ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
+    DomainId, EmailId, EventId, LogId, ReceivedEmailId, Recipients, SegmentId, TemplateId, Timestamp,
+    TopicId, WebhookId,
+};
+pub use wait::Wait;

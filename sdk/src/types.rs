@@ -5,12 +5,17 @@ mod address;
 mod id;
 #[macro_use]
 mod open_enum;
+mod patch;
 mod secret;
 mod timestamp;
 
 pub use address::Recipients;
 pub(crate) use address::fault as address_fault;
-pub use id::{EmailId, LogId, TemplateId, TopicId};
+pub use id::{
+    ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
+    DomainId, EmailId, EventId, LogId, ReceivedEmailId, SegmentId, TemplateId, TopicId, WebhookId,
+};
 pub use open_enum::UnknownValue;
+pub(crate) use patch::Patch;
 pub use secret::{AccessToken, ApiKey};
 pub use timestamp::Timestamp;

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::draft::flag_origin;
 use crate::output::table::{Column, Columns, Kind, at};
-use crate::paging::{self, Part};
+use crate::paging::{self, Part, Table};
 use crate::problem::{Found, Report};
 
 /// Look at the service's log of API requests
@@ -38,25 +38,28 @@ pub(crate) struct ListArgs {
     method: Option<String>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "created_at", header: "WHEN", get: |row| at(row, "/created_at"), kind: Kind::Time },
-    Column { name: "method", header: "METHOD", get: |row| at(row, "/method"), kind: Kind::Text },
-    Column { name: "endpoint", header: "ENDPOINT", get: |row| at(row, "/endpoint"), kind: Kind::Text },
-    Column {
-        name: "response_status",
-        header: "STATUS",
-        get: |row| at(row, "/response_status"),
-        kind: Kind::State,
-    },
-    Column {
-        name: "user_agent",
-        header: "USER AGENT",
-        get: |row| at(row, "/user_agent"),
-        kind: Kind::Shrinks,
-    },
-    Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-];
-const SHOWN: usize = 5;
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "created_at", header: "WHEN", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column { name: "method", header: "METHOD", get: |row| at(row, "/method"), kind: Kind::Text },
+        Column { name: "endpoint", header: "ENDPOINT", get: |row| at(row, "/endpoint"), kind: Kind::Text },
+        Column {
+            name: "response_status",
+            header: "STATUS",
+            get: |row| at(row, "/response_status"),
+            kind: Kind::State,
+        },
+        Column {
+            name: "user_agent",
+            header: "USER AGENT",
+            get: |row| at(row, "/user_agent"),
+            kind: Kind::Shrinks,
+        },
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+    ],
+    shown: 5,
+    nothing: "no requests yet",
+};
 
 /// What is to be shown.
 #[derive(Debug)]
@@ -93,14 +96,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     let keep = |row: &Value| filter.keeps(row);
     let keep: Option<&dyn Fn(&Value) -> bool> = if filter == Filter::default() { None } else { Some(&keep) };
     let shown = paging::show(client.logs().list(), &part, keep, &columns, context).await?;
-    paging::footer(&shown, if keep.is_some() { "no such requests" } else { "no requests yet" }, context);
+    paging::footer(&shown, if keep.is_some() { "no such requests" } else { TABLE.nothing }, context);
     Ok(())
 }
 
 fn plan(args: ListArgs, context: &Context) -> Result<Plan, Fail> {
     let ListArgs { part, status, method } = args;
-    let known = if context.global.columns.is_empty() { &COLUMNS[..SHOWN] } else { COLUMNS };
-    let columns = context.out.columns(known)?;
+    let columns = TABLE.columns(context)?;
     let (part, mut report) = match part.plan() {
         Ok(part) => (Some(part), Report::default()),
         Err(report) => (None, report),

@@ -285,7 +285,7 @@ fn is_within(pointer: &str, outer: &str) -> bool {
 }
 
 /// The bytes of a flag's value that break the rule, where they can be told.
-fn narrowed(origin: Origin, problem: &Problem) -> Origin {
+pub(super) fn narrowed(origin: Origin, problem: &Problem) -> Origin {
     let Origin::Flag { name, n, value, span } = origin else { return origin };
     let within = span.clone().unwrap_or(0..value.len());
     let text = &value[within.clone()];

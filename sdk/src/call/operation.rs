@@ -3,6 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use serde::Serialize;
 
 use super::RetryListener;
 use crate::{
@@ -88,6 +89,25 @@ impl Operation {
         }
     }
 
+    /// An operation on one thing of another: `before`, an id, `between`, an id, `after`.
+    pub(crate) fn on_inner(
+        name: &'static str,
+        method: Method,
+        (before, outer): (&str, &str),
+        (between, inner): (&str, &str),
+        after: &str,
+    ) -> Self {
+        match path::path_segment(outer) {
+            Ok(segment) => Self::on(name, method, &format!("{before}{segment}{between}"), inner, after),
+            // The outer id's fault first, then what is wrong with the inner one.
+            Err(problem) => {
+                let mut operation = Self::on(name, method, "/", inner, "");
+                operation.faults.insert(0, problem);
+                operation
+            }
+        }
+    }
+
     pub(crate) fn raw(method: Method, path: String) -> Self {
         let fault = path::fault(&path);
         let mut operation = match path.split_once('?') {
@@ -108,6 +128,30 @@ impl Operation {
     pub(crate) fn with_body(mut self, body: Body) -> Self {
         self.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self.body = body;
+        self
+    }
+
+    /// Gives the operation a JSON body.
+    pub(crate) fn with_json(mut self, value: &impl Serialize) -> Self {
+        match serde_json::to_vec(value) {
+            Ok(text) => self.with_body(Body::from(text)),
+            Err(error) => {
+                let problem = Problem::new("", "type", "the body can't be written as JSON");
+                self.faults.push(problem.found(error));
+                self
+            }
+        }
+    }
+
+    /// Adds a parameter to the query.
+    pub(crate) fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.query.push((Cow::Borrowed(name), value.into()));
+        self
+    }
+
+    /// Repeating it does no harm, although it is a `POST`: the second request leads to what the first one led to.
+    pub(crate) fn repeatable(mut self) -> Self {
+        self.replay = Replay::Safe;
         self
     }
 

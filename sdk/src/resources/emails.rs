@@ -22,6 +22,7 @@ use crate::{
     client::Client,
     page::List,
     types::EmailId,
+    wait::{State, Wait},
 };
 
 /// The operations on emails: [`Client::emails`].
@@ -73,6 +74,18 @@ impl<'a> Emails<'a> {
     pub fn get(&self, id: impl Into<EmailId>) -> Call<EmailRecord> {
         let id = id.into();
         Call::new(self.client, Operation::on("emails.get", Method::GET, "/emails/", id.as_str(), ""))
+    }
+
+    /// Waits until an email is delivered, or has failed: [`LastEvent::is_delivered`], [`LastEvent::is_failed`].
+    pub fn wait(&self, id: impl Into<EmailId>) -> Wait<EmailRecord> {
+        let (client, id) = (self.client.clone(), id.into());
+        Wait::new(
+            move || client.emails().get(&id),
+            |email| match &email.summary.last_event {
+                Some(event) if event.is_delivered() || event.is_failed() => State::Settled,
+                event => State::Open(event.as_ref().map(ToString::to_string)),
+            },
+        )
     }
 }
 

@@ -57,12 +57,56 @@ macro_rules! id {
 }
 
 id!(
+    /// Names one API key; it is not the key itself.
+    ApiKeyId
+);
+id!(
+    /// Names one attachment of an email.
+    AttachmentId
+);
+id!(
+    /// Names one automation.
+    AutomationId
+);
+id!(
+    /// Names one run of an automation.
+    AutomationRunId
+);
+id!(
+    /// Names one broadcast.
+    BroadcastId
+);
+id!(
+    /// Names one contact.
+    ContactId
+);
+id!(
+    /// Names one property that contacts can have.
+    ContactPropertyId
+);
+id!(
+    /// Names one domain.
+    DomainId
+);
+id!(
     /// Names one email: what a send answers with.
     EmailId
 );
 id!(
+    /// Names one kind of custom event.
+    EventId
+);
+id!(
     /// Names one entry of the service's log of API requests.
     LogId
+);
+id!(
+    /// Names one email that the service has received.
+    ReceivedEmailId
+);
+id!(
+    /// Names one segment of the contacts; under the segments' former name, one audience.
+    SegmentId
 );
 id!(
     /// Names one template, by its id or by its alias: the service takes either.
@@ -71,4 +115,8 @@ id!(
 id!(
     /// Names one topic that contacts can opt in to and out of.
     TopicId
+);
+id!(
+    /// Names one webhook.
+    WebhookId
 );

@@ -25,6 +25,8 @@ pub struct Settings {
     pub keep_mails: usize,
     /// How many bytes of email are remembered over all tenants; the oldest go first.
     pub keep_mail_bytes: usize,
+    /// How many records of each kind (templates, contacts, …) a tenant can have; more are refused with 403.
+    pub keep_records: usize,
     /// How many requests are remembered, by [`Service::requests`](crate::Service::requests) and by `GET /logs`.
     pub keep_requests: usize,
     /// How many bytes of request and answer bodies are remembered. An exchange that is larger on its own is
@@ -46,6 +48,7 @@ impl Default for Settings {
             strict_domains: false,
             keep_mails: 100_000,
             keep_mail_bytes: 1 << 30,
+            keep_records: 200_000,
             keep_requests: 10_000,
             keep_request_bytes: 64 << 20,
             keep_tenants: 1_000,

@@ -3,6 +3,7 @@
 pub(crate) mod ledger;
 pub(crate) mod requests;
 pub(crate) mod retention;
+pub(crate) mod room;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +37,7 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, _most: usize) -> Self {
         Self {
             name: name.to_owned(),
             emails: Mutex::new(Ledger::new()),
@@ -61,6 +62,7 @@ pub(crate) struct State {
     tenants: RwLock<HashMap<String, Arc<Tenant>>>,
     uses: AtomicU64,
     most_tenants: usize,
+    most_records: usize,
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
     pub(crate) requests: Requests,
@@ -72,6 +74,7 @@ impl State {
             tenants: RwLock::default(),
             uses: AtomicU64::new(0),
             most_tenants: settings.keep_tenants.max(1),
+            most_records: settings.keep_records,
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
             logs: Mutex::new(Retention::new(settings.keep_requests, usize::MAX)),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
@@ -104,7 +107,7 @@ impl State {
                 self.forget(&silent);
             }
         }
-        let tenant = Arc::new(Tenant::new(name));
+        let tenant = Arc::new(Tenant::new(name, self.most_records));
         tenants.insert(name.to_owned(), Arc::clone(&tenant));
         tenant
     }

@@ -1,10 +1,9 @@
 //! `emails list`: what was sent, newest first.
 
-use super::{COLUMNS, SHOWN};
+use super::TABLE;
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::output::table::Columns;
-use crate::paging::{self, Part};
+use crate::paging;
 
 /// List sent emails, newest first
 ///
@@ -24,24 +23,7 @@ pub(crate) struct Args {
     part: paging::Args,
 }
 
-/// What is to be shown.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    part: Part,
-    columns: Columns,
-}
-
-/// Nothing is asked for before all of it makes sense.
-pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
-    let known = if context.global.columns.is_empty() { &COLUMNS[..SHOWN] } else { COLUMNS };
-    let columns = context.out.columns(known)?;
-    Ok(Plan { part: args.part.plan()?, columns })
-}
-
 /// Shows it.
-pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
-    let client = context.client()?;
-    let shown = paging::show(client.emails().list(), &plan.part, None, &plan.columns, context).await?;
-    paging::footer(&shown, "no emails yet", context);
-    Ok(())
+pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    paging::list(args.part, &TABLE, context, |client| client.emails().list()).await
 }

@@ -114,3 +114,15 @@ open_enum! {
         Suppressed = "suppressed",
     }
 }
+
+impl LastEvent {
+    /// Whether the email has arrived: it was delivered, or something happened that only happens afterwards.
+    pub fn is_delivered(&self) -> bool {
+        matches!(self, Self::Delivered | Self::Opened | Self::Clicked | Self::Complained)
+    }
+
+    /// Whether it will never arrive.
+    pub fn is_failed(&self) -> bool {
+        matches!(self, Self::Bounced | Self::Failed | Self::Suppressed | Self::Canceled)
+    }
+}

@@ -51,7 +51,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /emails/{id}`. The specification shows no fields of the full record; these are the list item's, and the body.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.id("email")?;
+    let id = context.id("an email")?;
     let email = lock(&context.tenant.emails).get(id).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     Ok(json(StatusCode::OK, &Record::of(&email)))

@@ -31,6 +31,11 @@ impl<T> Ledger<T> {
         Some(item)
     }
 
+    pub(crate) fn get_mut(&mut self, id: Uuid) -> Option<&mut T> {
+        let (_, item) = self.items.get_mut(self.places.get(&id)?)?;
+        Some(item)
+    }
+
     pub(crate) fn remove(&mut self, id: Uuid) -> Option<T> {
         let (_, item) = self.items.remove(&self.places.remove(&id)?)?;
         Some(item)

@@ -1,0 +1,156 @@
+//! The flags of one command: what the rules say of a field is told at the flag that set it.
+//!
+//! [`Draft`](super::draft::Draft) does the same for a body that is made from a document and flags together.
+
+use posthaste::{Problem, Problems};
+
+use super::draft::{flag_origin, narrowed};
+use crate::fail::Fail;
+use crate::preview::DryRun;
+use crate::problem::{Found, Origin, Report};
+
+/// Which flag stands for which field, and what is wrong so far.
+#[derive(Debug, Default)]
+pub(crate) struct Flags {
+    /// JSON pointer, flag, and the value if it was given.
+    fields: Vec<(String, &'static str, Option<Origin>)>,
+    report: Report,
+}
+
+impl Flags {
+    /// The field at this pointer is set by this flag, here to this value if at all.
+    pub(crate) fn field(&mut self, pointer: &str, flag: &'static str, value: Option<&str>) {
+        let origin = value.map(|value| flag_origin(flag, 1, value));
+        self.fields.push((pointer.to_owned(), flag, origin));
+    }
+
+    /// The list at this pointer is set by this flag, item by item.
+    pub(crate) fn list(&mut self, pointer: &str, flag: &'static str, values: &[String]) {
+        self.fields.push((pointer.to_owned(), flag, None));
+        for (i, value) in values.iter().enumerate() {
+            let origin = Some(flag_origin(flag, i + 1, value));
+            self.fields.push((format!("{pointer}/{i}"), flag, origin));
+        }
+    }
+
+    /// A value is spelled wrong, or goes with none of the others.
+    pub(crate) fn wrong(&mut self, code: &'static str, rule: impl Into<String>, flag: &str, value: &str) {
+        self.wrong_nth(code, rule, flag, 1, value);
+    }
+
+    /// The same of the `n`th value of a repeated flag, from 1.
+    pub(crate) fn wrong_nth(
+        &mut self,
+        code: &'static str,
+        rule: impl Into<String>,
+        flag: &str,
+        n: usize,
+        value: &str,
+    ) {
+        let origin = Some(flag_origin(flag, n, value));
+        self.report.found.push(Found { problem: Problem::new("", code, rule), origin, hint: None });
+    }
+
+    /// A problem that brings its place.
+    pub(crate) fn push(&mut self, found: Found) {
+        self.report.found.push(found);
+    }
+
+    /// Everything that another part of the command line has found.
+    pub(crate) fn take<T>(&mut self, read: Result<T, Report>) -> Option<T> {
+        match read {
+            Ok(value) => Some(value),
+            Err(report) => {
+                self.report.found.extend(report.found);
+                self.report.missing.extend(report.missing);
+                None
+            }
+        }
+    }
+
+    /// Something is needed that was not given: `--name`, or `at least one of --html and --text`.
+    pub(crate) fn missing(&mut self, what: impl Into<String>) {
+        self.report.missing.push(what.into());
+    }
+
+    /// What to type next, if anything is wrong.
+    pub(crate) fn help(&mut self, help: impl Into<String>) {
+        self.report.help = Some(help.into());
+    }
+
+    /// Adds what the rules found. A field that is needed and was not given is told as missing, by its flag.
+    pub(crate) fn judge(&mut self, checked: Result<(), Problems>) {
+        for problem in checked.err().map(Problems::into_vec).unwrap_or_default() {
+            let exact = self.fields.iter().find(|(pointer, ..)| *pointer == problem.path);
+            match exact {
+                Some((_, flag, None)) if problem.code == "required" => {
+                    self.report.missing.push((*flag).to_owned());
+                }
+                _ => {
+                    let origin = self.origin(&problem);
+                    self.report.found.push(Found { problem, origin, hint: None });
+                }
+            }
+        }
+    }
+
+    /// Reads the value of `--dry-run`.
+    pub(crate) fn dry_run(&mut self, form: Option<&str>) -> Option<DryRun> {
+        let form = form?;
+        let read = DryRun::read(form);
+        if read.is_none() {
+            self.wrong("type", "a dry run is shown as json or curl", "--dry-run", form);
+        }
+        read
+    }
+
+    /// Fails if anything is wrong, with all of it.
+    pub(crate) fn finish(mut self) -> Result<(), Fail> {
+        if self.report.is_empty() {
+            return Ok(());
+        }
+        // Help is for what is missing; what is wrong is shown in its place.
+        if self.report.missing.is_empty() {
+            self.report.help = None;
+        }
+        Err(Fail::Usage(self.report))
+    }
+
+    fn origin(&self, problem: &Problem) -> Option<Origin> {
+        let mut pointer = problem.path.as_str();
+        loop {
+            let origin =
+                self.fields.iter().find_map(|(at, _, origin)| origin.as_ref().filter(|_| at == pointer));
+            if let Some(origin) = origin {
+                return Some(narrowed(origin.clone(), problem));
+            }
+            match pointer.rfind('/') {
+                Some(at) if at > 0 => pointer = &pointer[..at],
+                _ => return None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_told_at_its_flag_and_what_is_missing_by_its_flag() {
+        let mut flags = Flags::default();
+        flags.field("/name", "--name", None);
+        flags.field("/from", "--from", Some("nobody"));
+        flags.list("/reply_to", "--reply-to", &["a@b.test".into(), "c@@d.test".into()]);
+        let problems = [("/name", "required"), ("/from", "address"), ("/reply_to/1", "address")];
+        flags.judge(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule")).into()));
+        let Err(Fail::Usage(report)) = flags.finish() else { panic!("nothing was wrong") };
+        assert_eq!(report.missing, ["--name"]);
+        let origins: Vec<_> = report.found.iter().filter_map(|found| found.origin.clone()).collect();
+        let [Origin::Flag { name, n: 1, .. }, Origin::Flag { name: reply_to, n: 2, span, .. }] = &origins[..]
+        else {
+            panic!("{origins:?}")
+        };
+        assert_eq!((name.as_str(), reply_to.as_str(), span), ("--from", "--reply-to", &Some(2..3)));
+    }
+}

@@ -1,0 +1,45 @@
+//! One thing as the service tells it: a line a field.
+
+use serde_json::Value;
+
+/// A line a field; bodies come last and as they are. Empty fields are left out.
+pub(crate) fn lines(document: &Value) -> Vec<String> {
+    let Some(fields) = document.as_object() else { return vec![document.to_string()] };
+    let (bodies, fields): (Vec<_>, Vec<_>) = fields
+        .iter()
+        .filter(|(_, value)| !value.is_null() && **value != Value::Array(Vec::new()))
+        .partition(|(name, _)| matches!(name.as_str(), "text" | "html"));
+    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let mut lines: Vec<String> =
+        fields.into_iter().map(|(name, value)| format!("{name:width$}  {}", shown(value))).collect();
+    for (name, value) in bodies {
+        lines.push(format!("\n{name}:\n{}", shown(value)));
+    }
+    lines
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_field_that_the_service_tells_is_shown_and_bodies_come_last() {
+        let document = json!({"id": "1", "text": "a\nb", "to": ["x@y.test", "z@y.test"], "cc": null, "bcc": [], "new_field": {"a": 1}});
+        assert_eq!(
+            lines(&document),
+            ["id         1", "to         x@y.test, z@y.test", "new_field  {\"a\":1}", "\ntext:\na\nb"]
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! A field of an update: left as it is, cleared, or set.
+
+use serde::{Serialize, Serializer};
+
+/// What an update does with one field. Leaving a field out and writing `null` into it are two things on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Patch<T> {
+    /// Not in the request: the service leaves the field as it is.
+    #[default]
+    Keep,
+    /// `null`: the field has no value any more.
+    Clear,
+    /// The new value.
+    Set(T),
+}
+
+impl<T> Patch<T> {
+    /// For `#[serde(skip_serializing_if = "Patch::is_keep")]`.
+    pub(crate) fn is_keep(&self) -> bool {
+        matches!(self, Self::Keep)
+    }
+
+    /// The new value, if there is one.
+    pub(crate) fn value(&self) -> Option<&T> {
+        if let Self::Set(value) = self { Some(value) } else { None }
+    }
+}
+
+impl<T: Serialize> Serialize for Patch<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Keep | Self::Clear => serializer.serialize_none(),
+            Self::Set(value) => value.serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn leaving_clearing_and_setting_are_three_things() {
+        #[derive(Serialize)]
+        struct Update {
+            #[serde(skip_serializing_if = "Patch::is_keep")]
+            left: Patch<&'static str>,
+            #[serde(skip_serializing_if = "Patch::is_keep")]
+            cleared: Patch<&'static str>,
+            #[serde(skip_serializing_if = "Patch::is_keep")]
+            set: Patch<&'static str>,
+        }
+        let update = Update { left: Patch::default(), cleared: Patch::Clear, set: Patch::Set("") };
+        assert_eq!(serde_json::to_value(update).unwrap(), json!({ "cleared": null, "set": "" }));
+    }
+}

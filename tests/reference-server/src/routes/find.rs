@@ -1,0 +1,72 @@
+//! From a method and a path to a line of the table, or to what is said when there is none.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Response, StatusCode, header};
+
+use super::{Context, ROUTES, Route};
+use crate::paging::quoted;
+use crate::problem::Problem;
+
+pub(super) fn unknown(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    Err(no_such_route(context.request.uri().path()))
+}
+
+pub(crate) fn no_such_route(path: &str) -> Problem {
+    Problem::not_found(format!("There is no route {}.", quoted(path)))
+}
+
+/// What a request's method and path lead to.
+pub(crate) enum Found {
+    Route(&'static Route),
+    /// The path is known, the method is not; these are.
+    WrongMethod(Vec<&'static str>),
+    Nothing,
+}
+
+/// Looks a request up in the table.
+pub(crate) fn find(method: &Method, path: &str) -> Found {
+    let mut pattern = None;
+    let mut methods = Vec::new();
+    for route in ROUTES {
+        // The first pattern that matches decides the path, so that `/emails/batch` is never an id.
+        if pattern.is_some_and(|pattern| pattern != route.path) || !pattern_matches(route.path, path) {
+            continue;
+        }
+        if route.method == *method {
+            return Found::Route(route);
+        }
+        pattern = Some(route.path);
+        methods.push(route.method.as_str());
+    }
+    if methods.is_empty() { Found::Nothing } else { Found::WrongMethod(methods) }
+}
+
+/// The answer to a known path with another method.
+pub(crate) fn wrong_method(method: &Method, path: &str, allowed: &[&str]) -> Response<Bytes> {
+    let message = format!("{} does not take {method}; it takes {}.", quoted(path), allowed.join(", "));
+    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
+    let mut response = problem.into_response();
+    if let Ok(allowed) = HeaderValue::try_from(allowed.join(", ")) {
+        response.headers_mut().insert(header::ALLOW, allowed);
+    }
+    response
+}
+
+/// Whether a path fits a pattern. A slash at the end is tolerated.
+pub(crate) fn pattern_matches(pattern: &str, path: &str) -> bool {
+    let mut wanted = segments(pattern);
+    let mut given = segments(path);
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(given)) if wanted == given => {}
+            (Some(wanted), Some(given)) if wanted.starts_with('{') && !given.is_empty() => {}
+            _ => return false,
+        }
+    }
+}
+
+pub(super) fn segments(path: &str) -> std::str::Split<'_, char> {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    path.strip_suffix('/').unwrap_or(path).split('/')
+}
