@@ -99,19 +99,27 @@ pub enum TransportErrorKind {
 pub struct TransportError {
     pub(crate) reached: Reached,
     pub(crate) kind: TransportErrorKind,
+    pub(crate) host: Option<String>,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl TransportError {
     /// Says how far the request got and what stopped it.
     pub fn new(reached: Reached, kind: TransportErrorKind) -> Self {
-        Self { reached, kind, source: None }
+        Self { reached, kind, host: None, source: None }
     }
 
     /// Adds the error underneath.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// Adds whom the connection was for: a host, with its port if that isn't the usual one.
+    #[must_use]
+    pub fn at(mut self, host: impl Into<String>) -> Self {
+        self.host = Some(host.into());
         self
     }
 
@@ -128,9 +136,10 @@ impl TransportError {
 
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.host.as_deref().unwrap_or("the service");
         f.write_str(match self.kind {
-            TransportErrorKind::Connect => "no connection to the service",
-            TransportErrorKind::Tls => "no trusted TLS connection to the service",
+            TransportErrorKind::Connect => return write!(f, "no connection to {host}"),
+            TransportErrorKind::Tls => return write!(f, "no trusted TLS connection to {host}"),
             TransportErrorKind::Timeout => "the service did not answer in time",
             TransportErrorKind::Closed => "the connection ended before the answer was complete",
             TransportErrorKind::TooLarge => "the answer is larger than the limit",

@@ -19,3 +19,4 @@ mod service;
 mod sessions;
 mod streams;
 mod support;
+mod tls;

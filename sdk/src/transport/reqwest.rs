@@ -187,6 +187,10 @@ fn silent() -> TransportError {
 }
 
 fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
+    let host = error.url().and_then(|url| {
+        let host = url.host_str()?;
+        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    });
     // A path can hold an address, so it has no place in an error's text.
     let error = error.without_url();
     if let Some(broken) = broken {
@@ -203,7 +207,11 @@ fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
     } else {
         (Reached::Unknown, TransportErrorKind::Closed)
     };
-    TransportError::new(reached, kind).caused_by(error)
+    let failed = TransportError::new(reached, kind).caused_by(error);
+    match host {
+        Some(host) => failed.at(host),
+        None => failed,
+    }
 }
 
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
