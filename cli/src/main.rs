@@ -20,6 +20,7 @@ mod run;
 mod settings;
 mod signals;
 mod unsettled;
+mod wait;
 
 fn main() -> ExitCode {
     run::main(std::env::args_os().collect())

@@ -5,6 +5,7 @@ mod plan;
 mod wait;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Method;
 use posthaste::{Accepted, Call, Email, IdempotencyKey};
@@ -19,6 +20,7 @@ use crate::narrate;
 use crate::output::progress::Upload;
 use crate::preview::{self, Content, DryRun};
 use crate::unsettled::Unsettled;
+use crate::wait::TimeoutFlag;
 
 /// Send one email
 ///
@@ -133,9 +135,8 @@ pub(crate) struct Args {
     /// Wait until it is delivered, or has failed (exit code 3)
     #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = "delivered")]
     wait: Option<String>,
-    /// The longest to wait: 30s, 2m; then exit code 8
-    #[arg(long, value_name = "TIME", default_value = "2m", hide_short_help = true)]
-    wait_timeout: String,
+    #[command(flatten)]
+    timeout: TimeoutFlag,
     /// Check everything and show the request, but send nothing; =curl shows a command
     ///
     /// Needs neither a credential nor an address of the service.
@@ -155,7 +156,8 @@ pub(crate) struct Plan {
     recipients: usize,
     unchecked: bool,
     dry_run: Option<DryRun>,
-    wait: Option<wait::Wait>,
+    /// How long to wait for its delivery.
+    wait: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -210,7 +212,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         None => format!("accepted for {recipients}"),
     });
     match plan.wait {
-        Some(wait) => wait::until_final(&wait, &client, accepted.value.id, context).await,
+        Some(timeout) => wait::until_final(timeout, &client, accepted.value.id, context).await,
         None => Ok(()),
     }
 }

@@ -3,10 +3,7 @@
 use posthaste::{Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
 
-use super::{
-    Args, Message, Plan, files,
-    wait::{self, Wait},
-};
+use super::{Args, Message, Plan, files, wait::DELIVERED};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::{
@@ -18,7 +15,7 @@ use crate::input::{
 };
 use crate::preview::DryRun;
 use crate::problem::Report;
-use crate::settings::keys;
+use crate::wait;
 
 /// Reads the named files, lays the flags over the document, and asks the rules.
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
@@ -47,7 +44,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         idempotency_key,
         input,
         wait,
-        wait_timeout,
+        timeout,
         dry_run,
         no_validate,
     } = args;
@@ -116,7 +113,10 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
             IdempotencyKey::random()
         }),
     };
-    let wait = wait.and_then(|state| wait_for(&mut draft, &state, &wait_timeout));
+    let wait = wait::plan(wait.as_deref(), &timeout.wait_timeout, DELIVERED).unwrap_or_else(|report| {
+        report.found.into_iter().for_each(|found| draft.push(found));
+        None
+    });
     let dry_run = dry_run.and_then(|form| {
         let read = DryRun::read(&form);
         if read.is_none() {
@@ -282,20 +282,5 @@ fn add_tag(draft: &mut Draft, n: usize, text: &str) {
     if let Some(pointer) = draft.put("tags", item, same) {
         draft.came_from(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_at()));
         draft.came_from(format!("{pointer}/value"), flag_span("--tag", n, text, pair.value_at));
-    }
-}
-
-fn wait_for(draft: &mut Draft, state: &str, timeout: &str) -> Option<Wait> {
-    if state != wait::DELIVERED {
-        let rule = "what can be waited for is `delivered`".to_owned();
-        draft.spelling("type", rule, flag_origin("--wait", 1, state), None);
-        return None;
-    }
-    match keys::duration(timeout) {
-        Ok(timeout) => Some(Wait { timeout }),
-        Err(rule) => {
-            draft.spelling("type", rule, flag_origin("--wait-timeout", 1, timeout), None);
-            None
-        }
     }
 }
