@@ -24,6 +24,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// No pause is longer unless the caller says otherwise.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+type Ask<T> = Box<dyn Fn() -> Call<T> + Send + Sync>;
+type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
+
 /// What a look has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -51,11 +54,11 @@ pub(crate) enum State {
 /// changes nothing at the service.
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<T> {
-    ask: Box<dyn Fn() -> Call<T> + Send + Sync>,
+    ask: Ask<T>,
     state: fn(&T) -> State,
     limit: Duration,
     longest_pause: Duration,
-    on_look: Option<Box<dyn Fn(&T) + Send + Sync>>,
+    on_look: Option<Listener<T>>,
 }
 
 impl<T> Wait<T> {
