@@ -192,6 +192,53 @@ impl<'a> Fields<'a> {
         text
     }
 
+    /// Takes a field that must be true or false if it is there.
+    pub(crate) fn take_bool(&mut self, field: &str, problems: &mut Problems) -> Option<bool> {
+        let json = self.take(field)?;
+        let bool = serde_json::from_str(json).ok();
+        if bool.is_none() {
+            problems.wrong(|| format!("`{}` must be a boolean; found {}.", self.name(field), kind(json)));
+        }
+        bool
+    }
+
+    /// Takes a field that must be one of some words if it is there, and gives what the word stands for.
+    pub(crate) fn take_word<T: Copy>(
+        &mut self,
+        field: &str,
+        words: &[(&str, T)],
+        problems: &mut Problems,
+    ) -> Option<T> {
+        let text = self.take_text(field, problems)?;
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+        if found.is_none() {
+            problems.wrong(|| {
+                let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+                format!(
+                    "`{}` must be one of {}; found {}.",
+                    self.name(field),
+                    words.join(", "),
+                    quoted(&text)
+                )
+            });
+        }
+        found
+    }
+
+    /// Takes a field of an update, where `null` says something else than no field at all.
+    pub(crate) fn take_change<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Change<T> {
+        let last = self.entries.iter().rev().find(|(name, _)| name == field);
+        if last.is_some_and(|(_, json)| json.get() == "null") {
+            self.take(field);
+            return Change::Clear;
+        }
+        read(self).map_or(Change::Keep, Change::Set)
+    }
+
     /// Takes a string that may not hold control characters, since it becomes part of a header of the email.
     pub(crate) fn take_line(&mut self, field: &str, problems: &mut Problems) -> Option<Cow<'a, str>> {
         let line = self.take_text(field, problems)?;
@@ -220,6 +267,17 @@ impl<'a> Fields<'a> {
             ignored.note(&self.pointer(name));
         }
     }
+}
+
+/// What an update does with one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change<T> {
+    /// The field is not there.
+    Keep,
+    /// It is `null`.
+    Clear,
+    /// The new value.
+    Set(T),
 }
 
 /// The string in a JSON text, borrowed where it has no escapes.
