@@ -15,7 +15,7 @@ use crate::{
     error::Result,
     keys::KeyMemory,
     rate::Limiter,
-    resources::{emails::Emails, logs::Logs},
+    resources::{broadcasts::Broadcasts, emails::Emails, logs::Logs},
     retry::{Budget, RetryPolicy},
     transport::Transport,
 };
@@ -72,6 +72,11 @@ impl Client {
     /// Sending emails, and looking at those that were sent.
     pub fn emails(&self) -> Emails<'_> {
         Emails::of(self)
+    }
+
+    /// Broadcasts: one email for all contacts of a segment.
+    pub fn broadcasts(&self) -> Broadcasts<'_> {
+        Broadcasts::of(self)
     }
 
     /// The service's log of API requests.

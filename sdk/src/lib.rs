@@ -67,6 +67,7 @@ pub use path::path_segment;
 pub use rate::RateLimit;
 pub use resources::{
     Deleted, Reference,
+    broadcasts::{Broadcast, BroadcastPatch, BroadcastStatus, BroadcastSummary, NewBroadcast},
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailRecord, LastEvent,
         SentEmail, Tag, VariableValue, check_batch,

@@ -1,5 +1,6 @@
 //! The service, one file a resource. Each describes its operations and types; how they are sent is above.
 
+pub mod broadcasts;
 pub mod emails;
 pub mod logs;
 

@@ -1,0 +1,133 @@
+//! Broadcasts: one email for all contacts of a segment, sent at once or later.
+
+mod new;
+mod patch;
+mod record;
+mod rules;
+
+pub use new::NewBroadcast;
+pub use patch::BroadcastPatch;
+pub use record::{Broadcast, BroadcastStatus, BroadcastSummary};
+
+use http::Method;
+use serde::Serialize;
+
+use super::{Deleted, Reference};
+use crate::{
+    call::{Call, Operation},
+    client::Client,
+    page::List,
+    types::BroadcastId,
+    wait::{State, Wait},
+};
+
+/// The operations on broadcasts: [`Client::broadcasts`].
+#[derive(Clone, Copy, Debug)]
+pub struct Broadcasts<'a> {
+    client: &'a Client,
+}
+
+impl<'a> Broadcasts<'a> {
+    pub(crate) fn of(client: &'a Client) -> Self {
+        Self { client }
+    }
+
+    /// Creates a broadcast: `POST /broadcasts`. It stays a draft, unless it is to be sent
+    /// [at once](NewBroadcast::send_now) or [later](NewBroadcast::send_at).
+    ///
+    /// A broadcast has no idempotency key, so it is not tried again when its outcome is unknown: look for it with
+    /// [`list`](Self::list).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewBroadcast::check`] finds, before anything is sent.
+    pub fn create(&self, broadcast: &NewBroadcast) -> Call<Reference<BroadcastId>> {
+        let operation = Operation::new("broadcasts.create", Method::POST, "/broadcasts")
+            .with_problems(broadcast.problems())
+            .with_json(broadcast);
+        Call::new(self.client, operation)
+    }
+
+    /// The broadcasts, newest first: `GET /broadcasts`, all of them on one page unless a limit is given.
+    pub fn list(&self) -> List<BroadcastSummary> {
+        List::new(self.client, Operation::get("broadcasts.list", "/broadcasts"))
+    }
+
+    /// One broadcast with its content: `GET /broadcasts/{id}`.
+    pub fn get(&self, id: impl Into<BroadcastId>) -> Call<Broadcast> {
+        Call::new(self.client, on("broadcasts.get", Method::GET, &id.into(), ""))
+    }
+
+    /// Changes a broadcast that has not been sent: `PATCH /broadcasts/{id}`. One that is scheduled stays scheduled.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`BroadcastPatch::check`] finds, before anything is sent.
+    pub fn update(&self, id: impl Into<BroadcastId>, patch: &BroadcastPatch) -> Call<Reference<BroadcastId>> {
+        let operation = on("broadcasts.update", Method::PATCH, &id.into(), "")
+            .with_problems(patch.problems())
+            .with_json(patch);
+        Call::new(self.client, operation)
+    }
+
+    /// Sends a draft at once: `POST /broadcasts/{id}/send`. The scope `emails:send` is enough.
+    ///
+    /// It is not tried again when its outcome is unknown, since the service has no key for it: look with [`get`](Self::get) first.
+    pub fn send(&self, id: impl Into<BroadcastId>) -> Call<Reference<BroadcastId>> {
+        Call::new(self.client, on("broadcasts.send", Method::POST, &id.into(), "/send"))
+    }
+
+    /// Sends a draft later: [`send`](Self::send) with a moment, in ISO 8601 or in words such as `in 1 hour`. The text goes to the
+    /// service unchanged.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if `when` is empty.
+    pub fn send_at(
+        &self,
+        id: impl Into<BroadcastId>,
+        when: impl Into<String>,
+    ) -> Call<Reference<BroadcastId>> {
+        #[derive(Serialize)]
+        struct Schedule {
+            scheduled_at: String,
+        }
+        let schedule = Schedule { scheduled_at: when.into() };
+        let operation = on("broadcasts.send_at", Method::POST, &id.into(), "/send")
+            .with_problems(rules::schedule_problem(&schedule.scheduled_at).into_iter().collect())
+            .with_json(&schedule);
+        Call::new(self.client, operation)
+    }
+
+    /// Takes back what has not gone out: `POST /broadcasts/{id}/cancel`. A scheduled broadcast becomes a draft again, a queued one is
+    /// canceled for good; any other is refused. (The specification is silent on this operation.)
+    pub fn cancel(&self, id: impl Into<BroadcastId>) -> Call<Reference<BroadcastId>> {
+        Call::new(self.client, on("broadcasts.cancel", Method::POST, &id.into(), "/cancel"))
+    }
+
+    /// Makes a draft of the same content: `POST /broadcasts/{id}/duplicate`; it answers the new one's id. (The specification is silent on
+    /// this operation.)
+    pub fn duplicate(&self, id: impl Into<BroadcastId>) -> Call<Reference<BroadcastId>> {
+        Call::new(self.client, on("broadcasts.duplicate", Method::POST, &id.into(), "/duplicate"))
+    }
+
+    /// Deletes a broadcast that has not been sent, and with it its schedule: `DELETE /broadcasts/{id}`.
+    pub fn delete(&self, id: impl Into<BroadcastId>) -> Call<Deleted<BroadcastId>> {
+        Call::new(self.client, on("broadcasts.delete", Method::DELETE, &id.into(), ""))
+    }
+
+    /// Waits until a broadcast is sent, or canceled: [`BroadcastStatus::Sent`], [`BroadcastStatus::Canceled`].
+    ///
+    /// A draft is waited for too: somebody may send it yet.
+    pub fn wait(&self, id: impl Into<BroadcastId>) -> Wait<Broadcast> {
+        let (client, id) = (self.client.clone(), id.into());
+        Wait::new(
+            move || client.broadcasts().get(&id),
+            |broadcast| match &broadcast.status {
+                Some(BroadcastStatus::Sent | BroadcastStatus::Canceled) => State::Settled,
+                status => State::Open(status.as_ref().map(ToString::to_string)),
+            },
+        )
+    }
+}
+
+fn on(name: &'static str, method: Method, id: &BroadcastId, after: &str) -> Operation {
+    Operation::on(name, method, "/broadcasts/", id.as_str(), after)
+}
