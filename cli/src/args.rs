@@ -44,6 +44,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Emails(commands::emails::Command),
     #[command(subcommand)]
+    Broadcasts(commands::broadcasts::Command),
+    #[command(subcommand)]
     Logs(commands::logs::Command),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]

@@ -21,7 +21,8 @@ pub(crate) struct DryRunFlag {
     pub(crate) dry_run: Option<String>,
 }
 
-/// Carries out the call that `make` describes, or shows it; then there is no answer. `doubt` is what to say when a signal comes between.
+/// Carries out the call that `make` describes, or shows it; then there is no answer. `doubt` is what to say when a signal comes between,
+/// or when nobody knows what the service has done: `the template may have been made; look: posthaste templates list`.
 pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     dry_run: Option<DryRun>,
     doubt: &str,
@@ -37,7 +38,7 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     let unsettled = Unsettled::new(context, doubt.to_owned());
     let answer = narrate::carry_out(context, || make(&client)).await;
     unsettled.settled();
-    Ok(Some(answer?))
+    answer.map(Some).map_err(|error| Fail::of_call(error, doubt))
 }
 
 /// Prints the id that people want, and the whole answer for programs.

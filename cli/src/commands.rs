@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 pub(crate) mod api;
+pub(crate) mod broadcasts;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;

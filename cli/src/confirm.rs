@@ -40,7 +40,8 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
     Err(Fail::Interrupted(Signal::Interrupt))
 }
 
-fn may_ask(context: &Context) -> Result<bool, Fail> {
+/// Whether somebody is there to answer.
+pub(crate) fn may_ask(context: &Context) -> Result<bool, Fail> {
     let terminal = &context.out.terminal;
     let wanted = !context.settings()?.no_input.value && !context.out.is_quiet() && !context.out.is_json();
     let alone = context.env.get("CI").is_some() || context.env.get("TERM") == Some("dumb");

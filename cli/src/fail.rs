@@ -115,6 +115,13 @@ pub(crate) enum Fail {
     Usage(Report),
     /// The library failed.
     Sdk(posthaste::Error),
+    /// The library failed, and nobody knows what the service has done.
+    InDoubt {
+        /// The error.
+        error: posthaste::Error,
+        /// What may have happened, and how to look.
+        doubt: String,
+    },
     /// Something on this machine failed.
     Local {
         /// The sentence.
@@ -187,7 +194,7 @@ impl Fail {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Usage(_) => Kind::Usage,
-            Self::Sdk(error) => of_sdk(error),
+            Self::Sdk(error) | Self::InDoubt { error, .. } => of_sdk(error),
             Self::Local { .. } | Self::Child(_) => Kind::Error,
             Self::Auth { .. } => Kind::Auth,
             Self::NotFound { .. } => Kind::NotFound,
@@ -206,6 +213,22 @@ impl Fail {
             Self::Child(code) => *code,
             Self::Interrupted(Signal::Terminate) => 143,
             other => other.kind().exit_code(),
+        }
+    }
+
+    /// The failure of a call. An error that leaves open what the service has done takes along what may have happened.
+    pub(crate) fn of_call(error: posthaste::Error, doubt: &str) -> Self {
+        if of_sdk(&error) == Kind::Unknown && error.idempotency_key().is_none() {
+            return Self::InDoubt { error, doubt: doubt.to_owned() };
+        }
+        Self::Sdk(error)
+    }
+
+    /// What the library said.
+    pub(crate) fn sdk(&self) -> Option<&posthaste::Error> {
+        match self {
+            Self::Sdk(error) | Self::InDoubt { error, .. } => Some(error),
+            _ => None,
         }
     }
 

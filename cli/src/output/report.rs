@@ -59,7 +59,7 @@ pub(crate) fn json(fail: &Fail) -> Value {
         Fail::Sdk(posthaste::Error::Invalid(problems)) => Some(Report::of(problems)),
         _ => None,
     };
-    let sdk = if let Fail::Sdk(error) = fail { Some(error) } else { None };
+    let sdk = fail.sdk();
     let problems: Vec<Value> = report.iter().flat_map(|report| &report.found).map(problem).collect();
     let mut error = json!({
         "kind": fail.kind().name(),
@@ -112,7 +112,7 @@ fn hint(report: &Report) -> Option<String> {
 
 fn message(fail: &Fail) -> String {
     match fail {
-        Fail::Sdk(error) => sdk_message(error),
+        Fail::Sdk(error) | Fail::InDoubt { error, .. } => sdk_message(error),
         Fail::Local { message, source, .. } => match source {
             Some(source) => format!("{message}: {source}"),
             None => message.clone(),
@@ -160,10 +160,10 @@ pub(crate) fn lost_by(lost: &posthaste::Lost) -> String {
 
 /// The causes that the sentence has left out, for `-v`.
 fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
+    if let Some(posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost)) = fail.sdk() {
+        return lost.transport.source();
+    }
     match fail {
-        Fail::Sdk(posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost)) => {
-            lost.transport.source()
-        }
         Fail::Local { source: Some(source), .. } => source.source(),
         _ => None,
     }
@@ -179,16 +179,17 @@ fn hints(fail: &Fail) -> Vec<String> {
         | Fail::Rejected { hint, .. }
         | Fail::Pending { hint, .. }
         | Fail::Partial { hint, .. } => hint.clone(),
+        Fail::InDoubt { doubt, .. } => Some(doubt.clone()),
         _ => None,
     };
     let mut hints: Vec<String> = given.into_iter().collect();
-    let Fail::Sdk(error) = fail else { return hints };
+    let Some(error) = fail.sdk() else { return hints };
     match (fail.kind(), error.idempotency_key()) {
         (Kind::Unknown, Some(key)) => hints.push(format!(
             "it may have been accepted; repeat it within 24 hours with `--idempotency-key {}`: that cannot send it twice",
             key.as_str()
         )),
-        (Kind::Unknown, None) => {
+        (Kind::Unknown, None) if hints.is_empty() => {
             hints.push("it may have been done; look before you repeat it".to_owned());
         }
         (Kind::Unavailable, Some(key)) if error.is_retryable() => {
@@ -221,7 +222,7 @@ fn hints(fail: &Fail) -> Vec<String> {
 fn outcome(fail: &Fail) -> Value {
     let outcome = match fail {
         Fail::Usage(_) | Fail::Auth { .. } => Outcome::NotSent,
-        Fail::Sdk(error) => error.outcome(),
+        Fail::Sdk(error) | Fail::InDoubt { error, .. } => error.outcome(),
         _ => return Value::Null,
     };
     match outcome {

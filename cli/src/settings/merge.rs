@@ -116,7 +116,6 @@ pub(crate) struct Settings {
     /// How to show progress.
     pub(crate) progress: Setting<ProgressStyle>,
     /// Never ask.
-    #[expect(dead_code, reason = "checked with the others; no command asks anything yet")]
     pub(crate) no_input: Setting<bool>,
     /// What deserves a warning.
     pub(crate) warnings: Vec<Found>,

@@ -1,0 +1,176 @@
+//! `broadcasts`: one email for all contacts of a segment.
+
+mod content;
+mod create;
+mod departure;
+mod send;
+mod update;
+
+use posthaste::{Call, Client, Reference};
+
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::narrate;
+use crate::output::record;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+
+/// Send one email to all contacts of a segment, at once or later
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(Box<create::Args>),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Get(GetArgs),
+    Update(Box<update::Args>),
+    Send(send::Args),
+    Cancel(CancelArgs),
+    Duplicate(DuplicateArgs),
+    Delete(DeleteArgs),
+}
+
+/// List broadcasts, newest first
+///
+/// Without --limit, the service shows all of them.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Columns: id, name, status, scheduled_at, sent_at, segment_id, topic_id, created_at\n\n\
+    Examples:\n  \
+    posthaste broadcasts list --limit 10\n  \
+    posthaste broadcasts list --jq '.data[] | select(.status == \"draft\").id'"
+)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Show one broadcast with its content
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  posthaste broadcasts get 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .status"
+)]
+pub(crate) struct GetArgs {
+    /// Id of the broadcast
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Take a broadcast back that has not gone out
+///
+/// A scheduled one becomes a draft again. One that is going out stops, for good. A draft, or one that has gone out, is refused.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+pub(crate) struct CancelArgs {
+    /// Id of the broadcast
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// Make a draft with the content of a broadcast, and print its id
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+pub(crate) struct DuplicateArgs {
+    /// Id of the broadcast
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// Delete a draft, or a scheduled broadcast and its schedule
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste broadcasts delete 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+pub(crate) struct DeleteArgs {
+    /// Id of the broadcast
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// What a list of broadcasts can show; the first five by itself.
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
+        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
+        Column {
+            name: "scheduled_at",
+            header: "SCHEDULED",
+            get: |row| at(row, "/scheduled_at"),
+            kind: Kind::Time,
+        },
+        Column { name: "sent_at", header: "SENT", get: |row| at(row, "/sent_at"), kind: Kind::Time },
+        Column { name: "segment_id", header: "SEGMENT", get: |row| at(row, "/segment_id"), kind: Kind::Id },
+        Column { name: "topic_id", header: "TOPIC", get: |row| at(row, "/topic_id"), kind: Kind::Id },
+        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ],
+    shown: 5,
+    nothing: "no broadcasts yet",
+};
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(args) => create::run(*args, context).await,
+        Command::List(args) => {
+            paging::list(args.part, &TABLE, context, |client| client.broadcasts().list()).await
+        }
+        Command::Get(args) => {
+            let client = context.client()?;
+            let record = narrate::carry_out(context, || client.broadcasts().get(args.id.as_str())).await?;
+            let document = document(&record);
+            context.out.result(&record::lines(&document), &document)
+        }
+        Command::Update(args) => update::run(*args, context).await,
+        Command::Send(args) => send::run(args, context).await,
+        Command::Cancel(args) => {
+            let doubt = format!("the broadcast may have been taken back; look: {}", look(&args.id));
+            let make = |client: &Client| client.broadcasts().cancel(args.id.as_str());
+            change(&args.dry_run, &doubt, context, make).await
+        }
+        Command::Duplicate(args) => {
+            let doubt = "the copy may have been made; look: posthaste broadcasts list --limit 1";
+            change(&args.dry_run, doubt, context, |client| client.broadcasts().duplicate(args.id.as_str()))
+                .await
+        }
+        Command::Delete(args) => delete(args, context).await,
+    }
+}
+
+/// Carries out what answers with an id, and prints it.
+async fn change(
+    dry_run: &DryRunFlag,
+    doubt: &str,
+    context: &Context,
+    make: impl Fn(&Client) -> Call<Reference<posthaste::BroadcastId>>,
+) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    match change::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("the broadcast may be deleted; look: {}", look(&args.id));
+    let make = |client: &Client| client.broadcasts().delete(args.id.as_str());
+    match change::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+/// The command that shows one broadcast.
+fn look(id: &str) -> String {
+    format!("posthaste broadcasts get {id}")
+}

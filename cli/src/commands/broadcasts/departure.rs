@@ -1,0 +1,56 @@
+//! Letting a broadcast go: the question before it, and the wait after it.
+
+use std::time::Duration;
+
+use posthaste::{Broadcast, BroadcastId, BroadcastStatus, Client};
+
+use super::look;
+use crate::confirm;
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::wait::{self, End, Words};
+
+/// What can be waited for.
+pub(super) const SENT: &str = "sent";
+
+/// What is about to go out.
+#[derive(Debug, Default)]
+pub(super) struct Letter {
+    pub(super) subject: String,
+    pub(super) from: String,
+    pub(super) segment: String,
+    /// When, in the words that were given.
+    pub(super) when: Option<String>,
+}
+
+/// Asks whether it may go.
+pub(super) async fn confirm(letter: &Letter, context: &Context) -> Result<(), Fail> {
+    let Letter { subject, from, segment, when } = letter;
+    let when = when.as_ref().map(|when| format!(", {when}")).unwrap_or_default();
+    let question = format!("send {subject:?} from {from} to all contacts of segment {segment}{when}?");
+    confirm::confirm(&question, context).await
+}
+
+/// Waits until it has gone out.
+pub(super) async fn wait(
+    client: &Client,
+    id: BroadcastId,
+    timeout: Duration,
+    context: &Context,
+) -> Result<(), Fail> {
+    let words = Words {
+        left: "the broadcast goes its way".to_owned(),
+        open: "the broadcast is not sent".to_owned(),
+        goes_on: "it goes its way".to_owned(),
+        failed: "the broadcast does not go out".to_owned(),
+        look: look(id.as_str()),
+    };
+    wait::until(client.broadcasts().wait(id), timeout, &words, context, end).await.map(drop)
+}
+
+fn end(broadcast: &Broadcast) -> End {
+    match &broadcast.status {
+        Some(BroadcastStatus::Sent) => End::Good("sent".to_owned()),
+        status => End::Bad(status.as_ref().map_or("unknown", BroadcastStatus::as_str).to_owned()),
+    }
+}

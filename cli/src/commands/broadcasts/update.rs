@@ -1,0 +1,104 @@
+//! `broadcasts update`: changes what has not gone out.
+
+use posthaste::BroadcastPatch;
+
+use super::{content, look};
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+
+/// Change a draft or a scheduled broadcast
+///
+/// What no flag names stays as it is. A scheduled broadcast stays scheduled.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --subject 'Your week, corrected'\n  \
+    posthaste broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --html-file week.html --clear text --clear topic-id")]
+pub(crate) struct Args {
+    /// Id of the broadcast
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    content: content::Args,
+    /// Take a field away: reply-to, html, text, preview-text, name or topic-id; repeat it
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+type Clear = fn(BroadcastPatch) -> BroadcastPatch;
+
+/// What can be taken away.
+const CLEARS: [(&str, Clear); 6] = [
+    ("reply-to", BroadcastPatch::clear_reply_to),
+    ("html", BroadcastPatch::clear_html),
+    ("text", BroadcastPatch::clear_text),
+    ("preview-text", BroadcastPatch::clear_preview_text),
+    ("name", BroadcastPatch::clear_name),
+    ("topic-id", BroadcastPatch::clear_topic_id),
+];
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let Args { id, content, clear, dry_run } = args;
+    let mut flags = Flags::default();
+    let bodies = content.bodies(&mut flags, context);
+    let mut patch = BroadcastPatch::new();
+    let mut set = Vec::new();
+    let setters: [(&str, _, fn(BroadcastPatch, String) -> BroadcastPatch); 8] = [
+        ("segment-id", content.segment_id, |patch, segment| patch.segment_id(segment)),
+        ("from", content.from, BroadcastPatch::from),
+        ("subject", content.subject, BroadcastPatch::subject),
+        ("html", bodies.html, BroadcastPatch::html),
+        ("text", bodies.text, BroadcastPatch::text),
+        ("preview-text", content.preview_text, BroadcastPatch::preview_text),
+        ("name", content.name, BroadcastPatch::name),
+        ("topic-id", content.topic_id, |patch, topic| patch.topic_id(topic)),
+    ];
+    for (field, value, setter) in setters {
+        if let Some(value) = value {
+            patch = setter(patch, value);
+            set.push(field);
+        }
+    }
+    if !content.reply_to.is_empty() {
+        patch = patch.reply_to(content.reply_to);
+        set.push("reply-to");
+    }
+    for (i, field) in clear.iter().enumerate() {
+        match CLEARS.iter().find(|(name, _)| name == field) {
+            Some((name, _)) if set.contains(name) => {
+                let rule = format!("--{name} and --clear {name} exclude each other");
+                flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
+            }
+            Some((_, clear)) => patch = clear(patch),
+            None => {
+                let names: Vec<_> = CLEARS.iter().map(|(name, _)| *name).collect();
+                let rule = format!("what can be taken away is one of {}", names.join(", "));
+                flags.wrong_nth("type", rule, "--clear", i + 1, field);
+            }
+        }
+    }
+    let nothing = set.is_empty() && clear.is_empty() && !bodies.unread;
+    if nothing {
+        flags.help("posthaste broadcasts update ID --subject '…'");
+        flags.missing("what to change");
+    } else {
+        flags.judge(patch.check().or_else(|problems| {
+            // What was misspelt leaves nothing to change; that was said already.
+            posthaste::Problems::check(
+                problems.into_vec().into_iter().filter(|problem| !problem.path.is_empty()).collect(),
+            )
+        }));
+    }
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("the broadcast may have been changed; look: {}", look(&id));
+    let done =
+        change::carry_out(dry_run, &doubt, context, |client| client.broadcasts().update(id.as_str(), &patch));
+    match done.await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
