@@ -13,13 +13,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
+use crate::listing;
+
 /// Bytes of the last request's body.
 static LAST_BODY: AtomicU64 = AtomicU64::new(0);
 
 /// What every send is answered with.
 const ACCEPTED: &[u8] = br#"{"id":"49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}"#;
 
-/// Serves until the process ends. `GET` tells the size of the last body that came before it.
+/// Serves until the process ends. `GET /COUNT/emails` is a list of so many; any other `GET` tells the size of the last body that came before it.
 ///
 /// # Errors
 /// The listener fails.
@@ -32,7 +34,10 @@ pub async fn serve(listener: TcpListener) -> io::Result<()> {
 }
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    let body = if request.method() == http::Method::GET {
+    let page = listing::answer(request.uri().path(), request.uri().query().unwrap_or_default());
+    let body = if let Some(page) = page {
+        Bytes::from(page)
+    } else if request.method() == http::Method::GET {
         Bytes::from(LAST_BODY.load(Ordering::Relaxed).to_string())
     } else {
         let mut size = 0;

@@ -2,9 +2,8 @@
 //!
 //! Prints the peak of the program's memory in KiB and the size of the body as the peer counted it.
 
-use std::fs;
-
 use posthaste::{Attachment, Client, Email};
+use posthaste_benchmarks::memory;
 use posthaste_benchmarks::senders::Failure;
 
 #[tokio::main(flavor = "current_thread")]
@@ -18,9 +17,8 @@ async fn main() -> Result<(), Failure> {
         email = email.attach(Attachment::from_file(file).await?);
     }
     client.emails().send(&email).await?;
-    let status = fs::read_to_string("/proc/self/status")?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    let peak = memory::peak()?;
     let sent = client.request(http::Method::GET, "/last").await?;
-    println!("peak {} KiB, body {sent} bytes", peak.trim().trim_end_matches(" kB"));
+    println!("peak {peak} KiB, body {sent} bytes");
     Ok(())
 }
