@@ -9,7 +9,9 @@ pub(crate) mod fate;
 pub(crate) mod fetch;
 pub(crate) mod mime;
 pub(crate) mod text;
+pub(crate) mod tracking;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use http::StatusCode;
@@ -21,6 +23,8 @@ use self::fetch::Errand;
 use crate::clock::plus;
 use crate::lock::lock;
 use crate::problem::Problem;
+use crate::resources::domains::record::Tls;
+use crate::resources::domains::verification::{self, Check};
 use crate::resources::emails::attachments::Content;
 use crate::resources::emails::draft::Draft;
 use crate::resources::emails::recipients::Mailbox;
@@ -34,6 +38,8 @@ pub(crate) enum Work {
     Depart { tenant: Weak<Tenant>, email: Weak<Email> },
     /// Something happens to an email that has left.
     Note { email: Weak<Email>, event: Event },
+    /// The check of a domain's DNS records ends.
+    CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },
 }
 
 /// Refuses a sender whose domain is not verified, if the service is strict.
@@ -59,12 +65,17 @@ pub(crate) fn accept(service: &Service, tenant: &Arc<Tenant>, draft: Draft, now:
     match due {
         Some(due) => {
             email.note(now, Event::Scheduled);
-            let work = Work::Depart { tenant: Arc::downgrade(tenant), email: Arc::downgrade(&email) };
-            service.agenda().note(due, work);
+            schedule(service, tenant, &email, due);
         }
         None => depart(service, tenant, &email, now),
     }
     id
+}
+
+/// Notes when an email is to leave. A departure that was noted before for another time does nothing.
+pub(crate) fn schedule(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
+    let work = Work::Depart { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
+    service.agenda().note(due, work);
 }
 
 /// Does a piece of work that was due at `due`.
@@ -80,12 +91,20 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: &Work) {
                 email.note(due, *event);
             }
         }
+        Work::CheckDomain { tenant: owner, domain, number } => {
+            let Some(tenant) = owner.upgrade() else { return };
+            let next = tenant.domains.change(*domain, |domain| verification::end(domain, *number)).flatten();
+            if let Some(Check { number, due_after }) = next {
+                let work = Work::CheckDomain { tenant: Weak::clone(owner), domain: *domain, number };
+                service.agenda().note(plus(due, due_after), work);
+            }
+        }
     }
 }
 
 /// Lets an email leave, or sends for what it still lacks.
 fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
-    let Some(draft) = email.take_waiting() else { return };
+    let Some(draft) = email.take_waiting(at) else { return };
     let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
     if hosted {
         email.note(at, Event::Queued);
@@ -116,7 +135,9 @@ pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<fetc
 }
 
 fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Draft, at: Timestamp) {
-    let course = fate::course(draft.recipients());
+    let domain = tenant.domain(draft.from.domain());
+    let enforced = domain.as_ref().is_some_and(|domain| domain.setup.tls == Tls::Enforced);
+    let course = fate::course(draft.recipients(), enforced);
     for (after, event) in course.events {
         if after.is_zero() {
             email.note(at, event);
@@ -127,7 +148,13 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
     if !course.leaves {
         return;
     }
-    let mail = Arc::new(CapturedMail::new(service.next_id(), email, draft, at));
+    let tracked = domain.and_then(|domain| tracking::track(draft.html.as_deref()?, &domain, email.id));
+    // The record shows what was sent; only the mail on its way is tracked.
+    let draft = match tracked {
+        Some(html) => Cow::Owned(Draft { html: Some(html), ..draft.clone() }),
+        None => Cow::Borrowed(draft),
+    };
+    let mail = Arc::new(CapturedMail::new(service.next_id(), email, &draft, enforced, at));
     let id = mail.uuid();
     // Kept only as long as its email is remembered.
     let remembered = lock(&tenant.emails).contains(email.id);

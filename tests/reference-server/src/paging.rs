@@ -19,7 +19,6 @@ pub(crate) enum Mode {
     /// Without `limit`: 20 items.
     A,
     /// Without `limit`: all items.
-    #[expect(dead_code, reason = "the first list in mode B comes with the resource after emails and logs")]
     B,
 }
 

@@ -1,5 +1,6 @@
 //! The service's resources, one file each, named as the specification names them.
 
+pub(crate) mod domains;
 pub(crate) mod emails;
 pub(crate) mod logs;
 pub(crate) mod timestamp;

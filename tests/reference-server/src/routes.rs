@@ -10,7 +10,7 @@ pub(crate) use self::context::Context;
 pub(crate) use self::find::{Found, find, no_such_route, pattern_matches, wrong_method};
 use crate::keys::Scope;
 use crate::problem::Problem;
-use crate::resources::{emails, logs};
+use crate::resources::{domains, emails, logs};
 
 /// Answers one request of one tenant.
 pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
@@ -46,9 +46,17 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::GET, "/emails/receiving", Scope::Full, find::unknown),
     // Sent emails, by id
     route(Method::GET, "/emails/{email_id}", Scope::Full, emails::show),
+    route(Method::PATCH, "/emails/{email_id}", Scope::Full, emails::schedule::update),
+    route(Method::POST, "/emails/{email_id}/cancel", Scope::Full, emails::schedule::cancel),
     // Broadcasts
     // Templates
     // Domains
+    route(Method::POST, "/domains", Scope::Full, domains::create),
+    route(Method::GET, "/domains", Scope::Full, domains::index),
+    route(Method::GET, "/domains/{domain_id}", Scope::Full, domains::show),
+    route(Method::PATCH, "/domains/{domain_id}", Scope::Full, domains::update),
+    route(Method::DELETE, "/domains/{domain_id}", Scope::Full, domains::delete),
+    route(Method::POST, "/domains/{domain_id}/verify", Scope::Full, domains::verify),
     // Contacts
     // Contact properties
     // Segments, and audiences, their deprecated name

@@ -5,7 +5,7 @@ pub(crate) mod requests;
 pub(crate) mod retention;
 pub(crate) mod room;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 
@@ -14,10 +14,12 @@ use uuid::Uuid;
 use self::ledger::Ledger;
 use self::requests::Requests;
 use self::retention::Retention;
+use self::room::Room;
 use crate::delivery::captured::CapturedMail;
 use crate::idempotency::Keys;
 use crate::lock::{lock, read, write};
 use crate::ratelimit::Meter;
+use crate::resources::domains::record::Domain;
 use crate::resources::emails::record::Email;
 use crate::resources::logs::Entry;
 use crate::settings::Settings;
@@ -29,30 +31,36 @@ pub(crate) struct Tenant {
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
     pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
+    pub(crate) domains: Room<Domain>,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
-    verified_domains: Mutex<HashSet<String>>,
     /// The number of the last request, over all tenants.
     last_used: AtomicU64,
 }
 
 impl Tenant {
-    fn new(name: &str, _most: usize) -> Self {
+    fn new(name: &str, most: usize) -> Self {
         Self {
             name: name.to_owned(),
             emails: Mutex::new(Ledger::new()),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
+            domains: Room::new("domains", most),
             keys: Keys::default(),
             meter: Mutex::default(),
-            verified_domains: Mutex::default(),
             last_used: AtomicU64::new(0),
         }
     }
 
-    /// Whether this domain is one that the tenant has verified.
+    /// The domain of this name, if the tenant has registered it.
+    pub(crate) fn domain(&self, name: &str) -> Option<Arc<Domain>> {
+        self.domains.find(|domain| domain.setup.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether the tenant has verified this very domain and it is there for sending. (The specification is silent on subdomains:
+    /// each counts as a domain of its own, as it has records of its own.)
     pub(crate) fn may_send_from(&self, domain: &str) -> bool {
-        lock(&self.verified_domains).contains(&domain.to_ascii_lowercase())
+        self.domain(domain).is_some_and(|domain| domain.may_send())
     }
 }
 

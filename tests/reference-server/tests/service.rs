@@ -11,6 +11,8 @@ mod attachments;
 mod batch;
 #[path = "service/bounds.rs"]
 mod bounds;
+#[path = "service/domains.rs"]
+mod domains;
 #[path = "service/errors.rs"]
 mod errors;
 #[path = "service/events.rs"]
@@ -27,6 +29,8 @@ mod lists;
 mod refusals;
 #[path = "service/robustness.rs"]
 mod robustness;
+#[path = "service/schedules.rs"]
+mod schedules;
 #[path = "service/sending.rs"]
 mod sending;
 #[path = "service/sockets.rs"]

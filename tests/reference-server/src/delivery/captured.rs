@@ -62,21 +62,21 @@ pub struct CapturedAttachment {
 }
 
 impl CapturedMail {
-    pub(crate) fn new(uuid: Uuid, email: &Email, draft: &Draft, at: Timestamp) -> Self {
+    pub(crate) fn new(uuid: Uuid, email: &Email, draft: &Draft, enforced: bool, at: Timestamp) -> Self {
         Self {
             id: uuid.to_string(),
             email_id: email.id.to_string(),
             from: draft.from.text.clone(),
-            to: left_for(&draft.to),
-            cc: left_for(draft.cc.as_deref().unwrap_or_default()),
-            bcc: left_for(draft.bcc.as_deref().unwrap_or_default()),
+            to: left_for(&draft.to, enforced),
+            cc: left_for(draft.cc.as_deref().unwrap_or_default(), enforced),
+            bcc: left_for(draft.bcc.as_deref().unwrap_or_default(), enforced),
             subject: draft.subject.clone(),
             // Boxed, so that no spare capacity is kept for as long as the mail.
             mime: mime::render(email, draft, at).into_boxed_slice().into(),
             captured_at: at,
             tags: draft.tags.clone(),
             attachments: draft.attachments.iter().map(CapturedAttachment::of).collect(),
-            html: email.html.clone(),
+            html: draft.html.clone(),
             text: email.text.clone(),
             uuid,
             email_uuid: email.id,
@@ -107,6 +107,6 @@ impl CapturedAttachment {
     }
 }
 
-fn left_for(mailboxes: &[Mailbox]) -> Vec<String> {
-    mailboxes.iter().filter(|one| !fate::is_refused(one)).map(|one| one.text.clone()).collect()
+fn left_for(mailboxes: &[Mailbox], enforced: bool) -> Vec<String> {
+    mailboxes.iter().filter(|one| !fate::is_refused(one, enforced)).map(|one| one.text.clone()).collect()
 }

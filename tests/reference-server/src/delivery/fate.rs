@@ -23,8 +23,8 @@ const LATER: SignedDuration = SignedDuration::from_secs(2);
 const LAST: SignedDuration = SignedDuration::from_secs(3);
 const AFTER_DELAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// The steps of one recipient. None at once: the mail leaves for it.
-fn steps(mailbox: &Mailbox) -> &'static [(SignedDuration, Event)] {
+/// The steps of one recipient, also where the sender's domain enforces TLS. None at once: the mail leaves for it.
+fn steps(mailbox: &Mailbox, enforced: bool) -> &'static [(SignedDuration, Event)] {
     let local = mailbox.local_part();
     let name = local.split_once('+').map_or(local, |(name, _)| name);
     match name.to_ascii_lowercase().as_str() {
@@ -35,22 +35,23 @@ fn steps(mailbox: &Mailbox) -> &'static [(SignedDuration, Event)] {
         "delayed" => &[(SOON, Event::DeliveryDelayed), (AFTER_DELAY, Event::Delivered)],
         "suppressed" => &[(AT_ONCE, Event::Suppressed)],
         "failed" => &[(AT_ONCE, Event::Failed)],
+        "no-tls" if enforced => &[(AT_ONCE, Event::Failed)],
         // `no-tls@` too: a mail falls back to an unencrypted connection unless its domain forbids that.
         _ => &[(SOON, Event::Delivered)],
     }
 }
 
-pub(crate) fn is_refused(mailbox: &Mailbox) -> bool {
-    steps(mailbox).iter().any(|(after, _)| after.is_zero())
+pub(crate) fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
+    steps(mailbox, enforced).iter().any(|(after, _)| after.is_zero())
 }
 
 /// What happens to an email with these recipients.
-pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>) -> Course {
+pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> Course {
     let mut events = Vec::with_capacity(2);
     let mut leaves = false;
     for mailbox in recipients {
-        leaves |= !is_refused(mailbox);
-        for step in steps(mailbox) {
+        leaves |= !is_refused(mailbox, enforced);
+        for step in steps(mailbox, enforced) {
             if !events.contains(step) {
                 events.push(*step);
             }

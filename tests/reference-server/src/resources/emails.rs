@@ -1,4 +1,5 @@
-//! Sent emails: `POST /emails` and its aliases, `POST /emails/batch`, `GET /emails`, `GET /emails/{id}`.
+//! Sent emails: `POST /emails` and its aliases, `POST /emails/batch`, `GET /emails`, `GET` and `PATCH /emails/{id}`,
+//! `POST /emails/{id}/cancel`.
 
 pub(crate) mod attachments;
 pub(crate) mod batch;
@@ -6,6 +7,7 @@ pub(crate) mod draft;
 pub(crate) mod headers;
 pub(crate) mod recipients;
 pub(crate) mod record;
+pub(crate) mod schedule;
 pub(crate) mod tags;
 pub(crate) mod template;
 
@@ -91,7 +93,7 @@ impl Item {
             cc: email.cc.clone(),
             reply_to: email.reply_to.clone(),
             last_event: email.last_event().as_str(),
-            scheduled_at: email.scheduled_at.map(database),
+            scheduled_at: email.scheduled_at().map(database),
         }
     }
 }

@@ -41,7 +41,7 @@ fn err_10_a_wrong_method_is_told_the_right_ones() {
         (Method::GET, "/emails/batch", "POST"),
         (Method::GET, "/email", "POST"),
         (Method::PUT, "/logs", "GET"),
-        (Method::PATCH, "/emails/00000000-0000-4000-8000-000000000000", "GET"),
+        (Method::PUT, "/emails/00000000-0000-4000-8000-000000000000", "GET, PATCH"),
     ] {
         let answer = sandbox.ask(method, path).send("");
         is(&answer, 405, "method_not_allowed");

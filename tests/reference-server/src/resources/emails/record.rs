@@ -9,14 +9,13 @@ use super::draft::Draft;
 use super::tags::Tag;
 use crate::lock::lock;
 
-/// A sent email. What was sent never changes; what happened to it does.
+/// A sent email. What was sent never changes; when it leaves and what happened to it does.
 #[derive(Debug)]
 pub(crate) struct Email {
     pub(crate) id: Uuid,
     /// With its angle brackets.
     pub(crate) message_id: String,
     pub(crate) created_at: Timestamp,
-    pub(crate) scheduled_at: Option<Timestamp>,
     pub(crate) from: String,
     pub(crate) to: Vec<String>,
     pub(crate) cc: Option<Vec<String>>,
@@ -34,6 +33,7 @@ pub(crate) struct Email {
 #[derive(Debug)]
 struct Progress {
     last_event: (Timestamp, Event),
+    scheduled_at: Option<Timestamp>,
     /// All that is needed to send it, until it has been sent.
     waiting: Option<Box<Draft>>,
     /// The mail that left, in the inbox.
@@ -45,7 +45,6 @@ struct Progress {
 pub(crate) enum Event {
     Queued,
     Scheduled,
-    #[expect(dead_code, reason = "comes with POST /emails/{id}/cancel")]
     Canceled,
     Failed,
     Suppressed,
@@ -84,7 +83,6 @@ impl Email {
             id,
             message_id: format!("<{id}@{}>", draft.from.message_id_domain()),
             created_at,
-            scheduled_at: draft.scheduled_at,
             from: draft.from.text.clone(),
             to: texts(&draft.to),
             cc: draft.cc.as_deref().map(texts),
@@ -96,6 +94,7 @@ impl Email {
             tags: draft.tags.clone(),
             progress: Mutex::new(Progress {
                 last_event: (created_at, Event::Queued),
+                scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
             }),
@@ -114,9 +113,40 @@ impl Email {
         }
     }
 
-    /// Hands out what is needed to send it, to whoever asks first.
-    pub(crate) fn take_waiting(&self) -> Option<Box<Draft>> {
-        lock(&self.progress).waiting.take()
+    pub(crate) fn scheduled_at(&self) -> Option<Timestamp> {
+        lock(&self.progress).scheduled_at
+    }
+
+    /// Hands out what is needed to send it, to whoever asks first once its time has come.
+    pub(crate) fn take_waiting(&self, at: Timestamp) -> Option<Box<Draft>> {
+        let mut progress = lock(&self.progress);
+        if progress.scheduled_at.is_some_and(|due| due > at) {
+            // It was put off after this departure had been noted.
+            return None;
+        }
+        progress.waiting.take()
+    }
+
+    /// Gives it another time, if it still waits for its own. The error is what has happened to it instead.
+    pub(crate) fn reschedule(&self, to: Timestamp) -> Result<(), Event> {
+        let mut progress = lock(&self.progress);
+        if progress.waiting.is_none() || progress.scheduled_at.is_none() {
+            return Err(progress.last_event.1);
+        }
+        progress.scheduled_at = Some(to);
+        Ok(())
+    }
+
+    /// Takes it back, if it still waits for its time or was taken back before. The error is what has happened to it instead.
+    pub(crate) fn cancel(&self, at: Timestamp) -> Result<(), Event> {
+        let mut progress = lock(&self.progress);
+        let scheduled = progress.scheduled_at.is_some();
+        match progress.waiting.take_if(|_| scheduled) {
+            Some(_) => progress.last_event = (at, Event::Canceled),
+            None if progress.last_event.1 == Event::Canceled => {}
+            None => return Err(progress.last_event.1),
+        }
+        Ok(())
     }
 
     pub(crate) fn captured(&self) -> Option<Uuid> {

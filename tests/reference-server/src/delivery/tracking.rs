@@ -1,0 +1,156 @@
+//! Opens and clicks: a picture at the end of the HTML, and links that lead through the domain's tracking host.
+//!
+//! Only a domain with a verified tracking subdomain has such a host (`SPEC.md`, Domain). What a tracked mail looks like is not specified;
+//! here a link to `https://a.test/` becomes `https://<label>.<domain>/click/<email id>?to=https%3A%2F%2Fa.test%2F`.
+
+use std::sync::Arc;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use uuid::Uuid;
+
+use crate::resources::domains::record::Domain;
+
+/// The HTML with what the domain tracks, or none if it tracks nothing.
+pub(crate) fn track(html: &str, domain: &Domain, email: Uuid) -> Option<Arc<str>> {
+    let (opens, clicks) = (domain.setup.open_tracking, domain.setup.click_tracking);
+    let host = domain.tracking_host().filter(|_| opens || clicks)?;
+    let mut tracked =
+        if clicks { with_links(html, &format!("https://{host}/click/{email}?to=")) } else { html.to_owned() };
+    if opens {
+        let picture = format!(
+            r#"<img src="https://{host}/open/{email}" width="1" height="1" alt="" style="display:none">"#
+        );
+        let end = tracked.to_ascii_lowercase().rfind("</body").unwrap_or(tracked.len());
+        tracked.insert_str(end, &picture);
+    }
+    Some(tracked.into())
+}
+
+/// Puts the prefix before every web address that an `a` element leads to.
+fn with_links(html: &str, prefix: &str) -> String {
+    let mut tracked = String::with_capacity(html.len() * 2);
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        let (text, tag) = rest.split_at(at);
+        tracked.push_str(text);
+        let end = if let Some(comment) = tag.strip_prefix("<!--") {
+            comment.find("-->").map_or(tag.len(), |end| end + "<!---->".len())
+        } else {
+            end_of_tag(tag)
+        };
+        let (tag, after) = tag.split_at(end);
+        match target(tag) {
+            Some((start, end)) => {
+                // Only the address is replaced; as it stands in HTML, its ampersands may be written out.
+                let address = tag[start..end].replace("&amp;", "&");
+                tracked.push_str(&tag[..start]);
+                tracked.push_str(prefix);
+                tracked.extend(utf8_percent_encode(&address, NON_ALPHANUMERIC));
+                tracked.push_str(&tag[end..]);
+            }
+            None => tracked.push_str(tag),
+        }
+        rest = after;
+    }
+    tracked.push_str(rest);
+    tracked
+}
+
+/// Behind the `>` that closes a tag; one inside quotes doesn't.
+fn end_of_tag(tag: &str) -> usize {
+    let mut quote = None;
+    for (at, byte) in tag.bytes().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return at + 1,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(open), byte) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    tag.len()
+}
+
+/// Where the quoted web address of an `a` element's `href` stands in its tag.
+fn target(tag: &str) -> Option<(usize, usize)> {
+    let lower = tag.to_ascii_lowercase();
+    let mut at = lower
+        .strip_prefix("<a")
+        .filter(|rest| rest.starts_with(|c: char| c.is_ascii_whitespace()))
+        .map(|_| 2)?;
+    loop {
+        at += lower[at..].find(|c: char| !c.is_ascii_whitespace())?;
+        let name_end = at + lower[at..].find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '>'))?;
+        let name = &lower[at..name_end];
+        let value = lower[name_end..].trim_start();
+        let Some(value) = value.strip_prefix('=').map(str::trim_start) else {
+            at = name_end.max(at + 1);
+            continue;
+        };
+        let start = lower.len() - value.len();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let (start, end) = match quote {
+            Some(quote) => (start + 1, start + 1 + lower[start + 1..].find(quote)?),
+            None => (
+                start,
+                start + value.find(|c: char| c.is_ascii_whitespace() || c == '>').unwrap_or(value.len()),
+            ),
+        };
+        if name == "href" {
+            let web = lower[start..end].starts_with("https://") || lower[start..end].starts_with("http://");
+            return (quote.is_some() && web).then_some((start, end));
+        }
+        at = end + usize::from(quote.is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_web_addresses_of_links_are_led_through_the_host() {
+        let cases = [
+            (
+                r#"<a href="https://a.test/?x=1&amp;y=2">a</a>"#,
+                r#"<a href="P:https%3A%2F%2Fa%2Etest%2F%3Fx%3D1%26y%3D2">a</a>"#,
+            ),
+            (
+                "<A class=x\n HREF = 'http://b.test'>b</A>",
+                "<A class=x\n HREF = 'P:http%3A%2F%2Fb%2Etest'>b</A>",
+            ),
+            (
+                r#"<a title="a > b" href="https://c.test">"#,
+                r#"<a title="a > b" href="P:https%3A%2F%2Fc%2Etest">"#,
+            ),
+        ];
+        for (html, tracked) in cases {
+            assert_eq!(with_links(html, "P:"), tracked);
+        }
+        for same in [
+            "",
+            "a < b",
+            "<a",
+            "<a ",
+            "<a href",
+            "<a href=",
+            "<a href=\"https://open",
+            "<a href=https://bare.test>x</a>",
+            r#"<a href="mailto:a@b.test">m</a>"#,
+            r##"<a href="#top">t</a>"##,
+            r#"<abbr href="https://a.test">"#,
+            r#"<img src="https://a.test/x.png">"#,
+            r#"<!-- <a href="https://a.test"> -->"#,
+            r#"<a data-href="https://a.test" disabled>x</a>"#,
+            "<a ===>x</a>",
+        ] {
+            assert_eq!(with_links(same, "P:"), same);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_body_is_too_strange(html in "[<>a= \"'/hrefé!-]{0,40}") {
+            with_links(&html, "P:");
+        }
+    }
+}

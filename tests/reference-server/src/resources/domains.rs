@@ -1,0 +1,293 @@
+//! Domains: `POST /domains`, `GET /domains`, `GET`, `PATCH` and `DELETE /domains/{id}`, `POST /domains/{id}/verify`.
+//!
+//! Claims of a domain that somebody else has registered (`SPEC.md` mentions them and describes none) are not served: every tenant is
+//! a world of its own here, so nobody else can have a domain.
+
+pub(crate) mod dns;
+pub(crate) mod name;
+pub(crate) mod record;
+pub(crate) mod verification;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use self::dns::DnsRecord;
+use self::record::{Capabilities, Domain, Region, Setup, Tls};
+use super::timestamp::database;
+use crate::clock::plus;
+use crate::delivery::Work;
+use crate::paging::{Mode, Window, list, quoted};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::validation::{Change, Fields, Ignored, Problems};
+
+/// The capability switches as they are written.
+const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
+const TLS: [(&str, Tls); 2] = [("opportunistic", Tls::Opportunistic), ("enforced", Tls::Enforced)];
+
+/// `POST /domains`, 201.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let setup = context.body(|fields, problems, ignored| Some(read_new(fields, problems, ignored)))?;
+    let domain = Domain::new(context.service.next_id(), context.now(), setup);
+    let answer = json(StatusCode::CREATED, &Whole::of(&domain));
+    let name = domain.setup.name.clone();
+    context.tenant.domains.add_unless(domain.id, domain, |one| {
+        (one.setup.name == name).then(|| {
+            Problem::new(
+                StatusCode::FORBIDDEN,
+                "validation_error",
+                format!("The domain {name} is registered already; its id is {}.", one.id),
+            )
+        })
+    })?;
+    Ok(answer)
+}
+
+/// `GET /domains`, mode B. The specification doesn't show the items; they have no DNS records.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let page = context.tenant.domains.page(&window, |_| true)?;
+    Ok(list(&page.map(|domain| Item::of(&domain))))
+}
+
+/// `GET /domains/{id}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let domain = context.tenant.domains.get(context.id("a domain")?).ok_or_else(not_found)?;
+    Ok(json(StatusCode::OK, &Named { object: "domain", whole: Whole::of(&domain) }))
+}
+
+/// `PATCH /domains/{id}`. Records that are new by it start `not_started`; the others, and the domain, keep their status. (The
+/// specification names the operation and is silent on what it does.)
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a domain")?;
+    // What an update leaves is judged together with what it sets, so the whole is made of the domain as it is.
+    let changed = context.tenant.domains.change(id, |domain| {
+        let setup = context
+            .body(|fields, problems, ignored| Some(read_update(&domain.setup, fields, problems, ignored)))?;
+        domain.set_up(setup);
+        Ok(())
+    });
+    changed.ok_or_else(not_found)??;
+    Ok(json(StatusCode::OK, &Reference { object: "domain", id: id.to_string() }))
+}
+
+/// `DELETE /domains/{id}`.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    #[derive(Serialize)]
+    struct Deletion {
+        object: &'static str,
+        id: String,
+        deleted: bool,
+    }
+    let id = context.id("a domain")?;
+    context.tenant.domains.remove(id).ok_or_else(not_found)?;
+    Ok(json(StatusCode::OK, &Deletion { object: "domain", id: id.to_string(), deleted: true }))
+}
+
+/// `POST /domains/{id}/verify`: begins a check of the DNS records and answers before it has ended.
+pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a domain")?;
+    let begun = context.tenant.domains.change(id, verification::begin).ok_or_else(not_found)?;
+    if let Some(check) = begun {
+        let work =
+            Work::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
+        context.service.agenda().note(plus(context.now(), check.due_after), work);
+    }
+    Ok(json(StatusCode::OK, &Reference { object: "domain", id: id.to_string() }))
+}
+
+fn not_found() -> Problem {
+    Problem::not_found("Domain not found.")
+}
+
+fn read_new(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> Setup {
+    if !fields.has("name") {
+        problems.missing(fields.name("name"));
+    }
+    let name = fields.take_text("name", problems).and_then(|text| {
+        let read = name::domain(&text);
+        if let Err(rule) = &read {
+            problems.wrong(|| format!("`{}` {rule}; found {}.", fields.name("name"), quoted(&text)));
+        }
+        read.ok()
+    });
+    let region = fields.take_word("region", &Region::ALL.map(|region| (region.as_str(), region)), problems);
+    let return_path = take_label("custom_return_path", fields, problems);
+    let tracking_subdomain = take_label("tracking_subdomain", fields, problems);
+    let setup = Setup {
+        name: name.unwrap_or_default(),
+        region: region.unwrap_or_default(),
+        return_path: return_path.unwrap_or_else(|| "send".to_owned()),
+        open_tracking: fields.take_bool("open_tracking", problems).unwrap_or_default(),
+        click_tracking: fields.take_bool("click_tracking", problems).unwrap_or_default(),
+        tracking_subdomain,
+        tls: fields.take_word("tls", &TLS, problems).unwrap_or_default(),
+        capabilities: take_capabilities(Capabilities::default(), fields, problems, ignored),
+    };
+    judge(&setup, problems);
+    setup
+}
+
+fn read_update(
+    known: &Setup,
+    fields: &mut Fields<'_>,
+    problems: &mut Problems,
+    ignored: &mut Ignored,
+) -> Setup {
+    let mut setup = known.clone();
+    if let Some(open_tracking) = fields.take_bool("open_tracking", problems) {
+        setup.open_tracking = open_tracking;
+    }
+    if let Some(click_tracking) = fields.take_bool("click_tracking", problems) {
+        setup.click_tracking = click_tracking;
+    }
+    if let Some(tls) = fields.take_word("tls", &TLS, problems) {
+        setup.tls = tls;
+    }
+    setup.capabilities = take_capabilities(known.capabilities, fields, problems, ignored);
+    // The specification is silent on taking the subdomain away; `null` does it, as `null` is what a domain without one answers.
+    match fields
+        .take_change("tracking_subdomain", |fields| take_label("tracking_subdomain", fields, problems))
+    {
+        Change::Keep => {}
+        Change::Clear => setup.tracking_subdomain = None,
+        Change::Set(label) => setup.tracking_subdomain = Some(label),
+    }
+    judge(&setup, problems);
+    setup
+}
+
+/// What holds between the fields.
+fn judge(setup: &Setup, problems: &mut Problems) {
+    if setup.capabilities == (Capabilities { sending: false, receiving: false }) {
+        problems.wrong(|| {
+            "`capabilities` must have at least one of `sending` and `receiving` enabled; found both disabled.".to_owned()
+        });
+    }
+    if setup.tracking_subdomain.as_deref() == Some(&setup.return_path) {
+        // A name with a CNAME record can have no other records (RFC 1034, 3.6.2).
+        problems.wrong(|| {
+            format!(
+                "`tracking_subdomain` must differ from the return path's label; found {} for both.",
+                quoted(&setup.return_path)
+            )
+        });
+    }
+}
+
+fn take_label(field: &str, fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
+    let text = fields.take_text(field, problems)?;
+    match name::label(&text) {
+        Ok(label) => Some(label),
+        Err(rule) => {
+            problems.wrong(|| format!("`{}` {rule}; found {}.", fields.name(field), quoted(&text)));
+            None
+        }
+    }
+}
+
+/// What is not said of the two stays as it is.
+fn take_capabilities(
+    known: Capabilities,
+    fields: &mut Fields<'_>,
+    problems: &mut Problems,
+    ignored: &mut Ignored,
+) -> Capabilities {
+    let Some(json) = fields.take("capabilities") else { return known };
+    let (at, pointer) = (format!("{}.", fields.name("capabilities")), fields.pointer("capabilities"));
+    let Some(mut inner) = Fields::read(json, at, pointer, problems) else { return known };
+    let sending = inner.take_word("sending", &SWITCH, problems).unwrap_or(known.sending);
+    let receiving = inner.take_word("receiving", &SWITCH, problems).unwrap_or(known.receiving);
+    inner.leave(ignored);
+    Capabilities { sending, receiving }
+}
+
+/// `SPEC.md`, Domain: what creation answers.
+#[derive(Serialize)]
+struct Whole<'a> {
+    id: String,
+    name: &'a str,
+    created_at: String,
+    status: &'static str,
+    open_tracking: bool,
+    click_tracking: bool,
+    tracking_subdomain: Option<&'a str>,
+    capabilities: Switches,
+    records: &'a [DnsRecord],
+    region: &'static str,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    object: &'static str,
+    #[serde(flatten)]
+    whole: Whole<'a>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    name: String,
+    status: &'static str,
+    created_at: String,
+    region: &'static str,
+    open_tracking: bool,
+    click_tracking: bool,
+    capabilities: Switches,
+}
+
+#[derive(Serialize)]
+struct Switches {
+    sending: &'static str,
+    receiving: &'static str,
+}
+
+#[derive(Serialize)]
+struct Reference {
+    object: &'static str,
+    id: String,
+}
+
+impl<'a> Whole<'a> {
+    fn of(domain: &'a Domain) -> Self {
+        let setup = &domain.setup;
+        Self {
+            id: domain.id.to_string(),
+            name: &setup.name,
+            created_at: database(domain.created_at),
+            status: domain.status.as_str(),
+            open_tracking: setup.open_tracking,
+            click_tracking: setup.click_tracking,
+            tracking_subdomain: setup.tracking_subdomain.as_deref(),
+            capabilities: Switches::of(setup.capabilities),
+            records: &domain.records,
+            region: setup.region.as_str(),
+        }
+    }
+}
+
+impl Item {
+    fn of(domain: &Domain) -> Self {
+        let setup = &domain.setup;
+        Self {
+            id: domain.id.to_string(),
+            name: setup.name.clone(),
+            status: domain.status.as_str(),
+            created_at: database(domain.created_at),
+            region: setup.region.as_str(),
+            open_tracking: setup.open_tracking,
+            click_tracking: setup.click_tracking,
+            capabilities: Switches::of(setup.capabilities),
+        }
+    }
+}
+
+impl Switches {
+    fn of(capabilities: Capabilities) -> Self {
+        let word = |on| if on { "enabled" } else { "disabled" };
+        Self { sending: word(capabilities.sending), receiving: word(capabilities.receiving) }
+    }
+}

@@ -1,0 +1,68 @@
+//! An email that waits for its time: `PATCH /emails/{id}` gives it another, `POST /emails/{id}/cancel` takes it back.
+//!
+//! The specification names the update and shows neither. Only an email that was scheduled and has not left can be changed; any other is
+//! refused with 403 `validation_error`, the answer of this service where a state forbids what was asked. Both may be repeated: an email
+//! that was canceled stays so and answers the same again.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use super::record::{Email, Event};
+use crate::delivery;
+use crate::lock::lock;
+use crate::paging::quoted;
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::schedule;
+
+/// `PATCH /emails/{id}`: another time.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let email = find(context)?;
+    let now = context.now();
+    let due = context.body(|fields, problems, _| {
+        if !fields.has("scheduled_at") {
+            problems.missing(fields.name("scheduled_at"));
+        }
+        let text = fields.take_text("scheduled_at", problems)?;
+        let read = schedule::read(&text, now);
+        if let Err(reason) = read {
+            problems
+                .wrong(|| format!("`{}` {reason}; found {}.", fields.name("scheduled_at"), quoted(&text)));
+        }
+        read.ok()
+    })?;
+    email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
+    delivery::schedule(context.service, &context.tenant, &email, due);
+    Ok(reference(&email))
+}
+
+/// `POST /emails/{id}/cancel`.
+pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let email = find(context)?;
+    email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
+    Ok(reference(&email))
+}
+
+fn find(context: &Context<'_>) -> Result<Arc<Email>, Problem> {
+    let id = context.id("an email")?;
+    let email = lock(&context.tenant.emails).get(id).cloned();
+    email.ok_or_else(|| Problem::not_found("Email not found."))
+}
+
+fn refused(what: &str, event: Event) -> Problem {
+    let message =
+        format!("Only a scheduled email can be {what}; the last event of this one is `{}`.", event.as_str());
+    Problem::new(StatusCode::FORBIDDEN, "validation_error", message)
+}
+
+fn reference(email: &Email) -> Response<Bytes> {
+    #[derive(Serialize)]
+    struct Reference {
+        object: &'static str,
+        id: String,
+    }
+    json(StatusCode::OK, &Reference { object: "email", id: email.id.to_string() })
+}

@@ -1,0 +1,492 @@
+//! Domains: their DNS records, their verification on the clock, and what a verified one is good for.
+
+use http::Method;
+use posthaste_reference_server::Settings;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox, email_with};
+
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+fn created(sandbox: &Sandbox, body: &Value) -> Value {
+    let answer = sandbox.post("/domains", body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()
+}
+
+fn id(domain: &Value) -> &str {
+    domain["id"].as_str().unwrap()
+}
+
+fn read(sandbox: &Sandbox, domain: &Value) -> Value {
+    sandbox.get(format!("/domains/{}", id(domain))).json()
+}
+
+fn verify(sandbox: &Sandbox, domain: &Value) {
+    let answer = sandbox.ask(Method::POST, format!("/domains/{}/verify", id(domain))).send("");
+    assert_eq!(
+        (answer.status.as_u16(), answer.json()),
+        (200, json!({ "object": "domain", "id": id(domain) }))
+    );
+}
+
+fn change(sandbox: &Sandbox, domain: &Value, body: &Value) -> Answer {
+    sandbox.ask(Method::PATCH, format!("/domains/{}", id(domain))).json(body)
+}
+
+/// Status of the domain, and of its records in their order.
+fn statuses(sandbox: &Sandbox, domain: &Value) -> (String, Vec<String>) {
+    let domain = read(sandbox, domain);
+    let text = |value: &Value| value["status"].as_str().unwrap().to_owned();
+    (text(&domain), domain["records"].as_array().unwrap().iter().map(text).collect())
+}
+
+fn all(status: &str, records: usize) -> (String, Vec<String>) {
+    (status.to_owned(), vec![status.to_owned(); records])
+}
+
+/// Kind, name and type of every record.
+fn shape(domain: &Value) -> Vec<(String, String, String)> {
+    let text = |record: &Value, field| record[field].as_str().unwrap().to_owned();
+    let records = domain["records"].as_array().unwrap().iter();
+    records.map(|record| (text(record, "record"), text(record, "name"), text(record, "type"))).collect()
+}
+
+fn verified(sandbox: &Sandbox, body: &Value) -> Value {
+    let domain = created(sandbox, body);
+    verify(sandbox, &domain);
+    sandbox.advance(2);
+    assert_eq!(read(sandbox, &domain)["status"], "verified");
+    domain
+}
+
+#[test]
+fn a_new_domain_has_the_defaults_and_the_records_that_sending_needs() {
+    // DOM-01, DOM-02, DOM-08, DOM-10, DOM-13, DOM-14, DOM-15, DOM-16, DOM-17, DOM-18, DOM-19, DOM-21, DOM-23, DOM-29, DOM-30, DOM-32
+    let sandbox = Sandbox::new();
+    let domain = created(&sandbox, &json!({ "name": "Acme.test" }));
+    let mut keys: Vec<_> = domain.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(
+        keys,
+        [
+            "capabilities",
+            "click_tracking",
+            "created_at",
+            "id",
+            "name",
+            "open_tracking",
+            "records",
+            "region",
+            "status",
+            "tracking_subdomain"
+        ]
+    );
+    assert_eq!((&domain["name"], &domain["status"]), (&json!("acme.test"), &json!("not_started")));
+    assert_eq!(domain["created_at"], "2026-03-02 12:00:00.000000+00");
+    assert_eq!(domain["region"], "us-east-1");
+    assert_eq!(domain["capabilities"], json!({ "sending": "enabled", "receiving": "disabled" }));
+    assert_eq!((&domain["open_tracking"], &domain["click_tracking"]), (&json!(false), &json!(false)));
+    assert_eq!(domain["tracking_subdomain"], Value::Null);
+    let records = domain["records"].as_array().unwrap();
+    let shape = shape(&domain);
+    assert_eq!(shape[0], ("SPF".into(), "send.acme.test".into(), "MX".into()));
+    assert_eq!(shape[1], ("SPF".into(), "send.acme.test".into(), "TXT".into()));
+    assert_eq!(shape.len(), 5);
+    for (record, name, kind) in &shape[2..] {
+        assert_eq!((record.as_str(), kind.as_str()), ("DKIM", "CNAME"));
+        assert!(name.ends_with("._domainkey.acme.test"), "{name}");
+    }
+    for record in records {
+        assert_eq!((&record["ttl"], &record["status"]), (&json!("Auto"), &json!("not_started")));
+        assert_eq!(record.get("priority").is_some_and(Value::is_u64), record["type"] == "MX", "{record}");
+        assert!(!record["value"].as_str().unwrap().is_empty());
+    }
+    let mut named = domain.clone();
+    named["object"] = json!("domain");
+    assert_eq!(read(&sandbox, &domain), named, "what is read later is what was answered first");
+}
+
+#[test]
+fn every_option_has_its_records() {
+    // DOM-06, DOM-17, DOM-19, DOM-23
+    let sandbox = Sandbox::new();
+    for (n, (return_path, receiving, tracking)) in [
+        (None, false, None),
+        (Some("bounce"), false, Some("links")),
+        (None, true, None),
+        (Some("mail"), true, Some("track")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("n{n}.acme.test");
+        let receiving_word = if receiving { "enabled" } else { "disabled" };
+        let mut body = json!({ "name": name, "capabilities": { "receiving": receiving_word } });
+        if let Some(label) = return_path {
+            body["custom_return_path"] = json!(label);
+        }
+        if let Some(label) = tracking {
+            body["tracking_subdomain"] = json!(label);
+        }
+        let domain = created(&sandbox, &body);
+        let mut wanted = vec![("MX", format!("{}.{name}", return_path.unwrap_or("send")))];
+        wanted.push(("TXT", wanted[0].1.clone()));
+        let shape = shape(&domain);
+        wanted.extend(
+            shape.iter().filter(|(record, ..)| record == "DKIM").map(|(_, name, _)| ("CNAME", name.clone())),
+        );
+        assert_eq!(wanted.len(), 5);
+        if receiving {
+            wanted.push(("MX", name.clone()));
+        }
+        if let Some(label) = tracking {
+            wanted.push(("CNAME", format!("{label}.{name}")));
+        }
+        let found: Vec<_> = shape.iter().map(|(_, name, kind)| (kind.as_str(), name.clone())).collect();
+        assert_eq!(found, wanted);
+        assert_eq!(shape.iter().any(|(record, ..)| record == "Receiving"), receiving);
+        assert_eq!(shape.iter().any(|(record, ..)| record == "Tracking"), tracking.is_some());
+    }
+}
+
+#[test]
+fn the_hosts_in_the_records_are_those_of_the_region_and_keys_are_the_domains_own() {
+    // DOM-09
+    let sandbox = Sandbox::new();
+    let mut selectors = std::collections::HashSet::new();
+    for region in ["us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"] {
+        let body = json!({"name": format!("{region}.test"), "region": region, "tracking_subdomain": "t", "capabilities": {"receiving": "enabled"}});
+        let domain = created(&sandbox, &body);
+        assert_eq!(domain["region"], region);
+        for record in domain["records"].as_array().unwrap() {
+            assert!(record["value"].as_str().unwrap().contains(region), "{record}");
+            if record["record"] == "DKIM" {
+                assert!(
+                    selectors.insert(record["name"].as_str().unwrap().split('.').next().unwrap().to_owned())
+                );
+            }
+        }
+    }
+    assert_eq!(selectors.len(), 12);
+}
+
+#[test]
+fn what_is_wrong_with_a_domain_is_named() {
+    // DOM-20, DOM-22, DOM-26, DOM-31
+    let sandbox = Sandbox::new();
+    let refused = |body: Value, name: &str, part: &str| {
+        let answer = sandbox.post("/domains", &body);
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, name), "{body}");
+        assert!(answer.message().contains(part), "{body}: {}", answer.text());
+    };
+    refused(json!({}), "missing_required_field", "Missing `name` field.");
+    refused(json!({ "name": null }), "missing_required_field", "Missing `name` field.");
+    for (field, value, part) in [
+        ("name", json!(5), "`name` must be a string"),
+        ("name", json!(""), "`name` must be a domain name"),
+        ("name", json!("acme"), "two labels"),
+        ("name", json!("https://acme.test"), "without scheme"),
+        ("name", json!("bücher.example"), "xn--bcher-kva.example"),
+        ("region", json!("mars-1"), "`region` must be one of `us-east-1`"),
+        ("region", json!("US-EAST-1"), "`region`"),
+        ("custom_return_path", json!("a.b"), "`custom_return_path` must be one label"),
+        ("custom_return_path", json!(""), "`custom_return_path`"),
+        ("tracking_subdomain", json!("-x"), "`tracking_subdomain` must neither begin nor end"),
+        ("tracking_subdomain", json!("send"), "`tracking_subdomain` must differ"),
+        ("open_tracking", json!("yes"), "`open_tracking` must be a boolean"),
+        ("click_tracking", json!(1), "`click_tracking` must be a boolean"),
+        ("tls", json!("maybe"), "`tls` must be one of `opportunistic`, `enforced`"),
+        ("capabilities", json!("sending"), "`capabilities` must be an object"),
+        ("capabilities", json!({ "sending": "on" }), "`capabilities.sending` must be one of"),
+        ("capabilities", json!({ "receiving": true }), "`capabilities.receiving` must be a string"),
+        ("capabilities", json!({ "sending": "disabled" }), "at least one"),
+        ("capabilities", json!({ "sending": "disabled", "receiving": "disabled" }), "at least one"),
+    ] {
+        let mut body = json!({ "name": "acme.test" });
+        body[field] = value;
+        refused(body, "validation_error", part);
+    }
+    assert_eq!(sandbox.get("/domains").json()["data"], json!([]), "nothing was made of them");
+    let ignored =
+        sandbox.post("/domains", &json!({"name": "acme.test", "nam": 1, "capabilities": {"sendin": 1}}));
+    assert_eq!(ignored.header("x-sandbox-ignored-fields"), Some("/capabilities/sendin,/nam"));
+}
+
+#[test]
+fn a_name_is_registered_once_a_tenant() {
+    let sandbox = Sandbox::new();
+    let domain = created(&sandbox, &json!({ "name": "acme.test" }));
+    let again = sandbox.post("/domains", &json!({ "name": "ACME.test", "region": "eu-west-1" }));
+    assert_eq!((again.status.as_u16(), again.name().as_str()), (403, "validation_error"));
+    assert!(again.message().contains(id(&domain)), "{}", again.text());
+    created(&sandbox, &json!({ "name": "mail.acme.test" }));
+    let other = sandbox.ask(Method::POST, "/domains").key("sb_other").json(&json!({ "name": "acme.test" }));
+    assert_eq!(other.status, 201);
+    let gone = sandbox.ask(Method::DELETE, format!("/domains/{}", id(&domain))).send("");
+    assert_eq!(gone.json(), json!({ "object": "domain", "id": id(&domain), "deleted": true }));
+    created(&sandbox, &json!({ "name": "acme.test" }));
+}
+
+#[test]
+fn verification_ends_two_seconds_later_or_as_the_name_says() {
+    // DOM-03, DOM-34, DOM-35, DOM-36, GEN-05
+    let sandbox = Sandbox::new();
+    let [usual, fails, slow] = ["acme.test", "fail.acme.test", "slow.acme.test"]
+        .map(|name| created(&sandbox, &json!({ "name": name })));
+    for domain in [&usual, &fails, &slow] {
+        assert_eq!(statuses(&sandbox, domain), all("not_started", 5));
+        verify(&sandbox, domain);
+        assert_eq!(statuses(&sandbox, domain), all("pending", 5));
+    }
+    sandbox.service.clock().advance(std::time::Duration::from_millis(1_999));
+    assert_eq!(statuses(&sandbox, &usual), all("pending", 5));
+    verify(&sandbox, &usual);
+    sandbox.service.clock().advance(std::time::Duration::from_millis(1));
+    assert_eq!(statuses(&sandbox, &usual), all("verified", 5), "a second request has not put it off");
+    assert_eq!(statuses(&sandbox, &fails), all("failed", 5));
+    assert_eq!(statuses(&sandbox, &slow), all("pending", 5));
+    sandbox.advance(57);
+    assert_eq!(statuses(&sandbox, &slow), all("pending", 5));
+    sandbox.advance(1);
+    assert_eq!(statuses(&sandbox, &slow), all("verified", 5));
+    for domain in [&usual, &fails] {
+        verify(&sandbox, domain);
+        assert_eq!(statuses(&sandbox, domain), all("pending", 5), "from any status");
+    }
+}
+
+#[test]
+fn a_partial_domain_has_what_sending_needs_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let body = json!({ "name": "partial.acme.test", "tracking_subdomain": "links", "capabilities": { "receiving": "enabled" } });
+    let domain = created(&sandbox, &body);
+    verify(&sandbox, &domain);
+    sandbox.advance(2);
+    let (status, records) = statuses(&sandbox, &domain);
+    assert_eq!(status, "partially_verified");
+    assert_eq!(records, ["verified", "verified", "verified", "verified", "verified", "pending", "pending"]);
+    sandbox.advance(57);
+    assert_eq!(statuses(&sandbox, &domain).0, "partially_verified");
+    sandbox.advance(1);
+    let (status, records) = statuses(&sandbox, &domain);
+    assert_eq!(
+        (status.as_str(), &records[5..]),
+        ("partially_failed", &["failed".to_owned(), "failed".to_owned()][..])
+    );
+    let plain = created(&sandbox, &json!({ "name": "partial.other.test" }));
+    verify(&sandbox, &plain);
+    sandbox.advance(2);
+    assert_eq!(statuses(&sandbox, &plain), all("verified", 5), "it lacks nothing");
+}
+
+#[test]
+fn an_update_changes_what_it_names_and_new_records_start_anew() {
+    // DOM-24, DOM-25
+    let sandbox = Sandbox::new();
+    let domain = verified(&sandbox, &json!({ "name": "acme.test", "open_tracking": true }));
+    let answer = change(
+        &sandbox,
+        &domain,
+        &json!({ "tracking_subdomain": "Links", "capabilities": { "receiving": "enabled" } }),
+    );
+    assert_eq!(
+        (answer.status.as_u16(), answer.json()),
+        (200, json!({ "object": "domain", "id": id(&domain) }))
+    );
+    let now = read(&sandbox, &domain);
+    assert_eq!(now["tracking_subdomain"], "links");
+    assert_eq!(now["capabilities"], json!({ "sending": "enabled", "receiving": "enabled" }));
+    assert_eq!((&now["open_tracking"], &now["click_tracking"]), (&json!(true), &json!(false)));
+    let (status, records) = statuses(&sandbox, &domain);
+    assert_eq!(status, "verified");
+    assert_eq!(&records[4..], ["verified", "not_started", "not_started"]);
+    verify(&sandbox, &domain);
+    sandbox.advance(2);
+    assert_eq!(statuses(&sandbox, &domain), all("verified", 7));
+    let nothing = change(&sandbox, &domain, &json!({}));
+    assert_eq!(nothing.status, 200);
+    assert_eq!(
+        change(&sandbox, &domain, &json!({ "tracking_subdomain": null, "open_tracking": false })).status,
+        200
+    );
+    let now = read(&sandbox, &domain);
+    assert_eq!((&now["tracking_subdomain"], &now["open_tracking"]), (&Value::Null, &json!(false)));
+    assert_eq!(statuses(&sandbox, &domain), all("verified", 6));
+}
+
+#[test]
+fn a_change_during_a_check_waits_for_the_next_one() {
+    let sandbox = Sandbox::new();
+    let domain = created(&sandbox, &json!({ "name": "acme.test" }));
+    verify(&sandbox, &domain);
+    sandbox.advance(1);
+    change(&sandbox, &domain, &json!({ "tracking_subdomain": "links" }));
+    assert_eq!(statuses(&sandbox, &domain).1[5], "not_started");
+    verify(&sandbox, &domain);
+    sandbox.advance(1);
+    assert_eq!(statuses(&sandbox, &domain), all("pending", 6), "the check has begun anew");
+    sandbox.advance(1);
+    assert_eq!(statuses(&sandbox, &domain), all("verified", 6));
+}
+
+#[test]
+fn an_update_that_breaks_a_rule_changes_nothing() {
+    let sandbox = Sandbox::new();
+    let domain = created(&sandbox, &json!({ "name": "acme.test", "tracking_subdomain": "links" }));
+    let before = read(&sandbox, &domain);
+    for (body, part) in [
+        (json!({ "capabilities": { "sending": "disabled" } }), "at least one"),
+        (json!({ "tracking_subdomain": "send" }), "must differ"),
+        (json!({ "tracking_subdomain": "" }), "`tracking_subdomain`"),
+        (json!({ "tls": "never" }), "`tls`"),
+        (json!({ "open_tracking": "on", "click_tracking": true }), "`open_tracking`"),
+        (json!([]), "object"),
+    ] {
+        let answer = change(&sandbox, &domain, &body);
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"), "{body}");
+        assert!(answer.message().contains(part), "{}", answer.text());
+    }
+    let fixed = change(
+        &sandbox,
+        &domain,
+        &json!({ "region": "eu-west-1", "name": "x.test", "custom_return_path": "b" }),
+    );
+    assert_eq!(fixed.header("x-sandbox-ignored-fields"), Some("/region,/name,/custom_return_path"));
+    assert_eq!(read(&sandbox, &domain), before);
+}
+
+#[test]
+fn a_domain_that_is_not_there_is_not_found_on_every_route() {
+    let sandbox = Sandbox::new();
+    let mine = created(&sandbox, &json!({ "name": "acme.test" }));
+    for (method, after) in
+        [(Method::GET, ""), (Method::PATCH, ""), (Method::DELETE, ""), (Method::POST, "/verify")]
+    {
+        let ask = |id: &str, key: &str| {
+            sandbox.ask(method.clone(), format!("/domains/{id}{after}")).key(key).json(&json!({}))
+        };
+        assert_eq!(ask(NOBODY, "sb_test").name(), "not_found");
+        assert_eq!(ask(id(&mine), "sb_other").name(), "not_found");
+        assert_eq!(ask("acme.test", "sb_test").name(), "invalid_parameter");
+        assert_eq!(ask(id(&mine), "sb_test_sending").name(), "restricted_api_key");
+    }
+    assert_eq!(read(&sandbox, &mine)["status"], "not_started");
+}
+
+#[test]
+fn the_list_shows_everything_without_records_newest_first() {
+    let sandbox = Sandbox::new();
+    let ids: Vec<_> = (0..25)
+        .map(|n| id(&created(&sandbox, &json!({ "name": format!("n{n}.test") }))).to_owned())
+        .collect();
+    let page = sandbox.get("/domains").json();
+    let found: Vec<_> =
+        page["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!(found, ids.iter().rev().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(page["has_more"], false);
+    let item = page["data"][0].as_object().unwrap();
+    assert!(!item.contains_key("records") && item["name"] == "n24.test", "{item:?}");
+    let page = sandbox.get(format!("/domains?limit=2&after={}", ids[10])).json();
+    assert_eq!((&page["data"][0]["id"], &page["has_more"]), (&json!(ids[9]), &json!(true)));
+}
+
+#[test]
+fn a_strict_service_sends_from_verified_domains_only() {
+    let sandbox = Sandbox::with(&Settings { strict_domains: true, ..Settings::default() });
+    let send = |from: &str| sandbox.post("/emails", &email_with("from", from)).status.as_u16();
+    let domain = created(&sandbox, &json!({ "name": "acme.test" }));
+    assert_eq!(send("hi@acme.test"), 403, "registered is not verified");
+    verify(&sandbox, &domain);
+    assert_eq!(send("hi@acme.test"), 403, "nor is it while it is checked first");
+    sandbox.advance(2);
+    assert_eq!((send("hi@acme.test"), send("Acme <hi@ACME.Test>")), (200, 200));
+    assert_eq!(send("hi@mail.acme.test"), 403, "a subdomain is a domain of its own");
+    verify(&sandbox, &domain);
+    assert_eq!(send("hi@acme.test"), 200, "it stays verified while it is checked again");
+    let receiving = json!({ "capabilities": { "sending": "disabled", "receiving": "enabled" } });
+    change(&sandbox, &domain, &receiving);
+    assert_eq!(send("hi@acme.test"), 403, "it is not there for sending");
+    change(&sandbox, &domain, &json!({ "capabilities": { "sending": "enabled" } }));
+    assert_eq!(send("hi@acme.test"), 200);
+    sandbox.ask(Method::DELETE, format!("/domains/{}", id(&domain))).send("");
+    assert_eq!(send("hi@acme.test"), 403);
+
+    let fails = created(&sandbox, &json!({ "name": "fail.test.test" }));
+    verify(&sandbox, &fails);
+    let partial = created(&sandbox, &json!({ "name": "partial.test.test", "tracking_subdomain": "t" }));
+    verify(&sandbox, &partial);
+    sandbox.advance(60);
+    assert_eq!((send("a@fail.test.test"), send("a@partial.test.test")), (403, 200), "a part may be enough");
+}
+
+#[test]
+fn without_tls_a_mail_falls_back_unless_its_domain_forbids_it() {
+    // DOM-26, DOM-27, DOM-28
+    let sandbox = Sandbox::new();
+    created(&sandbox, &json!({ "name": "open.test" }));
+    created(&sandbox, &json!({ "name": "closed.test", "tls": "enforced" }));
+    let send = |from: &str, to: Value| {
+        let mut email = email_with("from", from);
+        email["to"] = to;
+        let id = sandbox.sent(&email);
+        sandbox.advance(5);
+        sandbox.last_event(&id)
+    };
+    assert_eq!(send("a@open.test", json!("no-tls@e.test")), "delivered");
+    assert_eq!(sandbox.mail().to, ["no-tls@e.test"]);
+    assert_eq!(send("a@closed.test", json!("no-tls@e.test")), "failed");
+    assert_eq!(sandbox.mails().len(), 1, "nothing left");
+    assert_eq!(send("a@closed.test", json!(["no-tls@e.test", "ada@e.test"])), "delivered");
+    assert_eq!(sandbox.mails()[0].to, ["ada@e.test"], "it left for the one that has TLS");
+}
+
+#[test]
+fn only_a_verified_tracking_subdomain_tracks() {
+    // DOM-04, DOM-05
+    let sandbox = Sandbox::new();
+    let html = r#"<body><p><a href="https://a.test/">a</a></p></body>"#;
+    let send = || {
+        let mut email = email_with("html", html);
+        email["from"] = json!("hi@acme.test");
+        let id = sandbox.sent(&email);
+        let mail = sandbox.mails().remove(0);
+        assert_eq!(
+            (&mail.email_id, &sandbox.record(&id)["html"]),
+            (&id, &json!(html)),
+            "the record is as sent"
+        );
+        let mime = String::from_utf8_lossy(&mail.mime).replace("=\r\n", "").replace("=3D", "=");
+        let told = mail.html.as_deref().unwrap().to_owned();
+        let link = told.contains(r#"href="https://links.acme.test/click/"#);
+        let picture = told.contains(r#"<img src="https://links.acme.test/open/"#);
+        assert_eq!(mime.contains("/click/"), link, "{mime}");
+        assert_eq!(mime.contains("/open/"), picture, "{mime}");
+        (picture, link)
+    };
+    let domain =
+        verified(&sandbox, &json!({ "name": "acme.test", "open_tracking": true, "click_tracking": true }));
+    assert_eq!(send(), (false, false), "there is no subdomain");
+    change(&sandbox, &domain, &json!({ "tracking_subdomain": "links" }));
+    assert_eq!(send(), (false, false), "it is not verified");
+    verify(&sandbox, &domain);
+    sandbox.advance(2);
+    assert_eq!(send(), (true, true));
+    change(&sandbox, &domain, &json!({ "open_tracking": false }));
+    assert_eq!(send(), (false, true));
+    change(&sandbox, &domain, &json!({ "open_tracking": true, "click_tracking": false }));
+    assert_eq!(send(), (true, false));
+    let now = read(&sandbox, &domain);
+    assert_eq!((&now["open_tracking"], &now["click_tracking"]), (&json!(true), &json!(false)));
+}
+
+#[test]
+fn a_domain_that_is_gone_is_not_checked_to_the_end() {
+    let sandbox = Sandbox::new();
+    let domain = created(&sandbox, &json!({ "name": "acme.test" }));
+    verify(&sandbox, &domain);
+    sandbox.ask(Method::DELETE, format!("/domains/{}", id(&domain))).send("");
+    let next = created(&sandbox, &json!({ "name": "acme.test" }));
+    sandbox.advance(2);
+    assert_eq!(statuses(&sandbox, &next), all("not_started", 5));
+}

@@ -1,0 +1,126 @@
+//! Scheduled emails that get another time, or are taken back.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox, email, email_with};
+
+fn reschedule(sandbox: &Sandbox, id: &str, to: &str) -> Answer {
+    sandbox.ask(Method::PATCH, format!("/emails/{id}")).json(&json!({ "scheduled_at": to }))
+}
+
+fn cancel(sandbox: &Sandbox, id: &str) -> Answer {
+    sandbox.ask(Method::POST, format!("/emails/{id}/cancel")).send("")
+}
+
+fn refused(answer: &Answer, event: &str) {
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "validation_error"));
+    assert!(answer.message().contains(&format!("`{event}`")), "{}", answer.text());
+}
+
+#[test]
+fn an_email_that_is_put_off_leaves_at_the_new_time_and_not_at_the_old_one() {
+    // EMAIL-14, SENT-10
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    let answer = reschedule(&sandbox, &id, "2026-03-02T15:00:00Z");
+    assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({ "object": "email", "id": id })));
+    sandbox.advance(3_600);
+    assert!(sandbox.mails().is_empty());
+    let record = sandbox.record(&id);
+    assert_eq!(record["scheduled_at"], "2026-03-02 15:00:00.000000+00");
+    assert_eq!(record["last_event"], "scheduled");
+    sandbox.advance(7_199);
+    assert!(sandbox.mails().is_empty());
+    sandbox.advance(1);
+    assert_eq!(sandbox.mail().captured_at.to_string(), "2026-03-02T15:00:00Z");
+    sandbox.advance(86_400);
+    sandbox.mail();
+}
+
+#[test]
+fn an_email_that_is_brought_forward_leaves_once() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email_with("scheduled_at", "in 2 hours"));
+    assert_eq!(reschedule(&sandbox, &id, "in 1 min").status, 200);
+    sandbox.advance(60);
+    assert_eq!(sandbox.mail().email_id, id);
+    sandbox.advance(86_400);
+    assert_eq!(sandbox.mail().captured_at.to_string(), "2026-03-02T12:01:00Z");
+    assert_eq!(sandbox.last_event(&id), "delivered");
+}
+
+#[test]
+fn an_email_that_is_taken_back_never_leaves() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    let answer = cancel(&sandbox, &id);
+    assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({ "object": "email", "id": id })));
+    assert_eq!(sandbox.last_event(&id), "canceled");
+    sandbox.advance(86_400);
+    assert!(sandbox.mails().is_empty());
+    assert_eq!(cancel(&sandbox, &id).json(), json!({ "object": "email", "id": id }), "again is the same");
+    refused(&reschedule(&sandbox, &id, "in 1 hour"), "canceled");
+    assert_eq!(sandbox.last_event(&id), "canceled");
+}
+
+#[test]
+fn an_email_that_has_left_or_was_never_scheduled_is_not_changed() {
+    let sandbox = Sandbox::new();
+    let scheduled = sandbox.sent(&email_with("scheduled_at", "in 1 min"));
+    sandbox.advance(60);
+    let at_once = sandbox.sent(&email());
+    for id in [&scheduled, &at_once] {
+        refused(&cancel(&sandbox, id), "sent");
+        refused(&reschedule(&sandbox, id, "in 1 hour"), "sent");
+    }
+    sandbox.advance(1);
+    refused(&cancel(&sandbox, &at_once), "delivered");
+    assert_eq!(sandbox.mails().len(), 2);
+}
+
+#[test]
+fn a_time_that_makes_no_sense_changes_nothing() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    let before = sandbox.record(&id);
+    for (body, name) in [
+        (json!({}), "missing_required_field"),
+        (json!({ "scheduled_at": null }), "missing_required_field"),
+        (json!({ "scheduled_at": 5 }), "validation_error"),
+        (json!({ "scheduled_at": "" }), "validation_error"),
+        (json!({ "scheduled_at": "someday" }), "validation_error"),
+        (json!({ "scheduled_at": "2026-03-02T11:59:59Z" }), "validation_error"),
+        (json!([]), "validation_error"),
+    ] {
+        let answer = sandbox.ask(Method::PATCH, format!("/emails/{id}")).json(&body);
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, name), "{body}");
+    }
+    assert_eq!(sandbox.record(&id), before);
+    let ignored = sandbox
+        .ask(Method::PATCH, format!("/emails/{id}"))
+        .json(&json!({ "scheduled_at": "in 1 hour", "subject": "Other" }));
+    assert_eq!(ignored.header("x-sandbox-ignored-fields"), Some("/subject"));
+    assert_eq!(sandbox.record(&id)["subject"], "Hello");
+}
+
+#[test]
+fn only_ones_own_emails_are_there_to_be_changed() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    let body: Value = json!({ "scheduled_at": "in 2 hours" });
+    for (path, status) in [
+        (format!("/emails/{id}"), 404),
+        ("/emails/00000000-0000-4000-8000-000000000000".to_owned(), 404),
+        ("/emails/no-uuid".to_owned(), 422),
+    ] {
+        assert_eq!(sandbox.ask(Method::PATCH, &path).key("sb_other").json(&body).status, status);
+        assert_eq!(
+            sandbox.ask(Method::POST, format!("{path}/cancel")).key("sb_other").send("").status,
+            status
+        );
+    }
+    let sending = sandbox.ask(Method::POST, format!("/emails/{id}/cancel")).key("sb_test_sending").send("");
+    assert_eq!(sending.name(), "restricted_api_key");
+    assert_eq!(sandbox.last_event(&id), "scheduled");
+}
