@@ -7,6 +7,8 @@ use std::{fmt, ops::Deref};
 
 /// The limits of `SPEC.md`, in the units in which it states them.
 pub mod limits {
+    /// Steps of one automation; at least 1.
+    pub const STEPS_PER_AUTOMATION: usize = 150;
     /// Emails in one batch.
     pub const EMAILS_PER_BATCH: usize = 100;
     /// Addresses in `to`. The specification states no limit for `cc` and `bcc`.
@@ -44,8 +46,8 @@ pub mod limits {
 pub struct Problem {
     /// Where: a JSON pointer (RFC 6901) into the body, such as `/to/50` or `/3/tags/0/name`; `""` is the whole.
     pub path: String,
-    /// Which kind of rule, for programs: `address`, `base64`, `charset`, `count`, `empty`, `exclusive`, `header`,
-    /// `length`, `range`, `required`, `reserved`, `size`, `type`, `unknown`, `unsupported` or `url`.
+    /// Which kind of rule, for programs: `address`, `base64`, `charset`, `count`, `cycle`, `empty`, `exclusive`, `header`,
+    /// `length`, `range`, `reference`, `required`, `reserved`, `size`, `type`, `unknown`, `unsupported` or `url`.
     pub code: &'static str,
     /// The rule, for people: `at most 50 addresses`.
     pub message: String,

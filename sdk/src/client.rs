@@ -15,7 +15,9 @@ use crate::{
     error::Result,
     keys::KeyMemory,
     rate::Limiter,
-    resources::{broadcasts::Broadcasts, emails::Emails, logs::Logs},
+    resources::{
+        automations::Automations, broadcasts::Broadcasts, emails::Emails, events::Events, logs::Logs,
+    },
     retry::{Budget, RetryPolicy},
     transport::Transport,
 };
@@ -69,6 +71,11 @@ impl Client {
         &self.inner.base_url
     }
 
+    /// What happens by itself when an event is sent.
+    pub fn automations(&self) -> Automations<'_> {
+        Automations::of(self)
+    }
+
     /// Sending emails, and looking at those that were sent.
     pub fn emails(&self) -> Emails<'_> {
         Emails::of(self)
@@ -77,6 +84,11 @@ impl Client {
     /// Broadcasts: one email for all contacts of a segment.
     pub fn broadcasts(&self) -> Broadcasts<'_> {
         Broadcasts::of(self)
+    }
+
+    /// Custom events, which trigger automations.
+    pub fn events(&self) -> Events<'_> {
+        Events::of(self)
     }
 
     /// The service's log of API requests.

@@ -67,11 +67,17 @@ pub use path::path_segment;
 pub use rate::RateLimit;
 pub use resources::{
     Deleted, Reference,
+    automations::{
+        Action, Automation, AutomationEmail, AutomationPatch, AutomationRun, AutomationRunSummary,
+        AutomationStatus, AutomationSummary, Connection, ConnectionType, ContactUpdate, NewAutomation, Rule,
+        RunStatus, RunStep, RunValue, Step, StepStatus, WaitForEvent,
+    },
     broadcasts::{Broadcast, BroadcastPatch, BroadcastStatus, BroadcastSummary, NewBroadcast},
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailRecord, LastEvent,
         SentEmail, Tag, VariableValue, check_batch,
     },
+    events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::LogEntry,
 };
 pub use retry::{Replay, RetryPolicy};

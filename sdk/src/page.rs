@@ -100,6 +100,12 @@ impl<T: Item> List<T> {
         Self { client: client.clone(), operation, limit: None, cursor: None, item: std::marker::PhantomData }
     }
 
+    /// Adds a parameter to the query: a filter of this list.
+    pub(crate) fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.operation = self.operation.with_query(name, value);
+        self
+    }
+
     /// Items a page: 1 to 100. Without it, the service's default: 20, or on some lists everything.
     pub fn limit(mut self, items: u8) -> Self {
         self.limit = Some(items);

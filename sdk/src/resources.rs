@@ -1,7 +1,9 @@
 //! The service, one file a resource. Each describes its operations and types; how they are sent is above.
 
+pub mod automations;
 pub mod broadcasts;
 pub mod emails;
+pub mod events;
 pub mod logs;
 
 use serde::{Deserialize, Serialize};
