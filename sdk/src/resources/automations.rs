@@ -143,6 +143,7 @@ impl<'a> Automations<'a> {
 
 impl List<AutomationSummary> {
     /// Only automations of this status.
+    #[expect(clippy::needless_pass_by_value, reason = "a status is named where it is given")]
     pub fn status(self, status: AutomationStatus) -> Self {
         self.with_query("status", status.as_str())
     }

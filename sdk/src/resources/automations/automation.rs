@@ -116,7 +116,6 @@ impl NewAutomation {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is called with a result's error")]
 fn unwritable(error: serde_json::Error) -> Vec<Problem> {
     vec![Problem::new("", "type", "it can't be written as JSON").found(error)]
 }

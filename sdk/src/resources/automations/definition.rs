@@ -148,7 +148,7 @@ impl Judge {
             match value.as_array() {
                 None => self.wrong_type("/steps".to_owned(), "`steps` is a list", value),
                 Some(steps) => {
-                    complete = true;
+                    complete = !steps.is_empty();
                     if steps.is_empty() || steps.len() > limits::STEPS_PER_AUTOMATION {
                         let rule = format!("an automation has 1 to {} steps", limits::STEPS_PER_AUTOMATION);
                         self.found("/steps".to_owned(), "count", rule, &steps.len().to_string());
