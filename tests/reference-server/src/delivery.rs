@@ -8,6 +8,7 @@ pub(crate) mod captured;
 pub(crate) mod fate;
 pub(crate) mod fetch;
 pub(crate) mod mime;
+pub(crate) mod placeholders;
 pub(crate) mod text;
 pub(crate) mod tracking;
 

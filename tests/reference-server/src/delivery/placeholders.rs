@@ -1,0 +1,164 @@
+//! Placeholders in bodies and subjects: `{{{KEY}}}` and `{{{contact.property|fallback}}}` (`SPEC.md`, Template).
+//!
+//! Three braces put a value in as it is. The specification is silent on what is no placeholder: braces around something that is no name, or
+//! that are never closed, stay as they were written.
+
+use std::borrow::Cow;
+
+const OPEN: &str = "{{{";
+const CLOSE: &str = "}}}";
+
+/// One placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placeholder<'a> {
+    /// ASCII letters, digits, underscores and dots: `NAME`, `contact.first_name`.
+    pub(crate) name: &'a str,
+    /// What stands behind a `|`, without white space around it.
+    pub(crate) fallback: Option<&'a str>,
+}
+
+impl<'a> Placeholder<'a> {
+    fn read(inner: &'a str) -> Option<Self> {
+        let (name, fallback) = match inner.split_once('|') {
+            Some((name, fallback)) => (name, Some(fallback.trim())),
+            None => (inner, None),
+        };
+        let name = name.trim();
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+        (!name.is_empty() && name.bytes().all(fits)).then_some(Self { name, fallback })
+    }
+}
+
+/// Every placeholder of a text, in order.
+pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
+    Pieces { rest: text }.filter_map(|piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Placeholder(placeholder, _) => Some(placeholder),
+    })
+}
+
+/// The text with values in place of its placeholders. One for which there is no value stays as it was written.
+pub(crate) fn fill<'v>(text: &str, mut value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>) -> String {
+    let mut filled = String::with_capacity(text.len());
+    for piece in (Pieces { rest: text }) {
+        match piece {
+            Piece::Text(text) => filled.push_str(text),
+            Piece::Placeholder(placeholder, written) => match value(placeholder) {
+                Some(value) => filled.push_str(&value),
+                None => filled.push_str(written),
+            },
+        }
+    }
+    filled
+}
+
+enum Piece<'a> {
+    Text(&'a str),
+    /// A placeholder, and how it was written.
+    Placeholder(Placeholder<'a>, &'a str),
+}
+
+struct Pieces<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut from = 0;
+        while let Some(first) = self.rest[from..].find(OPEN).map(|at| from + at) {
+            let Some(close) = self.rest[first..].find(CLOSE).map(|at| first + at) else { break };
+            // Of several that open, the last one is closed: `{{{{NAME}}}` is a brace and a placeholder.
+            let open = self.rest[first..close].rfind(OPEN).map_or(first, |at| first + at);
+            let Some(placeholder) = Placeholder::read(&self.rest[open + OPEN.len()..close]) else {
+                from = close;
+                continue;
+            };
+            if open > 0 {
+                let (text, rest) = self.rest.split_at(open);
+                self.rest = rest;
+                return Some(Piece::Text(text));
+            }
+            let (written, rest) = self.rest.split_at(close + CLOSE.len());
+            self.rest = rest;
+            return Some(Piece::Placeholder(placeholder, written));
+        }
+        Some(Piece::Text(std::mem::take(&mut self.rest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str) -> String {
+        fill(text, |placeholder| match (placeholder.name, placeholder.fallback) {
+            ("NAME", _) => Some("Ada".into()),
+            ("BRACES", _) => Some("{{{NAME}}}".into()),
+            ("contact.city", fallback) => Some(fallback.unwrap_or_default().to_owned().into()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn values_take_the_place_of_names_and_fallbacks_are_told() {
+        assert_eq!(filled("Hello {{{NAME}}}, {{{ NAME }}}!"), "Hello Ada, Ada!");
+        assert_eq!(filled("from {{{contact.city|your town}}}"), "from your town");
+        assert_eq!(filled("from {{{contact.city}}}."), "from .");
+        assert_eq!(filled("{{{contact.city|a|b}}}"), "a|b");
+    }
+
+    #[test]
+    fn what_is_no_placeholder_stays_as_it_was_written() {
+        for text in [
+            "",
+            "{",
+            "{{{",
+            "}}}",
+            "{{{}}}",
+            "{{{ }}}",
+            "{{{NAME",
+            "{{NAME}}",
+            "{{{NA ME}}}",
+            "{{{NA-ME}}}",
+            "{{{é}}}",
+            "{{{OTHER}}}",
+            "a { b } c",
+            "{{{|x}}}",
+        ] {
+            assert_eq!(filled(text), text);
+        }
+        assert_eq!(filled("{{{{NAME}}}}"), "{Ada}");
+        assert_eq!(filled("{{{x y}}} {{{NAME}}} {{{"), "{{{x y}}} Ada {{{");
+        assert_eq!(filled("{{{x {{{NAME}}} y}}}"), "{{{x Ada y}}}");
+    }
+
+    #[test]
+    fn a_value_is_not_read_again() {
+        assert_eq!(filled("{{{BRACES}}}"), "{{{NAME}}}");
+    }
+
+    #[test]
+    fn all_of_a_text_are_found_in_order() {
+        let found: Vec<_> =
+            placeholders("{{{A}}}{{{b.c|d}}} {{{A}}}").map(|found| (found.name, found.fallback)).collect();
+        assert_eq!(found, [("A", None), ("b.c", Some("d")), ("A", None)]);
+    }
+
+    #[test]
+    fn a_hostile_text_costs_no_more_than_its_length() {
+        // Each brace might open a placeholder, and none does: the end must not be looked for again and again.
+        for text in [
+            "{".repeat(300_000),
+            "{".repeat(300_000) + " }}}",
+            "{{{ }}}".repeat(50_000),
+            "{{{ x".repeat(50_000) + "}}}",
+        ] {
+            assert_eq!(filled(&text), text);
+        }
+    }
+}
