@@ -25,6 +25,7 @@
 //! | `delivery` | what becomes of an accepted email: its mail, its fate, its hosted attachments |
 //! | `state` | what is remembered of each tenant, and the bounds on it |
 //! | `clock` | time that a test can move, and work that falls due |
+//! | `links` | addresses that the service hands out, and how it knows its own again |
 //! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
 //! | [`mount`] | the two doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire |
 //!
@@ -36,6 +37,7 @@ pub mod faults;
 mod idempotency;
 mod inbox;
 mod keys;
+mod links;
 mod lock;
 pub mod mount;
 mod paging;

@@ -40,6 +40,7 @@ impl ReferenceServer {
             .respond_with(mount::wiremock::Mounted(Arc::clone(&service)))
             .mount(&server)
             .await;
+        service.listens_at(&server.uri());
         Self { service, base_url: server.uri(), _door: Door::Wiremock(server) }
     }
 

@@ -22,6 +22,7 @@ use crate::delivery::fetch::{Errand, Fetched};
 use crate::delivery::{self, Work};
 use crate::faults::{Action, Faults, Wire, too_many};
 use crate::idempotency::{self, Turn};
+use crate::links::Links;
 use crate::lock::{lock, read, write};
 use crate::problem::Problem;
 use crate::ratelimit::Allowance;
@@ -61,6 +62,7 @@ pub struct Service {
     faults: Faults,
     ids: Ids,
     request_ids: Ids,
+    links: Links,
     state: State,
     errands: Mutex<VecDeque<Errand>>,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
@@ -79,6 +81,7 @@ impl Service {
             faults: Faults::default(),
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
+            links: Links::new(settings.seed),
             state: State::new(&settings),
             errands: Mutex::default(),
             listeners: RwLock::default(),
@@ -331,6 +334,15 @@ impl Service {
                 listener(&mail);
             }
         }
+    }
+
+    /// Tells the service where it is reached, for the links in its mails and answers. The mounts do this; the first one counts.
+    pub fn listens_at(&self, base_url: &str) {
+        self.links.listens_at(base_url);
+    }
+
+    pub(crate) fn links(&self) -> &Links {
+        &self.links
     }
 
     pub(crate) fn agenda(&self) -> &Agenda<Work> {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -41,6 +42,9 @@ pub async fn serve(
     service: Arc<Service>,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    if let Ok(address) = listener.local_addr() {
+        service.listens_at(&format!("http://{}", reachable(address)));
+    }
     let mut stop = pin!(stop);
     let (stopping, stopped) = watch::channel(false);
     let mut tick = tokio::time::interval(TICK);
@@ -66,6 +70,15 @@ pub async fn serve(
     let _ = stopping.send(true);
     let _ = tokio::time::timeout(FAREWELL, stopping.closed()).await;
     Ok(())
+}
+
+/// Where a browser on this machine finds a listener: one on all addresses is on the machine's own, too.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
+    }
 }
 
 async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch::Receiver<bool>) {
