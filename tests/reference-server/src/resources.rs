@@ -1,6 +1,10 @@
 //! The service's resources, one file each, named as the specification names them.
 
+pub(crate) mod contact_properties;
+pub(crate) mod contacts;
 pub(crate) mod domains;
 pub(crate) mod emails;
 pub(crate) mod logs;
+pub(crate) mod segments;
 pub(crate) mod timestamp;
+pub(crate) mod topics;

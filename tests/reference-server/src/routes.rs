@@ -10,7 +10,7 @@ pub(crate) use self::context::Context;
 pub(crate) use self::find::{Found, find, no_such_route, pattern_matches, wrong_method};
 use crate::keys::Scope;
 use crate::problem::Problem;
-use crate::resources::{domains, emails, logs};
+use crate::resources::{contact_properties, contacts, domains, emails, logs, segments, topics};
 
 /// Answers one request of one tenant.
 pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
@@ -58,9 +58,60 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::DELETE, "/domains/{domain_id}", Scope::Full, domains::delete),
     route(Method::POST, "/domains/{domain_id}/verify", Scope::Full, domains::verify),
     // Contacts
+    route(Method::POST, "/contacts", Scope::Full, contacts::create),
+    route(Method::GET, "/contacts", Scope::Full, contacts::index),
+    route(Method::GET, "/contacts/{id_or_email}", Scope::Full, contacts::show),
+    route(Method::PATCH, "/contacts/{id_or_email}", Scope::Full, contacts::update),
+    route(Method::DELETE, "/contacts/{id_or_email}", Scope::Full, contacts::delete),
+    route(Method::GET, "/contacts/{id_or_email}/segments", Scope::Full, contacts::segments::index),
+    route(
+        Method::POST,
+        "/contacts/{id_or_email}/segments/{segment_id}",
+        Scope::Full,
+        contacts::segments::add,
+    ),
+    route(
+        Method::DELETE,
+        "/contacts/{id_or_email}/segments/{segment_id}",
+        Scope::Full,
+        contacts::segments::remove,
+    ),
+    route(Method::GET, "/contacts/{id_or_email}/topics", Scope::Full, contacts::topics::index),
+    route(Method::PATCH, "/contacts/{id_or_email}/topics", Scope::Full, contacts::topics::update),
     // Contact properties
+    route(Method::POST, "/contact-properties", Scope::Full, contact_properties::create),
+    route(Method::GET, "/contact-properties", Scope::Full, contact_properties::index),
+    route(Method::GET, "/contact-properties/{contact_property_id}", Scope::Full, contact_properties::show),
+    route(
+        Method::PATCH,
+        "/contact-properties/{contact_property_id}",
+        Scope::Full,
+        contact_properties::update,
+    ),
+    route(
+        Method::DELETE,
+        "/contact-properties/{contact_property_id}",
+        Scope::Full,
+        contact_properties::delete,
+    ),
     // Segments, and audiences, their deprecated name
+    route(Method::POST, "/segments", Scope::Full, segments::create),
+    route(Method::GET, "/segments", Scope::Full, segments::index),
+    route(Method::GET, "/segments/{segment_id}", Scope::Full, segments::show),
+    route(Method::PATCH, "/segments/{segment_id}", Scope::Full, segments::update),
+    route(Method::DELETE, "/segments/{segment_id}", Scope::Full, segments::delete),
+    route(Method::GET, "/segments/{segment_id}/contacts", Scope::Full, segments::members),
+    route(Method::POST, "/audiences", Scope::Full, segments::create),
+    route(Method::GET, "/audiences", Scope::Full, segments::index),
+    route(Method::GET, "/audiences/{audience_id}", Scope::Full, segments::show),
+    route(Method::DELETE, "/audiences/{audience_id}", Scope::Full, segments::delete),
+    route(Method::GET, "/audiences/{audience_id}/contacts", Scope::Full, segments::members),
     // Topics
+    route(Method::POST, "/topics", Scope::Full, topics::create),
+    route(Method::GET, "/topics", Scope::Full, topics::index),
+    route(Method::GET, "/topics/{topic_id}", Scope::Full, topics::show),
+    route(Method::PATCH, "/topics/{topic_id}", Scope::Full, topics::update),
+    route(Method::DELETE, "/topics/{topic_id}", Scope::Full, topics::delete),
     // Automations
     // Events
     // Webhooks

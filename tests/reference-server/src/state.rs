@@ -19,9 +19,13 @@ use crate::delivery::captured::CapturedMail;
 use crate::idempotency::Keys;
 use crate::lock::{lock, read, write};
 use crate::ratelimit::Meter;
+use crate::resources::contact_properties::ContactProperty;
+use crate::resources::contacts::book::Book;
 use crate::resources::domains::record::Domain;
 use crate::resources::emails::record::Email;
 use crate::resources::logs::Entry;
+use crate::resources::segments::Segment;
+use crate::resources::topics::Topic;
 use crate::settings::Settings;
 
 /// Everything of one tenant. Each room has a lock of its own.
@@ -31,7 +35,11 @@ pub(crate) struct Tenant {
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
     pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
+    pub(crate) contacts: Book,
+    pub(crate) contact_properties: Room<ContactProperty>,
     pub(crate) domains: Room<Domain>,
+    pub(crate) segments: Room<Segment>,
+    pub(crate) topics: Room<Topic>,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
     /// The number of the last request, over all tenants.
@@ -45,7 +53,11 @@ impl Tenant {
             emails: Mutex::new(Ledger::new()),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
+            contacts: Book::new(most),
+            contact_properties: Room::new("contact properties", most),
             domains: Room::new("domains", most),
+            segments: Room::new("segments", most),
+            topics: Room::new("topics", most),
             keys: Keys::default(),
             meter: Mutex::default(),
             last_used: AtomicU64::new(0),

@@ -1,0 +1,325 @@
+//! Contacts: whom broadcasts go to. A path names one by its id or by its address.
+//!
+//! The specification is silent on the record and on these routes beyond the two lists; shapes are those of the public service that speaks this
+//! format. An address that is known already is not refused: creating it again writes what is given over the contact that is there,
+//! so that an import can be repeated.
+
+pub(crate) mod book;
+pub(crate) mod segments;
+pub(crate) mod topics;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use self::book::{Contact, PropertyValue, Subscription};
+use super::contact_properties;
+use super::emails::recipients::Mailbox;
+use super::timestamp::database;
+use crate::paging::{Mode, Page, Window, list, quoted};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::state::Tenant;
+use crate::validation::{Change, Fields, Ignored, Problems, kind};
+
+/// What a request to create or to change a contact says.
+#[derive(Debug)]
+struct Wish {
+    email: Option<String>,
+    first_name: Change<String>,
+    last_name: Change<String>,
+    unsubscribed: Option<bool>,
+    /// None clears a property.
+    properties: BTreeMap<String, Option<PropertyValue>>,
+    segments: Vec<Uuid>,
+    topics: BTreeMap<Uuid, Subscription>,
+}
+
+impl Wish {
+    fn read(context: &Context<'_>, creates: bool) -> Result<Self, Problem> {
+        let tenant = &context.tenant;
+        context.body(|fields, problems, ignored| {
+            if creates && !fields.has("email") {
+                problems.missing(fields.name("email"));
+            }
+            let email = take_email(fields, problems);
+            let name = |fields: &mut Fields<'_>, field: &str, problems: &mut Problems| {
+                fields.take_change(field, |fields| {
+                    fields.take_line(field, problems).map(|name| name.into_owned())
+                })
+            };
+            let mut wish = Self {
+                email,
+                first_name: name(fields, "first_name", problems),
+                last_name: name(fields, "last_name", problems),
+                unsubscribed: fields.take_bool("unsubscribed", problems),
+                properties: take_properties(fields, tenant, problems),
+                segments: Vec::new(),
+                topics: BTreeMap::new(),
+            };
+            if creates {
+                wish.segments = segments::take(fields, tenant, problems, ignored);
+                wish.topics = topics::take(fields, "topics", tenant, problems, ignored);
+            }
+            Some(wish)
+        })
+    }
+
+    /// Writes what was wished for into a contact.
+    fn grant(self, contact: &mut Contact) {
+        if let Some(email) = self.email {
+            contact.email = email;
+        }
+        let name = |name: &mut Option<String>, change| match change {
+            Change::Keep => {}
+            Change::Clear => *name = None,
+            Change::Set(text) => *name = Some(text),
+        };
+        name(&mut contact.first_name, self.first_name);
+        name(&mut contact.last_name, self.last_name);
+        contact.unsubscribed = self.unsubscribed.unwrap_or(contact.unsubscribed);
+        for (key, value) in self.properties {
+            match value {
+                Some(value) => contact.properties.insert(key, value),
+                None => contact.properties.remove(&key),
+            };
+        }
+        for segment in self.segments {
+            if !contact.segments.contains(&segment) {
+                contact.segments.push(segment);
+            }
+        }
+        contact.topics.extend(self.topics);
+    }
+}
+
+fn take_email(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
+    let text = fields.take_text("email", problems)?;
+    match Mailbox::parse(&text) {
+        Ok(mailbox) if mailbox.name.is_none() && mailbox.address == mailbox.text => Some(mailbox.address),
+        Ok(_) => {
+            problems.wrong(|| {
+                format!(
+                    "`{}` must be an address without a name; found {}.",
+                    fields.name("email"),
+                    quoted(&text)
+                )
+            });
+            None
+        }
+        Err(reason) => {
+            problems.wrong(|| format!("`{}` {reason}: {}.", fields.name("email"), quoted(&text)));
+            None
+        }
+    }
+}
+
+fn take_properties(
+    fields: &mut Fields<'_>,
+    tenant: &Tenant,
+    problems: &mut Problems,
+) -> BTreeMap<String, Option<PropertyValue>> {
+    let mut properties = BTreeMap::new();
+    let Some(json) = fields.take("properties") else { return properties };
+    let Ok(given) = serde_json::from_str::<BTreeMap<String, Value>>(json) else {
+        problems
+            .wrong(|| format!("`{}` must be an object; found {}.", fields.name("properties"), kind(json)));
+        return properties;
+    };
+    for (key, value) in given {
+        let at = format!("{}.{}", fields.name("properties"), &key[..key.floor_char_boundary(64)]);
+        let value = match value {
+            Value::Null => None,
+            Value::String(text) => Some(PropertyValue::Text(text)),
+            Value::Number(number) => Some(PropertyValue::Number(number)),
+            other => {
+                problems.wrong(|| {
+                    format!("`{at}` must be a string, a number or null; found {}.", kind(&other.to_string()))
+                });
+                continue;
+            }
+        };
+        match contact_properties::judge(tenant, &key, value.as_ref()) {
+            Ok(()) => drop(properties.insert(key, value)),
+            Err(reason) => problems.wrong(|| format!("`{at}` {reason}.")),
+        }
+    }
+    properties
+}
+
+/// The contact that a path names at this place.
+pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
+    context
+        .tenant
+        .contacts
+        .find(&context.parameter(place))
+        .ok_or_else(|| Problem::not_found("Contact not found."))
+}
+
+/// A contact of whom nothing is known but the address.
+pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
+    Contact {
+        id,
+        email,
+        first_name: None,
+        last_name: None,
+        unsubscribed: false,
+        properties: BTreeMap::new(),
+        segments: Vec::new(),
+        topics: BTreeMap::new(),
+        created_at: now,
+    }
+}
+
+/// `POST /contacts`.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let wish = Wish::read(context, true)?;
+    let email = wish.email.clone().unwrap_or_default();
+    let new = || blank(context.service.next_id(), email.clone(), context.now());
+    let id = context.tenant.contacts.put(&email, new, |contact| wish.grant(contact))?;
+    Ok(json(StatusCode::CREATED, &Reference { object: "contact", id: id.to_string() }))
+}
+
+/// `GET /contacts`, mode B; `segment_id` shows the members of one segment.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let segment = match context.query("segment_id") {
+        None => None,
+        Some(text) => {
+            match Uuid::try_parse(&text).ok().filter(|id| context.tenant.segments.get(*id).is_some()) {
+                Some(id) => Some(id),
+                None => {
+                    return Err(Problem::validation(format!(
+                        "`segment_id` must be the id of a segment; found {}.",
+                        quoted(&text)
+                    )));
+                }
+            }
+        }
+    };
+    let wanted = |contact: &Contact| segment.is_none_or(|segment| contact.segments.contains(&segment));
+    Ok(items(context.tenant.contacts.page(&window, wanted)?))
+}
+
+/// The answer of a list of contacts.
+pub(crate) fn items(page: Page<Arc<Contact>>) -> Response<Bytes> {
+    list(&page.map(|contact| Item::of(&contact)))
+}
+
+/// `GET /contacts/{id_or_email}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    Ok(record(&*named(context, 0)?))
+}
+
+fn record(contact: &Contact) -> Response<Bytes> {
+    let properties = contact.properties.iter();
+    let properties =
+        properties.map(|(key, value)| (key.as_str(), Property { r#type: value.kind(), value })).collect();
+    json(StatusCode::OK, &Record { object: "contact", item: Item::of(contact), properties })
+}
+
+/// `PATCH /contacts/{id_or_email}`. `null` clears a name or a property; properties that are not named stay.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let contact = named(context, 0)?;
+    let wish = Wish::read(context, false)?;
+    let changed = context.tenant.contacts.change(contact.id, |contact| wish.grant(contact));
+    changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
+    Ok(json(StatusCode::OK, &Reference { object: "contact", id: contact.id.to_string() }))
+}
+
+/// `DELETE /contacts/{id_or_email}`.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let contact = named(context, 0)?;
+    context.tenant.contacts.remove(contact.id);
+    Ok(json(StatusCode::OK, &Deleted { object: "contact", contact: contact.id.to_string(), deleted: true }))
+}
+
+#[derive(Serialize)]
+struct Reference {
+    object: &'static str,
+    id: String,
+}
+
+/// The id is called `contact` here, and only here.
+#[derive(Serialize)]
+struct Deleted {
+    object: &'static str,
+    contact: String,
+    deleted: bool,
+}
+
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    email: String,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    created_at: String,
+    unsubscribed: bool,
+}
+
+impl Item {
+    fn of(contact: &Contact) -> Self {
+        Self {
+            id: contact.id.to_string(),
+            email: contact.email.clone(),
+            first_name: contact.first_name.clone(),
+            last_name: contact.last_name.clone(),
+            created_at: database(contact.created_at),
+            unsubscribed: contact.unsubscribed,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+    properties: BTreeMap<&'a str, Property<'a>>,
+}
+
+#[derive(Serialize)]
+struct Property<'a> {
+    r#type: &'static str,
+    value: &'a PropertyValue,
+}
+
+/// What each item of an array of objects names with `id`; what is wrong is noted.
+fn take_ids<T>(
+    fields: &mut Fields<'_>,
+    field: &str,
+    problems: &mut Problems,
+    ignored: &mut Ignored,
+    mut read: impl FnMut(&mut Fields<'_>, Uuid, &mut Problems) -> Option<T>,
+) -> Vec<T> {
+    let items = fields.take_array(field, problems).unwrap_or_default();
+    let mut found = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let at = format!("{}[{index}].", fields.name(field));
+        let pointer = format!("{}/{index}", fields.pointer(field));
+        let Some(mut item) = Fields::read(item.get(), at, pointer, problems) else { continue };
+        if !item.has("id") {
+            problems.missing(item.name("id"));
+        }
+        let id = item.take_text("id", problems);
+        let id = id.and_then(|text| match Uuid::try_parse(&text) {
+            Ok(id) => Some(id),
+            Err(_) => {
+                problems.wrong(|| format!("`{}` must be a UUID; found {}.", item.name("id"), quoted(&text)));
+                None
+            }
+        });
+        if let Some(id) = id {
+            found.extend(read(&mut item, id, problems));
+        }
+        item.leave(ignored);
+    }
+    found
+}

@@ -1,0 +1,108 @@
+//! Which segments a contact is in: `/contacts/{id_or_email}/segments`.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{named, take_ids};
+use crate::paging::{Mode, Window};
+use crate::problem::{Problem, json};
+use crate::resources::segments;
+use crate::routes::Context;
+use crate::state::Tenant;
+use crate::validation::{Fields, Ignored, Problems};
+
+/// Takes `segments: [{id}]`, and `audience_id`, the former name of one.
+pub(super) fn take(
+    fields: &mut Fields<'_>,
+    tenant: &Tenant,
+    problems: &mut Problems,
+    ignored: &mut Ignored,
+) -> Vec<Uuid> {
+    let known = |id: Uuid, name: String, problems: &mut Problems| {
+        if tenant.segments.get(id).is_none() {
+            problems.wrong(|| format!("`{name}` must be the id of a segment; there is no segment {id}."));
+        }
+    };
+    let mut found = take_ids(fields, "segments", problems, ignored, |item, id, problems| {
+        known(id, item.name("id"), problems);
+        Some(id)
+    });
+    if let Some(text) = fields.take_text("audience_id", problems) {
+        match Uuid::try_parse(&text) {
+            Ok(id) => {
+                known(id, fields.name("audience_id"), problems);
+                found.push(id);
+            }
+            Err(_) => problems
+                .wrong(|| format!("`{}` must be a UUID; found {:?}.", fields.name("audience_id"), text)),
+        }
+    }
+    found
+}
+
+/// `GET /contacts/{id_or_email}/segments`, mode B: the segments, newest first, with the time at which each was made.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let contact = named(context, 0)?;
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let page = context.tenant.segments.page(&window, |segment| contact.segments.contains(&segment.id))?;
+    Ok(segments::items(page))
+}
+
+/// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again changes nothing.
+pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let (contact, segment) = both(context)?;
+    let added = context.tenant.contacts.change(contact, |contact| {
+        if !contact.segments.contains(&segment) {
+            contact.segments.push(segment);
+        }
+    });
+    added.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
+    Ok(json(StatusCode::OK, &Membership::of(contact, segment, None)))
+}
+
+/// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Who is no member is not found.
+pub(crate) fn remove(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let (contact, segment) = both(context)?;
+    let removed = context.tenant.contacts.change(contact, |contact| {
+        let before = contact.segments.len();
+        contact.segments.retain(|one| *one != segment);
+        contact.segments.len() < before
+    });
+    if !removed.unwrap_or(Ok(false))? {
+        return Err(Problem::not_found("The contact is not in the segment."));
+    }
+    Ok(json(StatusCode::OK, &Membership::of(contact, segment, Some(true))))
+}
+
+fn both(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
+    let contact = named(context, 0)?;
+    let segment = context.id_at(1, "a segment")?;
+    context.tenant.segments.get(segment).ok_or_else(|| Problem::not_found("Segment not found."))?;
+    Ok((contact.id, segment))
+}
+
+/// Clients disagree on what names what here, so all of it is told.
+#[derive(Serialize)]
+struct Membership {
+    object: &'static str,
+    id: String,
+    contact_id: String,
+    segment_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<bool>,
+}
+
+impl Membership {
+    fn of(contact: Uuid, segment: Uuid, deleted: Option<bool>) -> Self {
+        let segment = segment.to_string();
+        Self {
+            object: "contact_segment",
+            id: segment.clone(),
+            contact_id: contact.to_string(),
+            segment_id: segment,
+            deleted,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Segments of the contacts; under their former name, audiences.
+//!
+//! The specification shows the list item and the list of members; the other routes have the shapes of the public service that speaks this format.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::contacts;
+use super::timestamp::database;
+use crate::paging::{Mode, Page, Window, list};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::validation::{Fields, Problems};
+
+/// One segment.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) created_at: Timestamp,
+}
+
+/// `POST /segments`, and `POST /audiences`.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let name = context.body(|fields, problems, _| take_name(fields, problems))?;
+    let id = context.service.next_id();
+    context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
+    Ok(json(StatusCode::CREATED, &Created { object: object(context), id: id.to_string(), name }))
+}
+
+fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
+    if !fields.has("name") {
+        problems.missing(fields.name("name"));
+    }
+    let name = fields.take_text("name", problems)?;
+    if name.trim().is_empty() {
+        problems.wrong(|| format!("`{}` must not be empty.", fields.name("name")));
+        return None;
+    }
+    Some(name.into_owned())
+}
+
+/// `GET /segments`, and `GET /audiences`; mode B.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    Ok(items(context.tenant.segments.page(&window, |_| true)?))
+}
+
+/// The answer of a list of segments.
+pub(crate) fn items(page: Page<Arc<Segment>>) -> Response<Bytes> {
+    list(&page.map(|segment| Item::of(&segment)))
+}
+
+/// `GET /segments/{segment_id}`, and `GET /audiences/{audience_id}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let segment = named(context)?;
+    Ok(json(StatusCode::OK, &Record { object: object(context), item: Item::of(&segment) }))
+}
+
+/// `PATCH /segments/{segment_id}`: another name.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = named(context)?.id;
+    let name = context.body(|fields, problems, _| take_name(fields, problems))?;
+    context.tenant.segments.change(id, |segment| segment.name = name);
+    Ok(json(StatusCode::OK, &Reference { object: object(context), id: id.to_string() }))
+}
+
+/// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. Deleting what is not there is answered in
+/// the same way, as the public service does.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a segment")?;
+    context.tenant.segments.remove(id);
+    context.tenant.contacts.change_all(
+        |contact| contact.segments.contains(&id),
+        |contact| contact.segments.retain(|one| *one != id),
+    );
+    Ok(json(StatusCode::OK, &Deleted { object: object(context), id: id.to_string(), deleted: true }))
+}
+
+/// `GET /segments/{segment_id}/contacts`, and `GET /audiences/{audience_id}/contacts`; mode B.
+pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = named(context)?.id;
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    Ok(contacts::items(context.tenant.contacts.page(&window, |contact| contact.segments.contains(&id))?))
+}
+
+/// The segment that the path names.
+pub(crate) fn named(context: &Context<'_>) -> Result<Arc<Segment>, Problem> {
+    let id = context.id("a segment")?;
+    context.tenant.segments.get(id).ok_or_else(|| Problem::not_found("Segment not found."))
+}
+
+fn object(context: &Context<'_>) -> &'static str {
+    if context.request.uri().path().starts_with("/audiences") { "audience" } else { "segment" }
+}
+
+#[derive(Serialize)]
+struct Created {
+    object: &'static str,
+    id: String,
+    name: String,
+}
+
+#[derive(Serialize)]
+struct Reference {
+    object: &'static str,
+    id: String,
+}
+
+#[derive(Serialize)]
+struct Deleted {
+    object: &'static str,
+    id: String,
+    deleted: bool,
+}
+
+/// `SPEC.md`, Segment and audience (list item).
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    name: String,
+    created_at: String,
+}
+
+impl Item {
+    fn of(segment: &Segment) -> Self {
+        Self {
+            id: segment.id.to_string(),
+            name: segment.name.clone(),
+            created_at: database(segment.created_at),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+}

@@ -1,0 +1,192 @@
+//! Topics: what contacts can say yes or no to.
+//!
+//! The specification names them without a shape; these are the ones of the public service that speaks this format.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::contacts::book::Subscription;
+use super::timestamp::database;
+use crate::paging::{Mode, Window, list};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::validation::{Change, Fields, Problems};
+
+/// The most characters of a name.
+const LONGEST_NAME: usize = 50;
+/// The most characters of a description.
+const LONGEST_DESCRIPTION: usize = 200;
+
+/// One topic.
+#[derive(Clone, Debug)]
+pub(crate) struct Topic {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    /// What holds for who has made no choice. It never changes.
+    pub(crate) default_subscription: Subscription,
+    pub(crate) visibility: Visibility,
+    pub(crate) created_at: Timestamp,
+}
+
+/// Who sees a topic where contacts choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Visibility {
+    Public,
+    Private,
+}
+
+const VISIBILITIES: &[(&str, Visibility)] =
+    &[("public", Visibility::Public), ("private", Visibility::Private)];
+
+/// `POST /topics`.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.service.next_id();
+    let topic = context.body(|fields, problems, _| {
+        for field in ["name", "default_subscription"] {
+            if !fields.has(field) {
+                problems.missing(fields.name(field));
+            }
+        }
+        let name = take_name(fields, problems);
+        let description = take_description(fields, problems);
+        let subscription = fields.take_word("default_subscription", Subscription::WORDS, problems);
+        let visibility = fields.take_word("visibility", VISIBILITIES, problems);
+        Some(Topic {
+            id,
+            name: name?,
+            description,
+            default_subscription: subscription?,
+            visibility: visibility.unwrap_or(Visibility::Private),
+            created_at: context.now(),
+        })
+    })?;
+    context.tenant.topics.add(id, topic)?;
+    Ok(json(StatusCode::CREATED, &Reference { object: "topic", id: id.to_string() }))
+}
+
+fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
+    let name = fields.take_text("name", problems)?;
+    let length = name.chars().count();
+    if name.trim().is_empty() || length > LONGEST_NAME {
+        problems.wrong(|| {
+            format!("`{}` must have 1 to {LONGEST_NAME} characters; found {length}.", fields.name("name"))
+        });
+        return None;
+    }
+    Some(name.into_owned())
+}
+
+fn take_description(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
+    let description = fields.take_text("description", problems)?;
+    let length = description.chars().count();
+    if length > LONGEST_DESCRIPTION {
+        problems.wrong(|| {
+            format!(
+                "`{}` must have at most {LONGEST_DESCRIPTION} characters; found {length}.",
+                fields.name("description")
+            )
+        });
+        return None;
+    }
+    Some(description.into_owned())
+}
+
+/// `GET /topics`: 20 when no limit is given, as in mode A.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::A)?;
+    Ok(list(&context.tenant.topics.page(&window, |_| true)?.map(|topic| Item::of(&topic))))
+}
+
+/// `GET /topics/{topic_id}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    Ok(json(StatusCode::OK, &Record { object: "topic", item: Item::of(&*named(context)?) }))
+}
+
+/// `PATCH /topics/{topic_id}`: name, description, visibility. What holds for who has made no choice can't be changed.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = named(context)?.id;
+    let (name, description, visibility) = context.body(|fields, problems, _| {
+        let name = take_name(fields, problems);
+        let description = fields.take_change("description", |fields| take_description(fields, problems));
+        if fields.has("default_subscription") {
+            problems.wrong(|| format!("`{}` can't be changed.", fields.name("default_subscription")));
+        }
+        Some((name, description, fields.take_word("visibility", VISIBILITIES, problems)))
+    })?;
+    context.tenant.topics.change(id, |topic| {
+        topic.name = name.unwrap_or_else(|| std::mem::take(&mut topic.name));
+        match description {
+            Change::Keep => {}
+            Change::Clear => topic.description = None,
+            Change::Set(text) => topic.description = Some(text),
+        }
+        topic.visibility = visibility.unwrap_or(topic.visibility);
+    });
+    Ok(json(StatusCode::OK, &Reference { object: "topic", id: id.to_string() }))
+}
+
+/// `DELETE /topics/{topic_id}`: the contacts' choices go with it.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = named(context)?.id;
+    context.tenant.topics.remove(id);
+    context
+        .tenant
+        .contacts
+        .change_all(|contact| contact.topics.contains_key(&id), |contact| drop(contact.topics.remove(&id)));
+    Ok(json(StatusCode::OK, &Deleted { object: "topic", id: id.to_string(), deleted: true }))
+}
+
+fn named(context: &Context<'_>) -> Result<Arc<Topic>, Problem> {
+    let id = context.id("a topic")?;
+    context.tenant.topics.get(id).ok_or_else(|| Problem::not_found("Topic not found."))
+}
+
+#[derive(Serialize)]
+struct Reference {
+    object: &'static str,
+    id: String,
+}
+
+#[derive(Serialize)]
+struct Deleted {
+    object: &'static str,
+    id: String,
+    deleted: bool,
+}
+
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    name: String,
+    description: Option<String>,
+    default_subscription: Subscription,
+    visibility: Visibility,
+    created_at: String,
+}
+
+impl Item {
+    fn of(topic: &Topic) -> Self {
+        Self {
+            id: topic.id.to_string(),
+            name: topic.name.clone(),
+            description: topic.description.clone(),
+            default_subscription: topic.default_subscription,
+            visibility: topic.visibility,
+            created_at: database(topic.created_at),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+}
