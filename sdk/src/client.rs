@@ -16,7 +16,8 @@ use crate::{
     keys::KeyMemory,
     rate::Limiter,
     resources::{
-        automations::Automations, broadcasts::Broadcasts, emails::Emails, events::Events, logs::Logs,
+        automations::Automations, broadcasts::Broadcasts, domains::Domains, emails::Emails, events::Events,
+        logs::Logs,
     },
     retry::{Budget, RetryPolicy},
     transport::Transport,
@@ -89,6 +90,11 @@ impl Client {
     /// Custom events, which trigger automations.
     pub fn events(&self) -> Events<'_> {
         Events::of(self)
+    }
+
+    /// Domains to send from and to receive at.
+    pub fn domains(&self) -> Domains<'_> {
+        Domains::of(self)
     }
 
     /// The service's log of API requests.

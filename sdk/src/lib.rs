@@ -73,6 +73,10 @@ pub use resources::{
         RunStatus, RunStep, RunValue, Step, StepStatus, WaitForEvent,
     },
     broadcasts::{Broadcast, BroadcastPatch, BroadcastStatus, BroadcastSummary, NewBroadcast},
+    domains::{
+        Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,
+        RecordKind, RecordStatus, RecordType, Region, Tls,
+    },
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailRecord, LastEvent,
         SentEmail, Tag, VariableValue, check_batch,

@@ -2,6 +2,7 @@
 
 pub mod automations;
 pub mod broadcasts;
+pub mod domains;
 pub mod emails;
 pub mod events;
 pub mod logs;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod sdk {
     mod calls;
+    mod domains;
     mod pages;
     mod script;
+    mod waits;
 }

@@ -15,10 +15,13 @@ pub use sent::{Accepted, EmailRecord, LastEvent, SentEmail, Tag};
 pub use variable::VariableValue;
 
 use http::{HeaderValue, Method};
+use serde::Serialize;
 
+use super::Reference;
 use crate::{
     body::Body,
     call::{Call, Operation},
+    check::Problem,
     client::Client,
     page::List,
     types::EmailId,
@@ -74,6 +77,40 @@ impl<'a> Emails<'a> {
     pub fn get(&self, id: impl Into<EmailId>) -> Call<EmailRecord> {
         let id = id.into();
         Call::new(self.client, Operation::on("emails.get", Method::GET, "/emails/", id.as_str(), ""))
+    }
+
+    /// Gives a scheduled email another time, in ISO 8601 or in words such as `in 1 hour`: `PATCH /emails/{id}`. The text goes to the service
+    /// unchanged.
+    ///
+    /// Only an email that waits for its time can be changed. (The specification names the operation and is silent on its refusals.)
+    ///
+    /// It is tried again when its outcome is unknown: a moment stays the same, and words such as `in 1 hour` then count from the last
+    /// attempt.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if `when` is empty.
+    pub fn reschedule(&self, id: impl Into<EmailId>, when: impl Into<String>) -> Call<Reference<EmailId>> {
+        #[derive(Serialize)]
+        struct Schedule {
+            scheduled_at: String,
+        }
+        let (id, schedule) = (id.into(), Schedule { scheduled_at: when.into() });
+        let empty = schedule.scheduled_at.is_empty();
+        let problem =
+            empty.then(|| Problem::new("/scheduled_at", "empty", "`scheduled_at` must not be empty"));
+        let operation = Operation::on("emails.reschedule", Method::PATCH, "/emails/", id.as_str(), "")
+            .with_problems(problem.into_iter().collect())
+            .with_json(&schedule);
+        Call::new(self.client, operation)
+    }
+
+    /// Takes a scheduled email back before it leaves: `POST /emails/{id}/cancel`. (The specification is silent on this operation.)
+    ///
+    /// It is tried again when its outcome is unknown: an email that was canceled stays so.
+    pub fn cancel(&self, id: impl Into<EmailId>) -> Call<Reference<EmailId>> {
+        let id = id.into();
+        let operation = Operation::on("emails.cancel", Method::POST, "/emails/", id.as_str(), "/cancel");
+        Call::new(self.client, operation.repeatable())
     }
 
     /// Waits until an email is delivered, or has failed: [`LastEvent::is_delivered`], [`LastEvent::is_failed`].

@@ -1,0 +1,173 @@
+//! Waiting: looks with growing pauses until something is settled or the time is over.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use posthaste::{ApiErrorKind, DomainStatus, Error, LastEvent, Pending, RetryPolicy};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::script::{Script, Step};
+
+fn email(last_event: impl Into<Value>) -> Step {
+    Step::Answer(
+        200,
+        json!({"object": "email", "id": "e1", "to": ["b@x.test"], "from": "a@x.test", "subject": "s",
+            "created_at": "2026-11-21 04:46:00.123456+00", "last_event": last_event.into()}),
+    )
+}
+
+fn domain(status: &str) -> Step {
+    Step::Answer(
+        200,
+        json!({"object": "domain", "id": "d1", "name": "acme.test", "status": status,
+            "created_at": "2026-11-21 04:46:00.123456+00"}),
+    )
+}
+
+fn refusal(status: u16, name: &str) -> Step {
+    Step::Answer(status, json!({"statusCode": status, "name": name, "message": "no"}))
+}
+
+/// When the looks happened, in milliseconds after the first one.
+fn looks(script: &Script) -> Vec<u128> {
+    let seen = script.seen();
+    seen.iter().map(|one| one.at.duration_since(seen[0].at).as_millis()).collect()
+}
+
+fn pending(error: Error) -> Box<Pending> {
+    if let Error::Pending(pending) = error { pending } else { panic!("{error:?}") }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_settled_already_takes_one_look() {
+    for event in
+        ["delivered", "opened", "clicked", "complained", "bounced", "failed", "suppressed", "canceled"]
+    {
+        let script = Script::of([email(event)]);
+        let begun = Instant::now();
+        let found = script.client().emails().wait("e1").await.unwrap();
+        assert_eq!(found.summary.last_event.unwrap().as_str(), event);
+        assert_eq!((script.seen().len(), begun.elapsed()), (1, Duration::ZERO));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pauses_grow_to_the_longest_one() {
+    let mut steps: Vec<_> = (0..9).map(|_| email("queued")).collect();
+    steps.push(email("delivered"));
+    let script = Script::of(steps);
+    let found = script.client().emails().wait("e1").await.unwrap();
+    assert_eq!(found.summary.last_event, Some(LastEvent::Delivered));
+    let at = looks(&script);
+    let pauses: Vec<_> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(pauses[..4], [500, 750, 1_125, 1_688]);
+    assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]), "{pauses:?}");
+    assert_eq!(pauses.last(), Some(&10_000));
+
+    let script =
+        Script::of([email("queued"), email("queued"), email("queued"), email("sent"), email("opened")]);
+    script.client().emails().wait("e1").longest_pause(Duration::from_millis(600)).await.unwrap();
+    assert_eq!(looks(&script), [0, 500, 1_100, 1_700, 2_300]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_time_is_over_it_is_looked_at_once_more() {
+    let script = Script::of([email("queued"), email("queued"), email("queued"), email("sent")]);
+    let begun = Instant::now();
+    let error = script.client().emails().wait("e1").limit(Duration::from_secs(2)).await.unwrap_err();
+    assert_eq!(begun.elapsed(), Duration::from_secs(2), "not longer than allowed");
+    assert!(error.is_retryable());
+    assert_eq!(error.to_string(), "not settled after 2 s: it is sent");
+    let over = pending(error);
+    assert_eq!((over.state.as_deref(), over.looks), (Some("sent"), 4));
+    assert_eq!(looks(&script), [0, 500, 1_250, 2_000], "the last look is at the end of the time");
+
+    let script = Script::of([email("queued"), email("delivered")]);
+    let found = script.client().emails().wait("e1").limit(Duration::from_millis(300)).await;
+    assert!(found.is_ok(), "what happened during the last pause counts");
+    assert_eq!(looks(&script), [0, 300]);
+
+    let script = Script::of([email("queued")]);
+    let error = script.client().emails().wait("e1").limit(Duration::ZERO).await.unwrap_err();
+    assert_eq!(pending(error).looks, 1, "no time at all is one look");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_fails_for_now_is_no_end() {
+    let script = Script::of([
+        email("queued"),
+        refusal(503, "service_unavailable"),
+        Step::Refused,
+        refusal(429, "rate_limit_exceeded"),
+        Step::Lost,
+        email("delivered"),
+    ]);
+    let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
+    let found = client.emails().wait("e1").await.unwrap();
+    assert_eq!(found.summary.last_event, Some(LastEvent::Delivered));
+    assert_eq!(script.seen().len(), 6);
+
+    let script = Script::of((0..3).map(|_| refusal(503, "service_unavailable")));
+    let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
+    let error = client.emails().wait("e1").limit(Duration::from_secs(1)).await.unwrap_err();
+    assert_eq!(error.to_string(), "not settled after 1 s");
+    assert_eq!(pending(error).state, None, "nothing was ever told");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_is_refused_ends_the_wait() {
+    for (status, name, kind) in [
+        (404, "not_found", ApiErrorKind::NotFound),
+        (401, "restricted_api_key", ApiErrorKind::Permission),
+        (422, "invalid_parameter", ApiErrorKind::Validation),
+    ] {
+        let script = Script::of([email("queued"), refusal(status, name)]);
+        let error = script.client().emails().wait("e1").await.unwrap_err();
+        let Error::Api(api) = error else { panic!("{error:?}") };
+        assert_eq!((api.kind(), script.seen().len()), (kind, 2));
+    }
+    let error = Script::of([]).client().emails().wait("..").await.unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_nobody_knows_yet_is_waited_over() {
+    let script = Script::of([email("teleported"), email(Value::Null), email("delivered")]);
+    script.client().emails().wait("e1").await.unwrap();
+    let script = Script::of([email("teleported"), email(Value::Null)]);
+    let error = script.client().emails().wait("e1").limit(Duration::from_millis(500)).await.unwrap_err();
+    assert_eq!(pending(error).state.as_deref(), Some("teleported"), "the last word counts");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_look_is_told_and_dropping_gives_up() {
+    let script = Script::of([email("queued"), email("sent"), email("delivered")]);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    let wait = script.client().emails().wait("e1").on_look(move |email| {
+        listener.lock().unwrap().push(email.summary.last_event.clone().unwrap());
+    });
+    let half = tokio::time::timeout(Duration::from_millis(700), wait.into_future()).await;
+    assert!(half.is_err());
+    assert_eq!(*told.lock().unwrap(), [LastEvent::Queued, LastEvent::Sent]);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(script.seen().len(), 2, "nobody asks any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_domain_is_waited_for_until_its_check_has_ended() {
+    // DOM-03
+    for end in ["verified", "partially_verified", "partially_failed", "failed", "temporary_failure"] {
+        let script = Script::of([domain("not_started"), domain("pending"), domain(end)]);
+        let found = script.client().domains().wait("d1").await.unwrap();
+        assert_eq!(found.status.unwrap().as_str(), end);
+        assert_eq!(script.seen().len(), 3);
+    }
+    let script = Script::of([domain("pending"), domain("dreaming")]);
+    let error = script.client().domains().wait("d1").limit(Duration::from_millis(500)).await.unwrap_err();
+    assert_eq!(pending(error).state.as_deref(), Some("dreaming"), "what nobody knows is no end");
+    assert!(DomainStatus::Failed.is_checked() && !DomainStatus::NotStarted.is_checked());
+}
