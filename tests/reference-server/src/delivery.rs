@@ -4,6 +4,7 @@
 //! Leaving means: the mail is rendered as it would travel and kept in the inbox, and what its recipients' servers would
 //! say (see [`fate`]) is noted on the agenda, in small steps of the service's clock.
 
+pub(crate) mod broadcast;
 pub(crate) mod captured;
 pub(crate) mod fate;
 pub(crate) mod fetch;
@@ -11,6 +12,7 @@ pub(crate) mod mime;
 pub(crate) mod placeholders;
 pub(crate) mod text;
 pub(crate) mod tracking;
+pub(crate) mod unsubscribe;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
@@ -41,6 +43,10 @@ pub(crate) enum Work {
     Note { email: Weak<Email>, event: Event },
     /// The check of a domain's DNS records ends.
     CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },
+    /// A scheduled broadcast is due.
+    SendBroadcast { tenant: Weak<Tenant>, broadcast: Uuid },
+    /// The next mails of a broadcast leave.
+    GoOnWithBroadcast(broadcast::Departure),
 }
 
 /// Refuses a sender whose domain is not verified, if the service is strict.
@@ -80,7 +86,7 @@ pub(crate) fn schedule(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Emai
 }
 
 /// Does a piece of work that was due at `due`.
-pub(crate) fn run(service: &Service, due: Timestamp, work: &Work) {
+pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
     match work {
         Work::Depart { tenant, email } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
@@ -89,17 +95,19 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: &Work) {
         }
         Work::Note { email, event } => {
             if let Some(email) = email.upgrade() {
-                email.note(due, *event);
+                email.note(due, event);
             }
         }
         Work::CheckDomain { tenant: owner, domain, number } => {
             let Some(tenant) = owner.upgrade() else { return };
-            let next = tenant.domains.change(*domain, |domain| verification::end(domain, *number)).flatten();
+            let next = tenant.domains.change(domain, |domain| verification::end(domain, number)).flatten();
             if let Some(Check { number, due_after }) = next {
-                let work = Work::CheckDomain { tenant: Weak::clone(owner), domain: *domain, number };
+                let work = Work::CheckDomain { tenant: owner, domain, number };
                 service.agenda().note(plus(due, due_after), work);
             }
         }
+        Work::SendBroadcast { tenant, broadcast } => broadcast::fall_due(service, &tenant, broadcast, due),
+        Work::GoOnWithBroadcast(departure) => broadcast::go_on(service, departure, due),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, and forgetting.
 //!
 //! They are no part of the service: they are neither limited nor logged, and scripted faults don't touch them. A tenant
-//! is named by its API key, in `Authorization` as everywhere; the page, which a browser opens, takes it as `?key=`.
+//! is named by its API key, in `Authorization` as everywhere; the page, which a browser opens, takes it as `?key=`. The links in the mails of
+//! broadcasts, under `/_/unsubscribe/`, need no key.
 
 mod messages;
 mod page;
+mod unsubscribe;
 
 use std::sync::Arc;
 
@@ -43,8 +45,11 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         (&Method::GET, ["messages", id, "raw"]) => {
             (Some(tenant(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
         }
+        (&Method::GET, ["unsubscribe", word]) => (Some(unsubscribe::ask(service, word)), &[]),
+        (&Method::POST, ["unsubscribe", word]) => (Some(unsubscribe::end(service, word)), &[]),
         (&Method::POST, ["reset"]) => (Some(reset(service, request)), &[]),
         (_, [] | ["ready"] | ["messages", _] | ["messages", _, "raw"]) => (None, &["GET"]),
+        (_, ["unsubscribe", _]) => (None, &["GET", "POST"]),
         (_, ["messages"]) => (None, &["GET", "DELETE"]),
         (_, ["reset"]) => (None, &["POST"]),
         _ => (Some(Err(no_such_route(path))), &[]),

@@ -1,5 +1,6 @@
 //! The service's resources, one file each, named as the specification names them.
 
+pub(crate) mod broadcasts;
 pub(crate) mod contact_properties;
 pub(crate) mod contacts;
 pub(crate) mod domains;

@@ -10,7 +10,7 @@ pub(crate) use self::context::Context;
 pub(crate) use self::find::{Found, find, no_such_route, pattern_matches, wrong_method};
 use crate::keys::Scope;
 use crate::problem::Problem;
-use crate::resources::{contact_properties, contacts, domains, emails, logs, segments, topics};
+use crate::resources::{broadcasts, contact_properties, contacts, domains, emails, logs, segments, topics};
 
 /// Answers one request of one tenant.
 pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
@@ -49,6 +49,14 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::PATCH, "/emails/{email_id}", Scope::Full, emails::schedule::update),
     route(Method::POST, "/emails/{email_id}/cancel", Scope::Full, emails::schedule::cancel),
     // Broadcasts
+    route(Method::POST, "/broadcasts", Scope::Full, broadcasts::create),
+    route(Method::GET, "/broadcasts", Scope::Full, broadcasts::index),
+    route(Method::GET, "/broadcasts/{broadcast_id}", Scope::Full, broadcasts::show),
+    route(Method::PATCH, "/broadcasts/{broadcast_id}", Scope::Full, broadcasts::update),
+    route(Method::DELETE, "/broadcasts/{broadcast_id}", Scope::Full, broadcasts::delete),
+    route(Method::POST, "/broadcasts/{broadcast_id}/send", Scope::Send, broadcasts::send),
+    route(Method::POST, "/broadcasts/{broadcast_id}/cancel", Scope::Full, broadcasts::cancel),
+    route(Method::POST, "/broadcasts/{broadcast_id}/duplicate", Scope::Full, broadcasts::duplicate),
     // Templates
     // Domains
     route(Method::POST, "/domains", Scope::Full, domains::create),

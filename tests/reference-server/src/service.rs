@@ -300,7 +300,7 @@ impl Service {
             let now = self.clock.now();
             // Work may be noted while work is done; it is done too if it is due.
             while let Some((due, work)) = self.agenda.take_due(now) {
-                delivery::run(self, due, &work);
+                delivery::run(self, due, work);
             }
         }
         self.tell();

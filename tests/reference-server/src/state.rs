@@ -19,6 +19,7 @@ use crate::delivery::captured::CapturedMail;
 use crate::idempotency::Keys;
 use crate::lock::{lock, read, write};
 use crate::ratelimit::Meter;
+use crate::resources::broadcasts::record::Broadcast;
 use crate::resources::contact_properties::ContactProperty;
 use crate::resources::contacts::book::Book;
 use crate::resources::domains::record::Domain;
@@ -35,6 +36,7 @@ pub(crate) struct Tenant {
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
     pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
+    pub(crate) broadcasts: Room<Broadcast>,
     pub(crate) contacts: Book,
     pub(crate) contact_properties: Room<ContactProperty>,
     pub(crate) domains: Room<Domain>,
@@ -53,6 +55,7 @@ impl Tenant {
             emails: Mutex::new(Ledger::new()),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
+            broadcasts: Room::new("broadcasts", most),
             contacts: Book::new(most),
             contact_properties: Room::new("contact properties", most),
             domains: Room::new("domains", most),
@@ -104,6 +107,11 @@ impl State {
     /// The tenant of this name, if there is one.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Tenant>> {
         read(&self.tenants).get(name).cloned()
+    }
+
+    /// The tenant for which this holds.
+    pub(crate) fn find_by(&self, wanted: impl Fn(&Tenant) -> bool) -> Option<Arc<Tenant>> {
+        read(&self.tenants).values().find(|tenant| wanted(tenant)).cloned()
     }
 
     /// The tenant of this name, made if there is none.

@@ -164,6 +164,12 @@ impl<'a> Fields<'a> {
         last.is_some_and(|(_, json)| json.get() != "null")
     }
 
+    /// Whether a field is there and `null`.
+    pub(crate) fn has_null(&self, field: &str) -> bool {
+        let last = self.entries.iter().rev().find(|(name, _)| name == field);
+        last.is_some_and(|(_, json)| json.get() == "null")
+    }
+
     /// Takes a field's JSON text. Absent and `null` are the same; of a key that is given twice the last counts.
     pub(crate) fn take(&mut self, field: &str) -> Option<&'a str> {
         let mut last = None;
@@ -231,8 +237,7 @@ impl<'a> Fields<'a> {
         field: &str,
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Change<T> {
-        let last = self.entries.iter().rev().find(|(name, _)| name == field);
-        if last.is_some_and(|(_, json)| json.get() == "null") {
+        if self.has_null(field) {
             self.take(field);
             return Change::Clear;
         }

@@ -11,6 +11,8 @@ mod attachments;
 mod batch;
 #[path = "service/bounds.rs"]
 mod bounds;
+#[path = "service/broadcasts.rs"]
+mod broadcasts;
 #[path = "service/domains.rs"]
 mod domains;
 #[path = "service/errors.rs"]

@@ -163,7 +163,7 @@ fn html(key: &str, body: &str) -> Response<Bytes> {
     response
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
         match char {

@@ -85,7 +85,7 @@ fn display_name(name: &str) -> Result<String, &'static str> {
 }
 
 /// Takes a field that holds one address or several. None if it is absent or wrong.
-pub(super) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<Vec<Mailbox>> {
+pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<Vec<Mailbox>> {
     let json = fields.take(field)?;
     let mut mailboxes = Vec::new();
     if let Some(one) = text(json) {

@@ -1,0 +1,97 @@
+//! A broadcast goes out: one mail for each contact of its segment.
+//!
+//! Who is in the segment is looked up when it leaves, and each contact is judged when its turn comes: one that has unsubscribed, or doesn't
+//! want the topic, gets nothing. A mail of a broadcast is an email like any other: it is listed with the sent ones, and has their fates.
+//!
+//! A large segment takes its time. So many mails leave at once and as many a step later, on the service's clock, so that nobody waits for
+//! a hundred thousand of them; until the last has left the broadcast is `queued`, and can be stopped.
+
+mod audience;
+mod personal;
+
+use std::sync::{Arc, Weak};
+
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use self::personal::Letter;
+use super::{Work, accept};
+use crate::clock::plus;
+use crate::problem::Problem;
+use crate::resources::broadcasts::record::{Broadcast, Status};
+use crate::service::Service;
+use crate::state::Tenant;
+
+/// How many mails leave in one step.
+const STEP: usize = 1_000;
+/// How much later the next step is.
+const PAUSE: SignedDuration = SignedDuration::from_millis(100);
+
+/// A broadcast on its way out.
+pub(crate) struct Departure {
+    tenant: Weak<Tenant>,
+    broadcast: Uuid,
+    /// The contacts whose turn has not come. The last one, who has been there longest, is the next.
+    contacts: Vec<Uuid>,
+}
+
+/// Sends a draft, now or when it is due.
+pub(crate) fn send(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    id: Uuid,
+    due: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let due = due.filter(|due| *due > now);
+    let sent = tenant.broadcasts.change(id, |broadcast| broadcast.send(due));
+    sent.ok_or_else(|| Problem::not_found("Broadcast not found."))??;
+    match due {
+        Some(due) => {
+            let work = Work::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
+            service.agenda().note(due, work);
+        }
+        None => depart(service, tenant, id, now),
+    }
+    Ok(())
+}
+
+/// The schedule of a broadcast is due, unless it was taken back or changed.
+pub(crate) fn fall_due(service: &Service, tenant: &Weak<Tenant>, id: Uuid, due: Timestamp) {
+    let Some(tenant) = tenant.upgrade() else { return };
+    if tenant.broadcasts.change(id, |broadcast| broadcast.fall_due(due)) == Some(true) {
+        depart(service, &tenant, id, due);
+    }
+}
+
+fn depart(service: &Service, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) {
+    let Some(broadcast) = tenant.broadcasts.get(id) else { return };
+    let contacts = audience::members(tenant, broadcast.content.segment);
+    go_on(service, Departure { tenant: Arc::downgrade(tenant), broadcast: id, contacts }, at);
+}
+
+/// Lets the next mails leave.
+pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) {
+    let Some(tenant) = departure.tenant.upgrade() else { return };
+    let Some(broadcast) = tenant.broadcasts.get(departure.broadcast) else { return };
+    if broadcast.status != Status::Queued {
+        return;
+    }
+    let turn = departure.contacts.split_off(departure.contacts.len().saturating_sub(STEP));
+    leave(service, &tenant, &broadcast, &turn, at);
+    if departure.contacts.is_empty() {
+        tenant.broadcasts.change(departure.broadcast, |broadcast| broadcast.finish(at));
+    } else {
+        service.agenda().note(plus(at, PAUSE), Work::GoOnWithBroadcast(departure));
+    }
+}
+
+fn leave(service: &Service, tenant: &Arc<Tenant>, broadcast: &Broadcast, turn: &[Uuid], at: Timestamp) {
+    let letter = Letter::of(tenant, &broadcast.content);
+    for contact in turn.iter().rev() {
+        let Some(contact) = audience::addressee(tenant, *contact, broadcast.content.topic) else { continue };
+        if let Some(draft) = letter.to(&contact, service) {
+            accept(service, tenant, draft, at);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The link with which a contact unsubscribes.
+//!
+//! It names the tenant, the contact and the topic, and is signed, so that nobody can write one for somebody else. It does not hold the
+//! tenant's key: whoever gets the mail must not get that.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::resources::contacts::book::Subscription;
+use crate::service::Service;
+use crate::state::Tenant;
+
+/// The value of the header `List-Unsubscribe-Post`, and the body that mail programs post (RFC 8058).
+pub(crate) const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
+/// Where the links lead.
+pub(crate) const PATH: &str = "/_/unsubscribe/";
+
+const PURPOSE: &str = "unsubscribe";
+const TENANT: &str = "tenant of an unsubscribe link";
+
+/// Who unsubscribes, and from what.
+pub(crate) struct Leaving {
+    tenant: Arc<Tenant>,
+    contact: Uuid,
+    /// None: from everything.
+    topic: Option<Uuid>,
+}
+
+/// The link for one contact: out of the topic, or without one out of all broadcasts.
+pub(crate) fn link(service: &Service, tenant: &Tenant, contact: Uuid, topic: Option<Uuid>) -> String {
+    let mut bytes = Vec::with_capacity(48);
+    bytes.extend(tag(service, tenant));
+    bytes.extend(contact.into_bytes());
+    bytes.extend(topic.unwrap_or_default().into_bytes());
+    let links = service.links();
+    format!("{}{PATH}{}", links.address(), links.seal(PURPOSE, &bytes))
+}
+
+/// What a link leads to. None if the service has not written it, or has forgotten the tenant since.
+pub(crate) fn open(service: &Service, word: &str) -> Option<Leaving> {
+    let bytes = service.links().open(PURPOSE, word)?;
+    let (tenant, rest) = bytes.split_at_checked(16)?;
+    let (contact, topic) = rest.split_at_checked(16)?;
+    let tenant = service.state().find_by(|one| tag(service, one) == tenant)?;
+    let contact = Uuid::from_slice(contact).ok()?;
+    let topic = Uuid::from_slice(topic).ok().filter(|topic| !topic.is_nil());
+    Some(Leaving { tenant, contact, topic })
+}
+
+/// Stands for a tenant without telling its key.
+fn tag(service: &Service, tenant: &Tenant) -> Vec<u8> {
+    service.links().sign(TENANT, tenant.name.as_bytes())[..16].to_vec()
+}
+
+impl Leaving {
+    /// The contact's address; none if the contact is gone.
+    pub(crate) fn address(&self) -> Option<String> {
+        Some(self.tenant.contacts.get(self.contact)?.email.clone())
+    }
+
+    /// The topic's name, if it is one topic that the contact leaves.
+    pub(crate) fn topic(&self) -> Option<String> {
+        Some(self.tenant.topics.get(self.topic?)?.name.clone())
+    }
+
+    /// Unsubscribes. Doing it twice is doing it once.
+    pub(crate) fn end(&self) {
+        self.tenant.contacts.change(self.contact, |contact| match self.topic {
+            Some(topic) => drop(contact.topics.insert(topic, Subscription::OptOut)),
+            None => contact.unsubscribed = true,
+        });
+    }
+}

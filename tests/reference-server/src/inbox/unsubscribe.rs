@@ -1,0 +1,73 @@
+//! Where the links of broadcasts lead: `GET /_/unsubscribe/{word}` asks, `POST` unsubscribes.
+//!
+//! Looking must not unsubscribe: mail programs and scanners follow links. What is posted is the one click of RFC 8058, or the page's own
+//! button. No key is needed; the link itself proves that it came with the mail.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+
+use super::page::escaped;
+use crate::delivery::unsubscribe::{self, Leaving};
+use crate::problem::Problem;
+use crate::service::Service;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem}\
+    button{font:inherit;padding:.5rem 1rem}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}}";
+
+/// The page with the button.
+pub(super) fn ask(service: &Service, word: &str) -> Result<Response<Bytes>, Problem> {
+    let leaving = read(service, word)?;
+    let (address, what) = words(&leaving)?;
+    Ok(page(&format!(
+        "<h1>Unsubscribe?</h1><p>{address} will get no more {what}.</p>\
+         <form method=post><input type=hidden name=List-Unsubscribe value=One-Click><button>Unsubscribe</button></form>"
+    )))
+}
+
+/// Unsubscribes, once or again.
+pub(super) fn end(service: &Service, word: &str) -> Result<Response<Bytes>, Problem> {
+    let leaving = read(service, word)?;
+    let (address, what) = words(&leaving)?;
+    leaving.end();
+    Ok(page(&format!("<h1>Unsubscribed</h1><p>{address} gets no more {what}.</p>")))
+}
+
+fn read(service: &Service, word: &str) -> Result<Leaving, Problem> {
+    unsubscribe::open(service, word).ok_or_else(|| {
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "invalid_link",
+            "This link is not one that this service has written, or it has forgotten whom it was for.",
+        )
+    })
+}
+
+fn words(leaving: &Leaving) -> Result<(String, String), Problem> {
+    let address = leaving.address().ok_or_else(|| Problem::not_found("Contact not found."))?;
+    let what = match leaving.topic() {
+        Some(topic) => format!("mail about <b>{}</b>", escaped(&topic)),
+        None => "mail of this kind".to_owned(),
+    };
+    Ok((format!("<b>{}</b>", escaped(&address)), what))
+}
+
+fn page(body: &str) -> Response<Bytes> {
+    let page = format!(
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+         <meta name=robots content=noindex><title>Unsubscribe</title><style>{STYLE}</style></head><body>{body}</body></html>"
+    );
+    let mut response = Response::new(Bytes::from(page));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+        ),
+    );
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // The address of the page is the permission to unsubscribe.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,221 @@
+//! Broadcasts: `POST /broadcasts`, `GET /broadcasts`, and what is done to one of them.
+//!
+//! The specification shows creating, sending and listing, and is silent on the rest, on the answers and on the statuses beyond `draft` and
+//! `sent`. What can't be done in a status is refused with 403 `validation_error`.
+
+mod content;
+pub(crate) mod record;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use uuid::Uuid;
+
+use self::content::Changes;
+use self::record::{Broadcast, Content};
+use super::timestamp::database;
+use crate::delivery::{self, broadcast};
+use crate::paging::{Mode, Window, list};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+
+/// The longest name of a copy, in characters.
+const LONGEST_COPY_NAME: usize = 70;
+
+/// `POST /broadcasts`: a draft, or with `send` one that goes out.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let now = context.now();
+    let (content, send, due) = context.body(|fields, problems, _| {
+        let content = content::read(context, fields, problems);
+        let send = fields.take_bool("send", problems).unwrap_or(false);
+        let scheduled = fields.has("scheduled_at");
+        let due = content::take_schedule(now, fields, problems);
+        if scheduled && !send {
+            problems.wrong(|| "`scheduled_at` needs `send` to be true; a draft has no schedule.".to_owned());
+        }
+        Some((content?, send, due))
+    })?;
+    delivery::check_sender(context.service, &context.tenant, &content.from)?;
+    let id = context.service.next_id();
+    context.tenant.broadcasts.add(id, Broadcast::new(id, content, now))?;
+    if send {
+        broadcast::send(context.service, &context.tenant, id, due, now)?;
+    }
+    Ok(json(StatusCode::CREATED, &Reference::of(id)))
+}
+
+/// `GET /broadcasts`, mode B.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let page = context.tenant.broadcasts.page(&window, |_| true)?;
+    Ok(list(&page.map(|broadcast| Item::of(&broadcast))))
+}
+
+/// `GET /broadcasts/{id}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a broadcast")?;
+    let broadcast = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
+    Ok(json(StatusCode::OK, &Record::of(&broadcast)))
+}
+
+/// `PATCH /broadcasts/{id}`: only what has not gone out. One that is scheduled stays scheduled.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a broadcast")?;
+    let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
+    found.check_open("updated")?;
+    let changes = context.body(|fields, problems, _| Some(Changes::read(context, fields, problems)))?;
+    change(context, id, |broadcast| {
+        // It may have gone out since it was looked at.
+        broadcast.check_open("updated")?;
+        let content = changes.apply(&broadcast.content)?;
+        delivery::check_sender(context.service, &context.tenant, &content.from)?;
+        broadcast.content = content;
+        Ok(())
+    })?;
+    Ok(json(StatusCode::OK, &Reference::of(id)))
+}
+
+/// `DELETE /broadcasts/{id}`: only what has not gone out.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a broadcast")?;
+    let mut broadcasts = context.tenant.broadcasts.lock();
+    broadcasts.get(id).ok_or_else(not_found)?.check_open("deleted")?;
+    broadcasts.remove(id);
+    Ok(json(StatusCode::OK, &Deleted { object: OBJECT, id, deleted: true }))
+}
+
+/// `POST /broadcasts/{id}/send`: only a draft. The body is optional.
+pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a broadcast")?;
+    let now = context.now();
+    let due = if context.request.body().is_empty() {
+        None
+    } else {
+        context.body(|fields, problems, _| Some(content::take_schedule(now, fields, problems)))?
+    };
+    let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
+    delivery::check_sender(context.service, &context.tenant, &found.content.from)?;
+    broadcast::send(context.service, &context.tenant, id, due, now)?;
+    Ok(json(StatusCode::OK, &Sent { id }))
+}
+
+/// `POST /broadcasts/{id}/cancel`: a scheduled one becomes a draft, a queued one stops.
+pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a broadcast")?;
+    change(context, id, Broadcast::cancel)?;
+    Ok(json(StatusCode::OK, &Reference::of(id)))
+}
+
+/// `POST /broadcasts/{id}/duplicate`: a draft of the same content.
+pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a broadcast")?;
+    let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
+    let name = found.content.name.as_ref().map(|name| {
+        let name = format!("{name} (copy)");
+        name.chars().take(LONGEST_COPY_NAME).collect()
+    });
+    let copy = context.service.next_id();
+    let content = Content { name, ..found.content.clone() };
+    context.tenant.broadcasts.add(copy, Broadcast::new(copy, content, context.now()))?;
+    Ok(json(StatusCode::OK, &Reference::of(copy)))
+}
+
+fn change(
+    context: &Context<'_>,
+    id: Uuid,
+    change: impl FnOnce(&mut Broadcast) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    context.tenant.broadcasts.change(id, change).ok_or_else(not_found)?
+}
+
+fn not_found() -> Problem {
+    Problem::not_found("Broadcast not found.")
+}
+
+const OBJECT: &str = "broadcast";
+
+#[derive(Serialize)]
+struct Reference {
+    object: &'static str,
+    id: Uuid,
+}
+
+impl Reference {
+    fn of(id: Uuid) -> Self {
+        Self { object: OBJECT, id }
+    }
+}
+
+#[derive(Serialize)]
+struct Sent {
+    id: Uuid,
+}
+
+#[derive(Serialize)]
+struct Deleted {
+    object: &'static str,
+    id: Uuid,
+    deleted: bool,
+}
+
+/// `SPEC.md`, Broadcast (list item), and the topic.
+#[derive(Serialize)]
+struct Item {
+    id: Uuid,
+    name: Option<String>,
+    /// The segments' former name; the same value.
+    audience_id: Uuid,
+    segment_id: Uuid,
+    status: &'static str,
+    created_at: String,
+    scheduled_at: Option<String>,
+    sent_at: Option<String>,
+    topic_id: Option<Uuid>,
+}
+
+impl Item {
+    fn of(broadcast: &Broadcast) -> Self {
+        let content = &broadcast.content;
+        Self {
+            id: broadcast.id,
+            name: content.name.clone(),
+            audience_id: content.segment,
+            segment_id: content.segment,
+            status: broadcast.status.as_str(),
+            created_at: database(broadcast.created_at),
+            scheduled_at: broadcast.scheduled_at.map(database),
+            sent_at: broadcast.sent_at.map(database),
+            topic_id: content.topic,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+    from: &'a str,
+    subject: &'a str,
+    reply_to: Option<Vec<&'a str>>,
+    preview_text: Option<&'a str>,
+    html: Option<&'a str>,
+    text: Option<&'a str>,
+}
+
+impl<'a> Record<'a> {
+    fn of(broadcast: &'a Broadcast) -> Self {
+        let content = &broadcast.content;
+        let reply_to = content.reply_to.as_deref();
+        Self {
+            object: OBJECT,
+            item: Item::of(broadcast),
+            from: &content.from.text,
+            subject: &content.subject,
+            reply_to: reply_to.map(|list| list.iter().map(|one| one.text.as_str()).collect()),
+            preview_text: content.preview_text.as_deref(),
+            html: content.html.as_deref(),
+            text: content.text.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The content of a broadcast as a request asks for it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::record::Content;
+use crate::paging::quoted;
+use crate::resources::emails::recipients::{self, Mailbox};
+use crate::routes::Context;
+use crate::schedule;
+use crate::state::Tenant;
+use crate::validation::{Change, Fields, Problems};
+
+/// Reads everything that a new broadcast says. None if anything is wrong, and then `problems` says what.
+pub(super) fn read(
+    context: &Context<'_>,
+    fields: &mut Fields<'_>,
+    problems: &mut Problems,
+) -> Option<Content> {
+    refuse_react(fields, problems);
+    if !fields.has("segment_id") && !fields.has("audience_id") {
+        problems.missing("segment_id");
+    }
+    let segment = take_segment(&context.tenant, fields, problems);
+    let from = take_from(fields, problems);
+    if !fields.has("subject") {
+        problems.missing(fields.name("subject"));
+    }
+    let subject = fields.take_line("subject", problems);
+    let reply_to = recipients::take(fields, "reply_to", problems).filter(|list| !list.is_empty());
+    let preview_text = fields.take_line("preview_text", problems);
+    let given = fields.has("html") || fields.has("text");
+    let html = fields.take_text("html", problems);
+    let text = fields.take_text("text", problems);
+    if !given {
+        problems.missing("html` or `text");
+    }
+    let name = fields.take_text("name", problems);
+    let topic = take_topic(&context.tenant, fields, problems);
+    if !problems.is_empty() {
+        return None;
+    }
+    let content = Content {
+        segment: segment?,
+        from: from?,
+        subject: subject?.into_owned(),
+        reply_to,
+        preview_text: preview_text.map(std::borrow::Cow::into_owned),
+        html: html.filter(|html| !html.is_empty()).map(|html| Arc::from(&*html)),
+        text: text.map(|text| Arc::from(&*text)),
+        name: name.map(std::borrow::Cow::into_owned),
+        topic,
+    };
+    check_body(&content, problems);
+    Some(content)
+}
+
+/// What an update does with each field.
+pub(super) struct Changes {
+    segment: Option<Uuid>,
+    from: Option<Mailbox>,
+    subject: Option<String>,
+    reply_to: Change<Vec<Mailbox>>,
+    preview_text: Change<String>,
+    html: Change<Arc<str>>,
+    text: Change<Arc<str>>,
+    name: Change<String>,
+    topic: Change<Uuid>,
+}
+
+impl Changes {
+    pub(super) fn read(context: &Context<'_>, fields: &mut Fields<'_>, problems: &mut Problems) -> Self {
+        refuse_react(fields, problems);
+        for field in ["segment_id", "from", "subject"] {
+            if fields.has_null(field) {
+                problems.wrong(|| format!("`{field}` can't be taken away; found null."));
+            }
+        }
+        let shared = |text: std::borrow::Cow<'_, str>| Arc::from(&*text);
+        let segment = take_segment(&context.tenant, fields, problems);
+        let from = fields.has("from").then(|| take_from(fields, problems)).flatten();
+        let subject = fields.take_line("subject", problems).map(std::borrow::Cow::into_owned);
+        let reply_to =
+            fields.take_change("reply_to", |fields| recipients::take(fields, "reply_to", problems));
+        let preview_text = fields.take_change("preview_text", |fields| {
+            fields.take_line("preview_text", problems).map(std::borrow::Cow::into_owned)
+        });
+        let html = fields.take_change("html", |fields| fields.take_text("html", problems).map(shared));
+        let text = fields.take_change("text", |fields| fields.take_text("text", problems).map(shared));
+        let name = fields.take_change("name", |fields| {
+            fields.take_text("name", problems).map(std::borrow::Cow::into_owned)
+        });
+        let topic = fields.take_change("topic_id", |fields| take_topic(&context.tenant, fields, problems));
+        Self { segment, from, subject, reply_to, preview_text, html, text, name, topic }
+    }
+
+    /// The content after the change, if it is one that a new broadcast could have.
+    pub(super) fn apply(self, content: &Content) -> Result<Content, crate::problem::Problem> {
+        let mut content = content.clone();
+        content.segment = self.segment.unwrap_or(content.segment);
+        content.from = self.from.unwrap_or(content.from);
+        content.subject = self.subject.unwrap_or(content.subject);
+        set(&mut content.reply_to, self.reply_to);
+        content.reply_to = content.reply_to.filter(|list| !list.is_empty());
+        set(&mut content.preview_text, self.preview_text);
+        set(&mut content.html, self.html);
+        content.html = content.html.filter(|html| !html.is_empty());
+        set(&mut content.text, self.text);
+        set(&mut content.name, self.name);
+        set(&mut content.topic, self.topic);
+        let mut problems = Problems::default();
+        check_body(&content, &mut problems);
+        problems.into_problem().map_or(Ok(content), Err)
+    }
+}
+
+fn set<T>(field: &mut Option<T>, change: Change<T>) {
+    match change {
+        Change::Keep => {}
+        Change::Clear => *field = None,
+        Change::Set(value) => *field = Some(value),
+    }
+}
+
+/// When it is to go out. The field's own name is in the message.
+pub(super) fn take_schedule(
+    now: Timestamp,
+    fields: &mut Fields<'_>,
+    problems: &mut Problems,
+) -> Option<Timestamp> {
+    let text = fields.take_text("scheduled_at", problems)?;
+    match schedule::read(&text, now) {
+        Ok(instant) => Some(instant),
+        Err(reason) => {
+            problems
+                .wrong(|| format!("`{}` {reason}; found {}.", fields.name("scheduled_at"), quoted(&text)));
+            None
+        }
+    }
+}
+
+fn refuse_react(fields: &mut Fields<'_>, problems: &mut Problems) {
+    if fields.take("react").is_some() {
+        problems.wrong(|| {
+            "`react` exists only in client libraries, which render it; send the result as `html`.".to_owned()
+        });
+    }
+}
+
+/// An email without a body is refused, and so is a broadcast. An empty `text` only switches the derivation off.
+fn check_body(content: &Content, problems: &mut Problems) {
+    if content.html.is_none() && content.text.as_ref().is_none_or(|text| text.is_empty()) {
+        problems.wrong(|| "`html` or `text` must have content; found none.".to_owned());
+    }
+}
+
+/// `segment_id`, or `audience_id`, its former name.
+fn take_segment(tenant: &Tenant, fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Uuid> {
+    if fields.has("segment_id") && fields.has("audience_id") {
+        problems
+            .wrong(|| "`audience_id` is the former name of `segment_id`; send only one of them.".to_owned());
+    }
+    let former = fields.take_text("audience_id", problems);
+    let (name, text) = match fields.take_text("segment_id", problems) {
+        Some(text) => ("segment_id", text),
+        None => ("audience_id", former?),
+    };
+    let found = Uuid::try_parse(&text).ok().filter(|id| tenant.segments.get(*id).is_some());
+    if found.is_none() {
+        problems.wrong(|| {
+            format!("`{name}` must be the id of a segment; there is no segment {}.", quoted(&text))
+        });
+    }
+    found
+}
+
+fn take_topic(tenant: &Tenant, fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Uuid> {
+    let text = fields.take_text("topic_id", problems)?;
+    let found = Uuid::try_parse(&text).ok().filter(|id| tenant.topics.get(*id).is_some());
+    if found.is_none() {
+        problems
+            .wrong(|| format!("`topic_id` must be the id of a topic; there is no topic {}.", quoted(&text)));
+    }
+    found
+}
+
+fn take_from(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Mailbox> {
+    if !fields.has("from") {
+        problems.missing(fields.name("from"));
+        return None;
+    }
+    let text = fields.take_text("from", problems)?;
+    match Mailbox::parse(&text) {
+        Ok(mailbox) => Some(mailbox),
+        Err(reason) => {
+            problems.wrong(|| format!("`from` {reason}: {}.", quoted(&text)));
+            None
+        }
+    }
+}

@@ -1,0 +1,664 @@
+//! Broadcasts from the request to the mails, on a clock that the test moves.
+
+use http::Method;
+use mail_parser::MessageParser;
+use posthaste_reference_server::CapturedMail;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox};
+
+/// A sandbox with one segment.
+struct Stage {
+    sandbox: Sandbox,
+    segment: String,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self::of(Sandbox::new())
+    }
+
+    fn of(sandbox: Sandbox) -> Self {
+        let segment = made(&sandbox, "/segments", &json!({"name": "Readers"}));
+        Self { sandbox, segment }
+    }
+
+    /// A contact of the segment; the fields are laid over an address.
+    fn contact(&self, email: &str, fields: Value) -> String {
+        let mut contact = json!({"email": email});
+        for (name, value) in fields.as_object().unwrap() {
+            contact[name] = value.clone();
+        }
+        let id = made(&self.sandbox, "/contacts", &contact);
+        let joined = self.act(Method::POST, format!("/contacts/{id}/segments/{}", self.segment), "");
+        assert_eq!(joined.status, 200, "{}", joined.text());
+        id
+    }
+
+    /// The least that a broadcast says, with some fields set; `null` leaves one out.
+    fn broadcast(&self, fields: Value) -> Value {
+        let mut body = json!({
+            "segment_id": self.segment, "from": "Acme <news@acme.test>", "subject": "Your week", "text": "Hello",
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            if value.is_null() {
+                body.as_object_mut().unwrap().remove(name);
+            } else {
+                body[name] = value.clone();
+            }
+        }
+        body
+    }
+
+    fn created(&self, fields: Value) -> String {
+        made(&self.sandbox, "/broadcasts", &self.broadcast(fields))
+    }
+
+    fn refused(&self, fields: Value) -> Answer {
+        let answer = self.sandbox.post("/broadcasts", &self.broadcast(fields));
+        assert_eq!(answer.status, 422, "{}", answer.text());
+        assert_eq!(self.list().len(), 0, "a refused broadcast is there");
+        answer
+    }
+
+    fn list(&self) -> Vec<Value> {
+        self.sandbox.get("/broadcasts").json()["data"].as_array().unwrap().clone()
+    }
+
+    fn record(&self, id: &str) -> Value {
+        let answer = self.sandbox.get(format!("/broadcasts/{id}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    }
+
+    fn status(&self, id: &str) -> String {
+        self.record(id)["status"].as_str().unwrap().to_owned()
+    }
+
+    fn act(&self, method: Method, path: String, body: &str) -> Answer {
+        self.sandbox.ask(method, path).send(body.to_owned())
+    }
+
+    fn send(&self, id: &str, body: &str) -> Answer {
+        self.act(Method::POST, format!("/broadcasts/{id}/send"), body)
+    }
+
+    fn cancel(&self, id: &str) -> Answer {
+        self.act(Method::POST, format!("/broadcasts/{id}/cancel"), "")
+    }
+
+    fn patch(&self, id: &str, body: &Value) -> Answer {
+        self.act(Method::PATCH, format!("/broadcasts/{id}"), &body.to_string())
+    }
+
+    fn delete(&self, id: &str) -> Answer {
+        self.act(Method::DELETE, format!("/broadcasts/{id}"), "")
+    }
+
+    /// Whom mails left for, sorted.
+    fn reached(&self) -> Vec<String> {
+        let mut to: Vec<_> = self.sandbox.mails().iter().flat_map(|mail| mail.to.clone()).collect();
+        to.sort();
+        to
+    }
+}
+
+fn made(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+    let answer = sandbox.post(path, body);
+    assert!(answer.status.is_success(), "{path}: {}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn forbidden(answer: &Answer, words: &str) {
+    assert_eq!(
+        (answer.status.as_u16(), answer.name().as_str()),
+        (403, "validation_error"),
+        "{}",
+        answer.text()
+    );
+    assert!(answer.message().contains(words), "{}", answer.message());
+}
+
+/// The path of the link in a mail's `List-Unsubscribe`.
+fn link(mail: &CapturedMail) -> String {
+    let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
+    let raw = message.header_raw("List-Unsubscribe").unwrap().replace(char::is_whitespace, "");
+    let url = raw.trim_matches(['<', '>']);
+    url.strip_prefix("http://sandbox.invalid").unwrap().to_owned()
+}
+
+#[test]
+fn a_draft_has_every_field_and_sends_nothing() {
+    // BCAST-01, BCAST-02, BCAST-05, BCAST-15, BCAST-16, BCAST-28, VER-02
+    let stage = Stage::new();
+    stage.contact("ada@example.com", json!({}));
+    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(json!({})));
+    assert_eq!(answer.status, 201);
+    let id = answer.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(answer.json(), json!({"object": "broadcast", "id": id}));
+    let expected = json!({
+        "id": id, "name": null, "audience_id": stage.segment, "segment_id": stage.segment, "status": "draft",
+        "created_at": "2026-03-02 12:00:00.000000+00", "scheduled_at": null, "sent_at": null, "topic_id": null,
+    });
+    assert_eq!(stage.list(), [expected]);
+    stage.sandbox.advance(86_400);
+    assert!(stage.sandbox.mails().is_empty());
+
+    let record = stage.record(&id);
+    assert_eq!((&record["object"], &record["from"]), (&json!("broadcast"), &json!("Acme <news@acme.test>")));
+    assert_eq!(
+        (&record["text"], &record["html"], &record["reply_to"]),
+        (&json!("Hello"), &Value::Null, &Value::Null)
+    );
+}
+
+#[test]
+fn sent_at_once_every_contact_gets_a_mail_of_its_own() {
+    // BCAST-17, BCAST-26, GEN-03
+    let stage = Stage::new();
+    for email in ["ada@example.com", "bob@example.com", "eve@example.com"] {
+        stage.contact(email, json!({}));
+    }
+    made(&stage.sandbox, "/contacts", &json!({"email": "other@example.com"}));
+    let id = stage.created(json!({"send": true}));
+    let record = stage.record(&id);
+    assert_eq!((&record["status"], &record["scheduled_at"]), (&json!("sent"), &Value::Null));
+    assert_eq!(record["sent_at"], "2026-03-02 12:00:00.000000+00");
+    assert_eq!(stage.reached(), ["ada@example.com", "bob@example.com", "eve@example.com"]);
+    assert!(
+        stage
+            .sandbox
+            .mails()
+            .iter()
+            .all(|mail| mail.to.len() == 1 && mail.cc.is_empty() && mail.bcc.is_empty())
+    );
+    let emails = stage.sandbox.get("/emails").json();
+    assert_eq!(emails["data"].as_array().unwrap().len(), 3, "they are listed with the sent emails");
+}
+
+#[test]
+fn scheduled_it_goes_out_when_it_is_due_and_not_before() {
+    // BCAST-18, BCAST-19
+    for (when, written) in [
+        ("2026-03-02T13:00:00Z", "2026-03-02 13:00:00.000000+00"),
+        ("in 1 hour", "2026-03-02 13:00:00.000000+00"),
+    ] {
+        let stage = Stage::new();
+        stage.contact("ada@example.com", json!({}));
+        let id = stage.created(json!({"send": true, "scheduled_at": when}));
+        let record = stage.record(&id);
+        assert_eq!(
+            (&record["status"], &record["scheduled_at"]),
+            (&json!("scheduled"), &json!(written)),
+            "{when}"
+        );
+        stage.sandbox.advance(3_599);
+        assert!(stage.sandbox.mails().is_empty(), "{when}");
+        stage.sandbox.advance(1);
+        assert_eq!(stage.sandbox.mail().captured_at.to_string(), "2026-03-02T13:00:00Z");
+        let record = stage.record(&id);
+        assert_eq!((&record["status"], &record["sent_at"]), (&json!("sent"), &json!(written)));
+        stage.sandbox.advance(86_400);
+        assert_eq!(stage.sandbox.mails().len(), 1);
+    }
+}
+
+#[test]
+fn who_is_in_the_segment_is_judged_when_it_leaves() {
+    let stage = Stage::new();
+    stage.contact("ada@example.com", json!({}));
+    let bob = stage.contact("bob@example.com", json!({}));
+    let eve = stage.contact("eve@example.com", json!({}));
+    stage.created(json!({"send": true, "scheduled_at": "in 1 hour"}));
+    stage.contact("late@example.com", json!({}));
+    assert!(stage.act(Method::DELETE, format!("/contacts/{bob}"), "").status.is_success());
+    let gone = stage.act(Method::PATCH, format!("/contacts/{eve}"), r#"{"unsubscribed": true}"#);
+    assert!(gone.status.is_success(), "{}", gone.text());
+    stage.sandbox.advance(3_600);
+    assert_eq!(stage.reached(), ["ada@example.com", "late@example.com"]);
+}
+
+#[test]
+fn a_topic_keeps_from_those_who_do_not_want_it() {
+    // BCAST-14
+    let stage = Stage::new();
+    let topic = |default: &str| {
+        made(&stage.sandbox, "/topics", &json!({"name": "News", "default_subscription": default}))
+    };
+    let (by_default, on_demand) = (topic("opt_in"), topic("opt_out"));
+    let wants =
+        |topic: &str, subscription: &str| json!({"topics": [{"id": topic, "subscription": subscription}]});
+    stage.contact("silent@example.com", json!({}));
+    stage.contact("out@example.com", wants(&by_default, "opt_out"));
+    stage.contact("in@example.com", wants(&on_demand, "opt_in"));
+    stage.contact("gone@example.com", json!({"unsubscribed": true}));
+
+    let id = stage.created(json!({"send": true, "topic_id": by_default}));
+    assert_eq!(stage.record(&id)["topic_id"], json!(by_default));
+    assert_eq!(stage.reached(), ["in@example.com", "silent@example.com"]);
+    stage.created(json!({"send": true, "topic_id": on_demand}));
+    assert_eq!(stage.reached(), ["in@example.com", "in@example.com", "silent@example.com"]);
+}
+
+#[test]
+fn placeholders_are_filled_for_each_contact() {
+    // BCAST-10, TPL-16, TPL-17
+    let stage = Stage::new();
+    let property = json!({"key": "plan", "type": "string", "fallback_value": "free"});
+    made(&stage.sandbox, "/contact-properties", &property);
+    made(&stage.sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
+    let properties = json!({"city": "London", "plan": "gold"});
+    let ada = json!({"first_name": "Ada", "last_name": "Lovelace", "properties": properties});
+    stage.contact("ada@example.com", ada);
+    stage.contact("bob@example.com", json!({}));
+    stage.created(json!({
+        "send": true,
+        "subject": "Hello {{{FIRST_NAME}}}{{{LAST_NAME}}}, {{{contact.first_name|you}}}",
+        "html": "<p>{{{contact.city|your town}}}: {{{contact.city}}}, {{{contact.plan}}}, {{{contact.plan|none}}}, \
+            {{{EMAIL}}}, {{{OTHER}}}</p>",
+        "text": null,
+    }));
+    let mails = stage.sandbox.mails();
+    let of = |to: &str| mails.iter().find(|mail| mail.to == [to]).unwrap();
+    let (ada, bob) = (of("ada@example.com"), of("bob@example.com"));
+    assert_eq!(ada.subject, "Hello AdaLovelace, Ada");
+    assert_eq!(bob.subject, "Hello , you");
+    assert_eq!(ada.html.as_deref(), Some("<p>London: London, gold, gold, ada@example.com, {{{OTHER}}}</p>"));
+    assert_eq!(bob.html.as_deref(), Some("<p>your town: , free, none, bob@example.com, {{{OTHER}}}</p>"));
+    let text = bob.text.as_deref().unwrap();
+    assert!(
+        text.contains("your town: , free, none, bob@example.com"),
+        "derived from what was filled: {text}"
+    );
+}
+
+#[test]
+fn a_text_is_kept_derived_or_left_out() {
+    // BCAST-11
+    let stage = Stage::new();
+    stage.contact("ada@example.com", json!({}));
+    let html = "<p>Hello you</p>";
+    for (text, expected, shown) in [
+        (json!("own"), Some("own"), json!("own")),
+        (Value::Null, Some("Hello you"), Value::Null),
+        (json!(""), None, json!("")),
+    ] {
+        let id = stage.created(json!({"html": html, "text": text, "send": true}));
+        assert_eq!(stage.record(&id)["text"], shown);
+        let mail = stage.sandbox.mails().remove(0);
+        assert_eq!(mail.text.as_deref().map(str::trim), expected);
+        assert_eq!(mail.html.as_deref(), Some(html));
+    }
+}
+
+#[test]
+fn a_name_is_internal_and_a_preview_is_hidden_in_the_html() {
+    // BCAST-13, BCAST-09
+    let stage = Stage::new();
+    stage.contact("ada@example.com", json!({"first_name": "Ada"}));
+    for reply_to in [json!("help@acme.test"), json!(["help@acme.test"])] {
+        stage.created(json!({
+            "send": true, "name": "Secret plan 47", "reply_to": reply_to, "text": null,
+            "preview_text": "For {{{FIRST_NAME}}} & co", "html": "<html><body class=x><p>Hi</p></body></html>",
+        }));
+        let mail = stage.sandbox.mails().remove(0);
+        let source = String::from_utf8_lossy(&mail.mime).into_owned();
+        assert!(!source.contains("Secret plan"), "{source}");
+        assert!(source.contains("Reply-To: help@acme.test"), "{source}");
+        let html = mail.html.unwrap();
+        assert!(html.starts_with("<html><body class=x><div style=\"display:none;"), "{html}");
+        assert!(html.contains(">For Ada &amp; co</div><p>Hi</p>"), "{html}");
+        assert_eq!(mail.text.as_deref().map(str::trim), Some("Hi"));
+    }
+}
+
+#[test]
+fn recipients_have_their_fates() {
+    let stage = Stage::new();
+    stage.contact("bounced@example.com", json!({}));
+    stage.contact("failed@example.com", json!({}));
+    stage.created(json!({"send": true}));
+    stage.sandbox.advance(1);
+    assert_eq!(stage.reached(), ["bounced@example.com"]);
+    let emails = stage.sandbox.get("/emails").json();
+    let mut events: Vec<_> = emails["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|email| email["last_event"].as_str().unwrap())
+        .collect();
+    events.sort_unstable();
+    assert_eq!(events, ["bounced", "failed"]);
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    // BCAST-06, BCAST-07, BCAST-08, BCAST-20
+    let stage = Stage::new();
+    for field in ["segment_id", "from", "subject", "text"] {
+        let answer = stage.refused(json!({ field: null }));
+        assert_eq!(answer.name(), "missing_required_field", "{field}");
+        assert!(answer.message().contains(field), "{}", answer.message());
+    }
+    for (fields, words) in [
+        (json!({"segment_id": "nobody"}), "`segment_id` must be the id of a segment"),
+        (json!({"segment_id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}), "there is no segment"),
+        (json!({"audience_id": stage.segment}), "`audience_id` is the former name"),
+        (json!({"from": "nobody"}), "`from` is neither"),
+        (json!({"subject": "a\nb"}), "`subject` must not hold control characters"),
+        (json!({"reply_to": ["a@x.test", "b"]}), "`reply_to[1]`"),
+        (json!({"preview_text": "a\nb"}), "`preview_text` must not hold control characters"),
+        (json!({"text": ""}), "`html` or `text` must have content"),
+        (json!({"topic_id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}), "there is no topic"),
+        (json!({"send": "yes"}), "`send` must be a boolean"),
+        (json!({"scheduled_at": "in 1 hour"}), "`scheduled_at` needs `send`"),
+        (json!({"scheduled_at": "in 1 hour", "send": false}), "`scheduled_at` needs `send`"),
+        (json!({"scheduled_at": "whenever", "send": true}), "`scheduled_at` must be an ISO 8601"),
+        (json!({"scheduled_at": "2026-03-02T11:00:00Z", "send": true}), "must not lie in the past"),
+        (json!({"react": {}}), "`react` exists only in client libraries"),
+    ] {
+        let answer = stage.refused(fields);
+        assert_eq!(answer.name(), "validation_error", "{words}");
+        assert!(answer.message().contains(words), "{}", answer.message());
+    }
+    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(json!({"segmentId": 1})));
+    assert_eq!(answer.header("x-sandbox-ignored-fields"), Some("/segmentId"));
+}
+
+#[test]
+fn an_audience_is_a_segment() {
+    // VER-03
+    let stage = Stage::new();
+    let id = stage.created(json!({"segment_id": null, "audience_id": stage.segment}));
+    assert_eq!(stage.record(&id)["segment_id"], json!(stage.segment));
+}
+
+#[test]
+fn a_draft_is_sent_once_at_once_or_later() {
+    // BCAST-22, BCAST-23, BCAST-27
+    let stage = Stage::new();
+    stage.contact("ada@example.com", json!({}));
+    for body in ["", "{}", r#"{"scheduled_at": null}"#] {
+        let id = stage.created(json!({}));
+        let answer = stage.send(&id, body);
+        assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({"id": id})), "{body}");
+        assert_eq!(stage.status(&id), "sent");
+        forbidden(&stage.send(&id, body), "Only a draft can be sent; this one is sent.");
+    }
+    assert_eq!(stage.sandbox.mails().len(), 3);
+
+    let id = stage.created(json!({}));
+    assert_eq!(stage.send(&id, r#"{"scheduled_at": "in 1 hour"}"#).status, 200);
+    assert_eq!(stage.status(&id), "scheduled");
+    forbidden(&stage.send(&id, ""), "this one is scheduled");
+    let wrong = stage.created(json!({}));
+    for (body, status) in
+        [(r#"{"scheduled_at": "whenever"}"#, 422), (r#"{"scheduled_at": 5}"#, 422), ("[]", 422), ("{", 400)]
+    {
+        assert_eq!(stage.send(&wrong, body).status, status, "{body}");
+        assert_eq!(stage.status(&wrong), "draft", "{body}");
+    }
+    stage.sandbox.advance(3_600);
+    assert_eq!(stage.status(&id), "sent");
+    assert_eq!(stage.sandbox.mails().len(), 4);
+}
+
+#[test]
+fn what_has_gone_out_stays_as_it_is() {
+    let stage = Stage::new();
+    let id = stage.created(json!({"send": true}));
+    forbidden(&stage.patch(&id, &json!({"subject": "New"})), "this one is sent");
+    forbidden(&stage.delete(&id), "this one is sent");
+    forbidden(&stage.cancel(&id), "this one is sent");
+    forbidden(&stage.cancel(&stage.created(json!({}))), "this one is draft");
+    assert_eq!(stage.record(&id)["subject"], "Your week");
+}
+
+#[test]
+fn a_schedule_that_was_taken_back_is_a_draft_again() {
+    let stage = Stage::new();
+    stage.contact("ada@example.com", json!({}));
+    let id = stage.created(json!({"send": true, "scheduled_at": "in 1 hour"}));
+    assert_eq!(stage.cancel(&id).json(), json!({"object": "broadcast", "id": id}));
+    let record = stage.record(&id);
+    assert_eq!((&record["status"], &record["scheduled_at"]), (&json!("draft"), &Value::Null));
+    stage.sandbox.advance(1_800);
+    assert_eq!(stage.send(&id, r#"{"scheduled_at": "in 1 hour"}"#).status, 200);
+    stage.sandbox.advance(1_800);
+    assert!(stage.sandbox.mails().is_empty(), "the first schedule holds no more");
+    stage.sandbox.advance(1_800);
+    assert_eq!(stage.sandbox.mails().len(), 1);
+}
+
+#[test]
+fn a_deleted_schedule_sends_nothing() {
+    let stage = Stage::new();
+    stage.contact("ada@example.com", json!({}));
+    let id = stage.created(json!({"send": true, "scheduled_at": "in 1 hour"}));
+    assert_eq!(stage.delete(&id).json(), json!({"object": "broadcast", "id": id, "deleted": true}));
+    stage.sandbox.advance(3_600);
+    assert!(stage.sandbox.mails().is_empty());
+    let answer = stage.sandbox.get(format!("/broadcasts/{id}"));
+    assert_eq!((answer.status.as_u16(), answer.message().as_str()), (404, "Broadcast not found."));
+    assert_eq!(stage.delete(&stage.created(json!({}))).status, 200);
+}
+
+#[test]
+fn a_change_of_a_schedule_goes_out_with_it() {
+    let stage = Stage::new();
+    stage.contact("ada@example.com", json!({}));
+    let id = stage.created(json!({
+        "send": true, "scheduled_at": "in 1 hour", "html": "<p>x</p>", "preview_text": "p", "reply_to": "a@x.test",
+    }));
+    let answer = stage.patch(
+        &id,
+        &json!({"subject": "New", "html": null, "preview_text": null, "reply_to": null, "name": "Week"}),
+    );
+    assert_eq!(answer.json(), json!({"object": "broadcast", "id": id}), "{}", answer.text());
+    let record = stage.record(&id);
+    assert_eq!((&record["status"], &record["name"]), (&json!("scheduled"), &json!("Week")));
+    for cleared in ["html", "preview_text", "reply_to"] {
+        assert_eq!(record[cleared], Value::Null, "{cleared}");
+    }
+    for (patch, words) in [
+        (json!({"text": null}), "`html` or `text` must have content"),
+        (json!({"from": null}), "`from` can't be taken away"),
+        (json!({"segment_id": "x"}), "there is no segment"),
+        (json!({"subject": 5}), "`subject` must be a string"),
+    ] {
+        let answer = stage.patch(&id, &patch);
+        assert_eq!(answer.status, 422);
+        assert!(answer.message().contains(words), "{}", answer.message());
+    }
+    stage.sandbox.advance(3_600);
+    assert_eq!(stage.sandbox.mail().subject, "New");
+}
+
+#[test]
+fn a_copy_is_a_draft_with_a_name_of_its_own() {
+    let stage = Stage::new();
+    let id = stage.created(json!({"send": true, "name": "n".repeat(70), "preview_text": "p"}));
+    let answer = stage.act(Method::POST, format!("/broadcasts/{id}/duplicate"), "");
+    assert_eq!(answer.status, 200);
+    let copy = stage.record(answer.json()["id"].as_str().unwrap());
+    assert_ne!(copy["id"], json!(id));
+    assert_eq!((&copy["status"], &copy["sent_at"]), (&json!("draft"), &Value::Null));
+    assert_eq!(copy["name"], "n".repeat(70));
+    assert_eq!(copy["preview_text"], "p");
+    let plain = stage.created(json!({"name": "Week"}));
+    let answer = stage.act(Method::POST, format!("/broadcasts/{plain}/duplicate"), "");
+    assert_eq!(stage.record(answer.json()["id"].as_str().unwrap())["name"], "Week (copy)");
+}
+
+#[test]
+fn a_large_segment_takes_its_time_and_can_be_stopped() {
+    let stage = Stage::new();
+    for n in 0..1_001 {
+        stage.contact(&format!("u{n}@example.com"), json!({}));
+    }
+    let first = stage.created(json!({"send": true}));
+    let record = stage.record(&first);
+    assert_eq!((&record["status"], &record["sent_at"]), (&json!("queued"), &Value::Null));
+    assert_eq!(stage.sandbox.mails().len(), 1_000);
+    forbidden(&stage.send(&first, ""), "this one is queued");
+    forbidden(&stage.patch(&first, &json!({"subject": "New"})), "this one is queued");
+    forbidden(&stage.delete(&first), "this one is queued");
+    let second = stage.created(json!({"send": true}));
+    assert_eq!(stage.cancel(&second).status, 200);
+    assert_eq!(stage.status(&second), "canceled");
+    forbidden(&stage.cancel(&second), "this one is canceled");
+    stage.sandbox.advance(1);
+    assert_eq!((stage.status(&first), stage.status(&second)), ("sent".into(), "canceled".into()));
+    assert_eq!(stage.sandbox.mails().len(), 2_001);
+}
+
+#[test]
+fn a_send_only_key_sends_drafts_and_nothing_else() {
+    // BCAST-24, SCOPE-05, SCOPE-08
+    let stage = Stage::new();
+    let id = stage.created(json!({}));
+    let ask = |method: Method, path: &str| stage.sandbox.ask(method, path).key("sb_test_sending");
+    let answer = ask(Method::POST, "/broadcasts").json(&stage.broadcast(json!({"send": true})));
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "restricted_api_key"));
+    for (method, path) in [
+        (Method::GET, "/broadcasts".to_owned()),
+        (Method::GET, format!("/broadcasts/{id}")),
+        (Method::PATCH, format!("/broadcasts/{id}")),
+        (Method::DELETE, format!("/broadcasts/{id}")),
+        (Method::POST, format!("/broadcasts/{id}/cancel")),
+        (Method::POST, format!("/broadcasts/{id}/duplicate")),
+    ] {
+        assert_eq!(ask(method, &path).send("").status, 401, "{path}");
+    }
+    assert_eq!(ask(Method::POST, &format!("/broadcasts/{id}/send")).send("").status, 200);
+    assert_eq!(stage.status(&id), "sent");
+}
+
+#[test]
+fn an_id_that_is_none_and_one_of_nothing_are_told_apart() {
+    let stage = Stage::new();
+    for (method, after) in [
+        (Method::GET, ""),
+        (Method::PATCH, ""),
+        (Method::DELETE, ""),
+        (Method::POST, "/send"),
+        (Method::POST, "/cancel"),
+        (Method::POST, "/duplicate"),
+    ] {
+        for (id, status, name) in [
+            ("nothing", 422, "invalid_parameter"),
+            ("%00", 422, "invalid_parameter"),
+            ("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", 404, "not_found"),
+        ] {
+            let answer = stage.act(method.clone(), format!("/broadcasts/{id}{after}"), "{}");
+            let found = (answer.status.as_u16(), answer.name());
+            assert_eq!(found, (status, name.to_owned()), "{method} {id}{after}");
+        }
+    }
+}
+
+#[test]
+fn the_list_is_whole_without_a_limit_and_newest_first() {
+    // BCAST-25
+    let stage = Stage::new();
+    let mut ids: Vec<_> = (0..25).map(|_| stage.created(json!({}))).collect();
+    ids.reverse();
+    let found: Vec<_> = stage.list().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(found, ids);
+    let page = stage.sandbox.get(format!("/broadcasts?limit=2&after={}", ids[3])).json();
+    assert_eq!((&page["data"][0]["id"], &page["data"][1]["id"]), (&json!(ids[4]), &json!(ids[5])));
+    assert_eq!(page["has_more"], true);
+}
+
+#[test]
+fn a_strict_service_asks_for_a_verified_sender() {
+    let settings = posthaste_reference_server::Settings { strict_domains: true, ..Default::default() };
+    let stage = Stage::of(Sandbox::with(&settings));
+    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(json!({})));
+    forbidden(&answer, "acme.test is not verified");
+}
+
+#[test]
+fn the_link_in_a_mail_asks_and_unsubscribes() {
+    let stage = Stage::new();
+    let contact = stage.contact("ada&b@example.com", json!({}));
+    stage.created(json!({"send": true, "html": "<a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">Leave</a>"}));
+    let mail = stage.sandbox.mail();
+    let path = link(&mail);
+    assert_eq!(mail.html.as_deref(), Some(&*format!("<a href=\"http://sandbox.invalid{path}\">Leave</a>")));
+    assert!(!String::from_utf8_lossy(&mail.mime).contains("sb_test"), "the key is nobody's business");
+    let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
+    assert_eq!(message.header_raw("List-Unsubscribe-Post").unwrap().trim(), "List-Unsubscribe=One-Click");
+
+    let ask = |method| stage.sandbox.ask(method, path.as_str()).no_key();
+    let unsubscribed =
+        || stage.sandbox.get(format!("/contacts/{contact}")).json()["unsubscribed"].as_bool().unwrap();
+    let page = ask(Method::GET).send("");
+    assert_eq!(page.status, 200);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("form-action 'self'"), "{policy}");
+    assert!(
+        page.text().contains("<form method=post>") && !page.text().contains("<script"),
+        "{}",
+        page.text()
+    );
+    assert!(!unsubscribed(), "looking changes nothing");
+
+    for _ in 0..2 {
+        let done = ask(Method::POST).send("List-Unsubscribe=One-Click");
+        assert_eq!(done.status, 200);
+        assert!(done.text().contains("<h1>Unsubscribed</h1>"), "{}", done.text());
+        assert!(unsubscribed());
+    }
+    stage.created(json!({"send": true}));
+    assert_eq!(stage.sandbox.mails().len(), 1, "the next broadcast leaves it out");
+    assert_eq!(ask(Method::PUT).send("").status, 405);
+}
+
+#[test]
+fn the_link_of_a_broadcast_under_a_topic_leaves_the_topic_only() {
+    let stage = Stage::new();
+    let topic =
+        made(&stage.sandbox, "/topics", &json!({"name": "News <b>", "default_subscription": "opt_in"}));
+    let contact = stage.contact("ada@example.com", json!({}));
+    stage.created(json!({"send": true, "topic_id": topic}));
+    let path = link(&stage.sandbox.mail());
+    let page = stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("");
+    assert!(page.text().contains("News &lt;b&gt;"), "{}", page.text());
+    assert_eq!(stage.sandbox.ask(Method::POST, path.as_str()).no_key().send("").status, 200);
+    let record = stage.sandbox.get(format!("/contacts/{contact}")).json();
+    assert_eq!(record["unsubscribed"], false);
+    let topics = stage.sandbox.get(format!("/contacts/{contact}/topics")).json();
+    assert_eq!(topics["data"][0]["subscription"], "opt_out");
+    stage.created(json!({"send": true, "topic_id": topic}));
+    assert_eq!(stage.sandbox.mails().len(), 1);
+    stage.created(json!({"send": true}));
+    assert_eq!(stage.sandbox.mails().len(), 2, "other broadcasts still come");
+}
+
+#[test]
+fn a_link_that_was_tampered_with_is_refused() {
+    let stage = Stage::new();
+    let contact = stage.contact("ada@example.com", json!({}));
+    stage.created(json!({"send": true}));
+    let path = link(&stage.sandbox.mail());
+    let word = path.rsplit_once('/').unwrap().1;
+    let mut other = word.to_owned();
+    other.replace_range(30..31, if &word[30..31] == "A" { "B" } else { "A" });
+    for wrong in [other.as_str(), &word[..word.len() - 4], "x", "%2e%2e", &"A".repeat(107)] {
+        for method in [Method::GET, Method::POST] {
+            let answer = stage.sandbox.ask(method, format!("/_/unsubscribe/{wrong}")).no_key().send("");
+            assert_eq!(answer.status, 403, "{wrong}");
+        }
+    }
+    let foreign = Stage::new().sandbox.ask(Method::POST, path.as_str()).no_key().send("");
+    assert_eq!(foreign.status, 403, "another service's link");
+    assert_eq!(stage.sandbox.get(format!("/contacts/{contact}")).json()["unsubscribed"], false);
+
+    stage.act(Method::DELETE, format!("/contacts/{contact}"), "");
+    assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 404);
+    stage.sandbox.ask(Method::POST, "/_/reset").send("");
+    assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 403);
+}
