@@ -46,6 +46,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Broadcasts(commands::broadcasts::Command),
     #[command(subcommand)]
+    Domains(commands::domains::Command),
+    #[command(subcommand)]
     Logs(commands::logs::Command),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]

@@ -5,6 +5,7 @@ pub(crate) mod broadcasts;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod domains;
 pub(crate) mod emails;
 pub(crate) mod help;
 pub(crate) mod logs;

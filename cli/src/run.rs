@@ -106,6 +106,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Emails(command) => commands::emails::run(command, context).await,
         Command::Broadcasts(command) => commands::broadcasts::run(command, context).await,
+        Command::Domains(command) => commands::domains::run(command, context).await,
         Command::Logs(command) => commands::logs::run(command, context).await,
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,

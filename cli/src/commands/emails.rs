@@ -1,8 +1,9 @@
-//! `emails`: send one, send a batch, look at those that were sent.
+//! `emails`: send one, send a batch, look at those that were sent, change those that wait for their time.
 
 pub(crate) mod batch;
 pub(crate) mod get;
 pub(crate) mod list;
+pub(crate) mod schedule;
 pub(crate) mod send;
 
 use crate::context::Context;
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(list::Args),
     Get(get::Args),
+    Update(schedule::UpdateArgs),
+    Cancel(schedule::CancelArgs),
 }
 
 /// Runs one of them.
@@ -27,6 +30,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Batch(args) => batch::run(batch::plan(args, context)?, context).await,
         Command::List(args) => list::run(args, context).await,
         Command::Get(args) => get::run(args, context).await,
+        Command::Update(args) => schedule::update(args, context).await,
+        Command::Cancel(args) => schedule::cancel(args, context).await,
     }
 }
 

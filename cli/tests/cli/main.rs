@@ -8,6 +8,7 @@ mod api;
 mod batch;
 mod config;
 mod doctor;
+mod domains;
 mod help;
 mod hostile;
 mod lists;

@@ -1,0 +1,154 @@
+//! `domains`: what one sends from and receives at.
+
+mod create;
+mod records;
+mod setup;
+mod update;
+mod verify;
+
+use posthaste::Client;
+
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::narrate;
+use crate::output::record;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+
+/// Register domains, publish their DNS records and have them checked
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(create::Args),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Get(GetArgs),
+    Records(records::Args),
+    Update(update::Args),
+    Verify(verify::Args),
+    Delete(DeleteArgs),
+}
+
+/// List domains, newest first
+///
+/// Without --limit, the service shows all of them. Their DNS records are shown by `domains get`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Columns: id, name, status, region, created_at, sending, receiving, open_tracking, click_tracking\n\n\
+    Examples:\n  \
+    posthaste domains list\n  \
+    posthaste domains list --json --jq '.data[] | select(.status != \"verified\").name'"
+)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Show one domain with its DNS records
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
+    posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status")]
+pub(crate) struct GetArgs {
+    /// Id of the domain
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Delete a domain
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste domains delete d91cd9bd-1176-453e-8fc1-35364d380206")]
+pub(crate) struct DeleteArgs {
+    /// Id of the domain
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// What a list of domains can show; the first five by itself.
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
+        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
+        Column { name: "region", header: "REGION", get: |row| at(row, "/region"), kind: Kind::Text },
+        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column {
+            name: "sending",
+            header: "SENDING",
+            get: |row| at(row, "/capabilities/sending"),
+            kind: Kind::Text,
+        },
+        Column {
+            name: "receiving",
+            header: "RECEIVING",
+            get: |row| at(row, "/capabilities/receiving"),
+            kind: Kind::Text,
+        },
+        Column {
+            name: "open_tracking",
+            header: "OPEN TRACKING",
+            get: |row| at(row, "/open_tracking"),
+            kind: Kind::Text,
+        },
+        Column {
+            name: "click_tracking",
+            header: "CLICK TRACKING",
+            get: |row| at(row, "/click_tracking"),
+            kind: Kind::Text,
+        },
+    ],
+    shown: 5,
+    nothing: "no domains yet",
+};
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(args) => create::run(args, context).await,
+        Command::List(args) => {
+            paging::list(args.part, &TABLE, context, |client| client.domains().list()).await
+        }
+        Command::Get(args) => get(&args, context).await,
+        Command::Records(args) => records::run(args, context).await,
+        Command::Update(args) => update::run(args, context).await,
+        Command::Verify(args) => verify::run(args, context).await,
+        Command::Delete(args) => delete(args, context).await,
+    }
+}
+
+async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
+    let client = context.client()?;
+    let domain = narrate::carry_out(context, || client.domains().get(args.id.as_str())).await?;
+    let document = document(&domain);
+    let mut rest = document.clone();
+    if let Some(fields) = rest.as_object_mut() {
+        fields.remove("records");
+    }
+    let mut lines = record::lines(&rest);
+    let table = records::lines(&document);
+    if !table.is_empty() {
+        lines.push(String::new());
+        lines.extend(table);
+    }
+    context.out.result(&lines, &document)
+}
+
+async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("the domain may be deleted; look: {}", look(&args.id));
+    let make = |client: &Client| client.domains().delete(args.id.as_str());
+    match change::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+/// The command that shows one domain.
+fn look(id: &str) -> String {
+    format!("posthaste domains get {id}")
+}

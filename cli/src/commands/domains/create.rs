@@ -1,0 +1,95 @@
+//! `domains create`: registers a domain and shows the DNS records to publish.
+
+use posthaste::{NewDomain, Region};
+
+use super::{records, setup};
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::preview::DryRun;
+
+/// Register a domain, and show the DNS records to publish
+///
+/// It prints the id; the records stand below it, on standard error. Publish them where the domain's DNS is kept, then have them
+/// checked with `domains verify`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste domains create --name acme.test\n  \
+    posthaste domains create --name acme.test --region eu-west-1 --tracking-subdomain links --click-tracking\n  \
+    posthaste domains create --name in.acme.test --sending disabled --receiving enabled")]
+pub(crate) struct Args {
+    /// Name of the domain, such as acme.test
+    #[arg(long, value_name = "DOMAIN")]
+    name: Option<String>,
+    /// us-east-1, eu-west-1, sa-east-1 or ap-northeast-1 [default: us-east-1]
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
+    /// Label of the subdomain that bounces come back to [default: send]
+    #[arg(long, value_name = "LABEL")]
+    custom_return_path: Option<String>,
+    #[command(flatten)]
+    setup: setup::Args,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let (domain, dry_run) = plan(args)?;
+    let doubt = "the domain may be registered; look: posthaste domains list";
+    let done = change::carry_out(dry_run, doubt, context, |client| client.domains().create(&domain)).await?;
+    let Some(answer) = done else { return Ok(()) };
+    let id = answer.value.id.as_str();
+    change::print(id, &answer, context)?;
+    if !context.out.is_json() {
+        let mut lines = records::lines(&document(&answer));
+        lines.push(format!("publish these records, then: posthaste domains verify {id} --wait"));
+        for line in &lines {
+            context.out.note(line);
+        }
+    }
+    Ok(())
+}
+
+fn plan(args: Args) -> Result<(NewDomain, Option<DryRun>), Fail> {
+    let Args { name, region, custom_return_path, setup, dry_run } = args;
+    let mut flags = Flags::default();
+    flags.help("posthaste domains create --name acme.test");
+    flags.field("/name", "--name", name.as_deref());
+    flags.field("/region", "--region", region.as_deref());
+    flags.field("/custom_return_path", "--custom-return-path", custom_return_path.as_deref());
+    let setup = setup.read(&mut flags);
+    if name.is_none() {
+        flags.missing("--name");
+    }
+    // A name of no consequence where it is missing: that was said.
+    let mut domain = NewDomain::new(name.unwrap_or_else(|| "missing.example".to_owned()));
+    if let Some(region) = region {
+        domain = domain.region(Region::from(region));
+    }
+    if let Some(label) = custom_return_path {
+        domain = domain.custom_return_path(label);
+    }
+    if let Some(on) = setup.open_tracking {
+        domain = domain.open_tracking(on);
+    }
+    if let Some(on) = setup.click_tracking {
+        domain = domain.click_tracking(on);
+    }
+    if let Some(label) = setup.tracking_subdomain {
+        domain = domain.tracking_subdomain(label);
+    }
+    if let Some(tls) = setup.tls {
+        domain = domain.tls(tls);
+    }
+    if let Some(on) = setup.sending {
+        domain = domain.sending(on);
+    }
+    if let Some(on) = setup.receiving {
+        domain = domain.receiving(on);
+    }
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.judge(domain.check());
+    flags.finish()?;
+    Ok((domain, dry_run))
+}

@@ -1,0 +1,135 @@
+//! `domains records`: the DNS records of a domain, to be copied or to be loaded.
+
+use jiff::Timestamp;
+use posthaste::DnsRecord;
+use serde_json::{Value, json};
+
+use crate::change::document;
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::narrate;
+use crate::output::table::{Column, Columns, Kind, at};
+
+/// Show the DNS records of a domain
+///
+/// With --format zone they are written as lines of a zone file (RFC 1035), for a name server or a provider that reads those.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: record, name, type, value, priority, ttl, status\n\n\
+    Examples:\n  \
+    posthaste domains records d91cd9bd-1176-453e-8fc1-35364d380206\n  \
+    posthaste domains records d91cd9bd-1176-453e-8fc1-35364d380206 --format zone >> acme.test.zone")]
+pub(crate) struct Args {
+    /// Id of the domain
+    #[arg(value_name = "ID")]
+    id: String,
+    /// table or zone
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: String,
+}
+
+/// No column gives way: a value that was cut can't be copied.
+const COLUMNS: [Column; 7] = [
+    Column { name: "record", header: "RECORD", get: |row| at(row, "/record"), kind: Kind::Text },
+    Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Text },
+    Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Text },
+    Column { name: "value", header: "VALUE", get: |row| at(row, "/value"), kind: Kind::Text },
+    Column { name: "priority", header: "PRIORITY", get: |row| at(row, "/priority"), kind: Kind::Text },
+    Column { name: "ttl", header: "TTL", get: |row| at(row, "/ttl"), kind: Kind::Text },
+    Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
+];
+/// Wide enough for any record: a name has at most 253 characters, a text is mostly shorter.
+const WIDTH: usize = 1_000;
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let zone = args.format == "zone";
+    if !zone && args.format != "table" {
+        flags.wrong("type", "records are written as table or zone", "--format", &args.format);
+    }
+    flags.finish()?;
+    let columns = context.out.columns(&COLUMNS)?;
+    let client = context.client()?;
+    let domain = narrate::carry_out(context, || client.domains().get(args.id.as_str())).await?;
+    let records = document(&domain).get("records").cloned().unwrap_or_else(|| json!([]));
+    let envelope = json!({ "object": "list", "data": records, "has_more": false });
+    if zone && !context.out.is_json() {
+        let lines: Vec<_> = domain.value.records.iter().map(zone_line).collect();
+        return context.out.result(&lines, &envelope);
+    }
+    context.out.list(&envelope, &columns)
+}
+
+/// The records of a domain as a table.
+pub(super) fn lines(domain: &Value) -> Vec<String> {
+    let rows = domain.get("records").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let table = Columns::all(&COLUMNS).human(rows, WIDTH, Timestamp::now(), false);
+    table.lines().map(str::to_owned).collect()
+}
+
+/// A record as a zone file has it; without a time to live, which is the zone's own.
+fn zone_line(record: &DnsRecord) -> String {
+    let (name, kind) = (&record.name, record.record_type.as_str());
+    let value = match kind {
+        "TXT" => text(&record.value),
+        "MX" => format!("{} {}", record.priority.unwrap_or_default(), host(&record.value)),
+        "CNAME" => host(&record.value),
+        _ => record.value.clone(),
+    };
+    format!("{}\tIN\t{kind}\t{value}", host(name))
+}
+
+/// A whole name ends in a dot; without one the zone's name would be put behind it.
+fn host(name: &str) -> String {
+    format!("{}.", name.trim_end_matches('.'))
+}
+
+/// Quoted strings of at most 255 bytes each, which readers put together again.
+fn text(value: &str) -> String {
+    let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
+    let mut pieces = vec![String::new()];
+    let mut length = 0;
+    for char in bare.chars() {
+        if length + char.len_utf8() > 255 {
+            pieces.push(String::new());
+            length = 0;
+        }
+        length += char.len_utf8();
+        let piece = pieces.last_mut();
+        if let Some(piece) = piece {
+            if matches!(char, '"' | '\\') {
+                piece.push('\\');
+            }
+            piece.push(char);
+        }
+    }
+    pieces.iter().map(|piece| format!("\"{piece}\"")).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(kind: &str, value: &str, priority: Option<u16>) -> String {
+        let record = json!({"record": "SPF", "name": "send.acme.test", "type": kind, "value": value, "priority": priority});
+        zone_line(&serde_json::from_value(record).unwrap())
+    }
+
+    #[test]
+    fn a_zone_file_has_whole_names_and_quoted_texts() {
+        assert_eq!(line("MX", "mx.mail.example", Some(10)), "send.acme.test.\tIN\tMX\t10 mx.mail.example.");
+        assert_eq!(line("CNAME", "k.mail.example.", None), "send.acme.test.\tIN\tCNAME\tk.mail.example.");
+        assert_eq!(line("TXT", "v=spf1 ~all", None), "send.acme.test.\tIN\tTXT\t\"v=spf1 ~all\"");
+        assert_eq!(line("TXT", "\"v=spf1 ~all\"", None), line("TXT", "v=spf1 ~all", None));
+        assert_eq!(line("TXT", "a\"b\\c", None), "send.acme.test.\tIN\tTXT\t\"a\\\"b\\\\c\"");
+        let long = line("TXT", &"é".repeat(200), None);
+        assert_eq!(long, format!("send.acme.test.\tIN\tTXT\t\"{}\" \"{}\"", "é".repeat(127), "é".repeat(73)));
+        assert_eq!(
+            line("CAA", "0 issue \"ca.example\"", None),
+            "send.acme.test.\tIN\tCAA\t0 issue \"ca.example\""
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! `domains update`: changes how a domain is set up.
+
+use posthaste::{DomainPatch, Problems};
+
+use super::{look, setup};
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::preview::DryRun;
+
+/// What can be taken away.
+const TRACKING_SUBDOMAIN: &str = "tracking-subdomain";
+
+/// Change how a domain is set up
+///
+/// What no flag names stays as it is. DNS records that come with the change are to be published and verified like the first ones.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste domains update d91cd9bd-1176-453e-8fc1-35364d380206 --tracking-subdomain links --open-tracking\n  \
+    posthaste domains update d91cd9bd-1176-453e-8fc1-35364d380206 --open-tracking=false --clear tracking-subdomain")]
+pub(crate) struct Args {
+    /// Id of the domain
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    setup: setup::Args,
+    /// Take a field away: tracking-subdomain
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let id = args.id.clone();
+    let (patch, dry_run) = plan(args)?;
+    let doubt = format!("the domain may have been changed; look: {}", look(&id));
+    let done =
+        change::carry_out(dry_run, &doubt, context, |client| client.domains().update(id.as_str(), &patch));
+    match done.await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+fn plan(args: Args) -> Result<(DomainPatch, Option<DryRun>), Fail> {
+    let Args { id: _, setup, clear, dry_run } = args;
+    let mut flags = Flags::default();
+    let setup = setup.read(&mut flags);
+    let mut patch = DomainPatch::new();
+    if let Some(on) = setup.open_tracking {
+        patch = patch.open_tracking(on);
+    }
+    if let Some(on) = setup.click_tracking {
+        patch = patch.click_tracking(on);
+    }
+    if let Some(tls) = setup.tls {
+        patch = patch.tls(tls);
+    }
+    if let Some(on) = setup.sending {
+        patch = patch.sending(on);
+    }
+    if let Some(on) = setup.receiving {
+        patch = patch.receiving(on);
+    }
+    for (i, field) in clear.iter().enumerate() {
+        if field != TRACKING_SUBDOMAIN {
+            let rule = format!("what can be taken away is {TRACKING_SUBDOMAIN}");
+            flags.wrong_nth("type", rule, "--clear", i + 1, field);
+        } else if setup.tracking_subdomain.is_some() {
+            let rule = "--tracking-subdomain and --clear tracking-subdomain exclude each other";
+            flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
+        } else {
+            patch = patch.clear_tracking_subdomain();
+        }
+    }
+    if let Some(label) = setup.tracking_subdomain {
+        patch = patch.tracking_subdomain(label);
+    }
+    if setup.given || !clear.is_empty() {
+        // What was misspelt leaves nothing to change; that was said already.
+        let problems = patch.check().err().map(Problems::into_vec).unwrap_or_default();
+        let problems = problems.into_iter().filter(|problem| !problem.path.is_empty()).collect();
+        flags.judge(Problems::check(problems));
+    } else {
+        flags.help("posthaste domains update ID --open-tracking");
+        flags.missing("what to change");
+    }
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    Ok((patch, dry_run))
+}

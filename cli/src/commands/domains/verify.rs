@@ -1,0 +1,108 @@
+//! `domains verify`: has the DNS records checked, and waits for what comes of it.
+
+use std::time::Duration;
+
+use posthaste::{Client, Domain, DomainId, DomainStatus, RecordStatus};
+
+use super::look;
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::wait::{self, End, TimeoutFlag, Words};
+
+/// What can be waited for.
+const VERIFIED: &str = "verified";
+
+/// Have the DNS records of a domain checked
+///
+/// The service answers before the check has ended: --wait waits for that. It can be repeated at any time, and is to be repeated after a
+/// change that brought new records.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n  \
+    posthaste domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait --wait-timeout 30m\n\n\
+    Exit codes: 0 begun, with --wait verified; 3 not verified; 8 still being checked")]
+pub(crate) struct Args {
+    /// Id of the domain
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Wait until it is verified, or is not (exit code 3)
+    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = VERIFIED)]
+    wait: Option<String>,
+    #[command(flatten)]
+    timeout: TimeoutFlag,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let Args { id, wait, timeout, dry_run } = args;
+    let mut flags = Flags::default();
+    let wait = flags.take(wait::plan(wait.as_deref(), &timeout.wait_timeout, VERIFIED)).flatten();
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("the check may have begun; look: {}", look(&id));
+    let make = |client: &Client| client.domains().verify(id.as_str());
+    let Some(answer) = change::carry_out(dry_run, &doubt, context, make).await? else { return Ok(()) };
+    let id = answer.value.id.clone();
+    change::print(id.as_str(), &answer, context)?;
+    if let Some(timeout) = wait {
+        return until_checked(timeout, id, context).await;
+    }
+    context.out.note(&format!("being checked · look: {}", look(id.as_str())));
+    Ok(())
+}
+
+async fn until_checked(timeout: Duration, id: DomainId, context: &Context) -> Result<(), Fail> {
+    let words = Words {
+        left: "the check goes on".to_owned(),
+        open: "the domain is not verified".to_owned(),
+        goes_on: "the service goes on checking".to_owned(),
+        failed: "the domain was checked and is not verified".to_owned(),
+        look: look(id.as_str()),
+    };
+    wait::until(context.client()?.domains().wait(id), timeout, &words, context, end).await.map(drop)
+}
+
+/// A bad end names the records that the check has not found.
+fn end(domain: &Domain) -> End {
+    let status = domain.status.as_ref().map_or("unknown", DomainStatus::as_str);
+    if status == VERIFIED {
+        return End::Good(status.to_owned());
+    }
+    let found = |status: &RecordStatus| matches!(status, RecordStatus::Verified);
+    let missing: Vec<_> = domain
+        .records
+        .iter()
+        .filter(|record| !record.status.as_ref().is_some_and(found))
+        .map(|record| format!("{} {}", record.name, record.record_type))
+        .collect();
+    End::Bad(if missing.is_empty() {
+        status.to_owned()
+    } else {
+        format!("{status}; not found: {}", missing.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_bad_end_names_what_is_missing() {
+        let domain = |status: &str, record: &str| -> Domain {
+            serde_json::from_value(json!({"id": "1", "name": "a.test", "created_at": "now", "status": status,
+                "records": [{"record": "SPF", "name": "send.a.test", "type": "MX", "value": "v", "status": record}]}))
+            .unwrap()
+        };
+        assert_eq!(end(&domain("verified", "verified")), End::Good("verified".to_owned()));
+        assert_eq!(
+            end(&domain("failed", "failed")),
+            End::Bad("failed; not found: send.a.test MX".to_owned())
+        );
+        assert_eq!(end(&domain("temporary_failure", "verified")), End::Bad("temporary_failure".to_owned()));
+    }
+}

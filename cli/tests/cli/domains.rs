@@ -1,0 +1,285 @@
+//! Domains from the command line, and emails that wait for their time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::service::Service;
+
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+/// Lets the service's clock run ahead after every look, so that nobody waits for it.
+fn hurry(service: &Service) {
+    let core = Arc::downgrade(service.core());
+    service.core().on_request(move |request| {
+        if let (Some(core), true) = (core.upgrade(), request.method == Method::GET) {
+            core.clock().advance(Duration::from_secs(2));
+        }
+    });
+}
+
+fn created(service: &Service, arguments: &[&str]) -> String {
+    let out = service.posthaste().run(&[&["domains", "create"], arguments].concat()).ok();
+    out.trim().to_owned()
+}
+
+#[test]
+fn a_domain_goes_from_zero_to_verified() {
+    // DOM-01, DOM-33, DOM-35
+    let service = Service::start();
+    let ran = service.posthaste().run(&[
+        "domains",
+        "create",
+        "--name",
+        "acme.test",
+        "--tracking-subdomain",
+        "links",
+    ]);
+    let id = ran.stdout.trim().to_owned();
+    assert_eq!(ran.stdout.lines().count(), 1, "the id stands alone: {ran:?}");
+    for part in [
+        "RECORD",
+        "send.acme.test",
+        "MX",
+        "10",
+        "v=spf1",
+        "_domainkey.acme.test",
+        "links.acme.test",
+        "Auto",
+        "not_started",
+    ] {
+        assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+    }
+    assert!(ran.stderr.contains(&format!("posthaste domains verify {id} --wait")), "{ran:?}");
+
+    hurry(&service);
+    let ran = service.posthaste().run(&["domains", "verify", &id, "--wait"]);
+    assert_eq!(ran.stdout.trim(), id);
+    assert!(ran.stderr.contains("verified after"), "{ran:?}");
+    let status = service.posthaste().run(&["domains", "get", &id, "--jq", ".status"]).ok();
+    assert_eq!(status, "verified\n");
+    let shown = service.posthaste().run(&["domains", "get", &id]).ok();
+    assert!(shown.contains("name                acme.test") && shown.contains("VALUE"), "{shown}");
+    assert!(!shown.contains("[{"), "the records are a table: {shown}");
+    let list = service.posthaste().run(&["domains", "ls", "--json"]).ok();
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!((&list["data"][0]["id"], list["data"].as_array().unwrap().len()), (&json!(id), 1));
+    service.posthaste().run(&["domains", "delete", &id]).ok();
+    service.posthaste().run(&["domains", "get", &id]).fails(5);
+}
+
+#[test]
+fn a_domain_that_fails_is_3_and_one_that_takes_its_time_is_8() {
+    let service = Service::start();
+    hurry(&service);
+    let verify = |service: &Service, id: &str, more: &[&str], code: i32| {
+        let ran = service.posthaste().run(&[&["domains", "verify", id, "--wait"], more].concat());
+        assert_eq!((ran.code, ran.stdout.trim()), (Some(code), id), "the check has begun: {ran:?}");
+        ran.stderr
+    };
+    let id = created(&service, &["--name", "fail.acme.test"]);
+    let said = verify(&service, &id, &[], 3);
+    assert!(said.contains("failed; not found: send.fail.acme.test MX"), "{said}");
+    assert!(said.contains(&format!("posthaste domains get {id}")), "{said}");
+    let service = Service::start();
+    let id = created(&service, &["--name", "slow.acme.test"]);
+    let said = verify(&service, &id, &["--wait-timeout", "50ms"], 8);
+    assert!(said.contains("it is pending"), "{said}");
+    service.posthaste().run(&["domains", "verify", NOBODY, "--wait"]).fails(5);
+}
+
+#[test]
+fn every_flag_finds_its_field() {
+    // DOM-22, DOM-24, DOM-25
+    let service = Service::start();
+    let id = created(
+        &service,
+        &[
+            "--name",
+            "acme.test",
+            "--region",
+            "sa-east-1",
+            "--custom-return-path",
+            "bounce",
+            "--open-tracking",
+            "--click-tracking=false",
+            "--tracking-subdomain",
+            "t",
+            "--tls",
+            "enforced",
+            "--sending",
+            "enabled",
+            "--receiving",
+            "enabled",
+        ],
+    );
+    let update = [
+        "domains",
+        "update",
+        &id,
+        "--open-tracking=false",
+        "--receiving",
+        "disabled",
+        "--clear",
+        "tracking-subdomain",
+    ];
+    service.posthaste().run(&update).ok();
+    assert_eq!(
+        service.bodies(),
+        [
+            json!({"name": "acme.test", "region": "sa-east-1", "custom_return_path": "bounce", "open_tracking": true,
+                "click_tracking": false, "tracking_subdomain": "t", "tls": "enforced",
+                "capabilities": {"sending": "enabled", "receiving": "enabled"}}),
+            json!({"open_tracking": false, "tracking_subdomain": null, "capabilities": {"receiving": "disabled"}}),
+        ]
+    );
+    let columns = ["domains", "list", "--columns", "name,region,sending,receiving,open_tracking"];
+    let row = service.posthaste().run(&columns).ok();
+    assert_eq!(row, "acme.test\tsa-east-1\tenabled\tdisabled\tfalse\n");
+}
+
+#[test]
+fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
+    // DOM-22, DOM-26, DOM-31
+    let service = Service::start();
+    let wrong = [
+        "domains",
+        "create",
+        "--name",
+        "https://acme.test",
+        "--region",
+        "mars-1",
+        "--custom-return-path",
+        "a.b",
+        "--tls",
+        "maybe",
+        "--open-tracking=on",
+        "--sending",
+        "disabled",
+        "--receiving",
+        "off",
+    ];
+    let said = service.posthaste().run(&wrong).fails(2);
+    for part in [
+        "7 problems",
+        "--name",
+        "without scheme",
+        "--region",
+        "us-east-1",
+        "--custom-return-path",
+        "--tls is",
+        "--open-tracking is true or false",
+        "--sending",
+        "at least one",
+        "--receiving is enabled or disabled",
+    ] {
+        assert!(said.contains(part) || part == "--tls is" && said.contains("`tls` is"), "{part}: {said}");
+    }
+    let said = service.posthaste().run(&["domains", "create"]).fails(2);
+    assert!(said.contains("missing: --name"), "{said}");
+    let said = service.posthaste().run(&["domains", "update", NOBODY]).fails(2);
+    assert!(said.contains("what to change"), "{said}");
+    let both = [
+        "domains",
+        "update",
+        NOBODY,
+        "--tracking-subdomain",
+        "t",
+        "--clear",
+        "tracking-subdomain",
+        "--clear",
+        "name",
+    ];
+    let said = service.posthaste().run(&both).fails(2);
+    assert!(said.contains("exclude each other") && said.contains("what can be taken away"), "{said}");
+    let said =
+        service.posthaste().run(&["domains", "verify", NOBODY, "--wait=failed", "--dry-run=xml"]).fails(2);
+    assert!(said.contains("what can be waited for is `verified`") && said.contains("json or curl"), "{said}");
+    for id in ["", "..", "."] {
+        service.posthaste().run(&["domains", "get", id]).fails(2);
+    }
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn the_same_name_again_is_refused_by_the_service() {
+    let service = Service::start();
+    let id = created(&service, &["--name", "acme.test"]);
+    let said = service.posthaste().run(&["domains", "create", "--name", "ACME.test"]).fails(3);
+    assert!(said.contains("validation_error") && said.contains(&id), "{said}");
+}
+
+#[test]
+fn records_are_for_people_for_pipes_and_for_name_servers() {
+    let service = Service::start();
+    let id = created(&service, &["--name", "acme.test", "--receiving", "enabled"]);
+    let zone = service.posthaste().run(&["domains", "records", &id, "--format", "zone"]).ok();
+    assert!(zone.contains("send.acme.test.\tIN\tMX\t10 feedback.us-east-1.mail.example.\n"), "{zone}");
+    assert!(
+        zone.contains("send.acme.test.\tIN\tTXT\t\"v=spf1 include:spf.us-east-1.mail.example ~all\"\n"),
+        "{zone}"
+    );
+    assert!(zone.contains("\nacme.test.\tIN\tMX\t10 inbound.us-east-1.mail.example.\n"), "{zone}");
+    assert_eq!(zone.lines().count(), 6);
+    let piped = service.posthaste().run(&["domains", "records", &id, "--columns", "type,name"]).ok();
+    assert!(piped.starts_with("MX\tsend.acme.test\nTXT\tsend.acme.test\n"), "{piped}");
+    let json =
+        service.posthaste().run(&["domains", "records", &id, "--json", "--jq", ".data[0].priority"]).ok();
+    assert_eq!(json, "10\n");
+    service.posthaste().run(&["domains", "records", &id, "--format", "bind"]).fails(2);
+}
+
+#[test]
+fn a_dry_run_shows_the_request_and_needs_nobody() {
+    let service = Service::start();
+    let shown = |arguments: &[&str]| -> Value {
+        let ran = service.posthaste().run(&[arguments, &["--dry-run"]].concat()).ok();
+        serde_json::from_str::<Value>(&ran).unwrap()["dry_run"].take()
+    };
+    let create = shown(&["domains", "create", "--name", "acme.test"]);
+    assert_eq!((&create["method"], &create["path"]), (&json!("POST"), &json!("/domains")));
+    assert_eq!(shown(&["domains", "verify", NOBODY])["path"], format!("/domains/{NOBODY}/verify"));
+    assert_eq!(shown(&["domains", "delete", NOBODY])["method"], "DELETE");
+    assert_eq!(shown(&["emails", "cancel", NOBODY])["path"], format!("/emails/{NOBODY}/cancel"));
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn a_scheduled_email_gets_another_time_or_is_taken_back() {
+    let service = Service::start();
+    let send = [
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "Hi",
+        "--text",
+        "x",
+    ];
+    let scheduled = || {
+        let send = [&send[..], &["--scheduled-at", "in 1 hour"]].concat();
+        service.posthaste().run(&send).ok().trim().to_owned()
+    };
+    let (late, never) = (scheduled(), scheduled());
+    let ran = service.posthaste().run(&["emails", "update", &late, "--scheduled-at", "in 2 hours"]).ok();
+    assert_eq!(ran.trim(), late);
+    let ran = service.posthaste().run(&["emails", "cancel", &never, "--json"]).ok();
+    assert_eq!(serde_json::from_str::<Value>(&ran).unwrap(), json!({ "object": "email", "id": never }));
+    service.posthaste().run(&["emails", "cancel", &never]).ok();
+    service.core().clock().advance(Duration::from_secs(90 * 60));
+    assert!(service.core().mails("sb_test").is_empty());
+    service.core().clock().advance(Duration::from_secs(60 * 60));
+    assert_eq!(service.core().mails("sb_test")[0].email_id, late);
+    let said = service.posthaste().run(&["emails", "cancel", &late]).fails(3);
+    assert!(said.contains("Only a scheduled email can be canceled"), "{said}");
+    let said = service.posthaste().run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
+    assert_eq!(said, "canceled\n");
+    service.posthaste().run(&["emails", "update", &late]).fails(2);
+    service.posthaste().run(&["emails", "update", &late, "--scheduled-at", " "]).fails(2);
+    service.posthaste().run(&["emails", "cancel", NOBODY]).fails(5);
+}
