@@ -271,9 +271,9 @@ fn a_scheduled_email_gets_another_time_or_is_taken_back() {
     let ran = service.posthaste().run(&["emails", "cancel", &never, "--json"]).ok();
     assert_eq!(serde_json::from_str::<Value>(&ran).unwrap(), json!({ "object": "email", "id": never }));
     service.posthaste().run(&["emails", "cancel", &never]).ok();
-    service.core().clock().advance(Duration::from_secs(90 * 60));
+    service.core().clock().advance(Duration::from_mins(90));
     assert!(service.core().mails("sb_test").is_empty());
-    service.core().clock().advance(Duration::from_secs(60 * 60));
+    service.core().clock().advance(Duration::from_hours(1));
     assert_eq!(service.core().mails("sb_test")[0].email_id, late);
     let said = service.posthaste().run(&["emails", "cancel", &late]).fails(3);
     assert!(said.contains("Only a scheduled email can be canceled"), "{said}");
