@@ -6,6 +6,7 @@
 
 mod api;
 mod batch;
+mod broadcasts;
 mod config;
 mod doctor;
 mod domains;

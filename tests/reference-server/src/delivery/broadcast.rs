@@ -66,7 +66,7 @@ pub(crate) fn fall_due(service: &Service, tenant: &Weak<Tenant>, id: Uuid, due: 
 
 fn depart(service: &Service, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) {
     let Some(broadcast) = tenant.broadcasts.get(id) else { return };
-    let contacts = audience::members(tenant, broadcast.content.segment);
+    let contacts = audience::members(tenant, broadcast.message.segment);
     go_on(service, Departure { tenant: Arc::downgrade(tenant), broadcast: id, contacts }, at);
 }
 
@@ -87,9 +87,9 @@ pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) 
 }
 
 fn leave(service: &Service, tenant: &Arc<Tenant>, broadcast: &Broadcast, turn: &[Uuid], at: Timestamp) {
-    let letter = Letter::of(tenant, &broadcast.content);
+    let letter = Letter::of(tenant, &broadcast.message);
     for contact in turn.iter().rev() {
-        let Some(contact) = audience::addressee(tenant, *contact, broadcast.content.topic) else { continue };
+        let Some(contact) = audience::addressee(tenant, *contact, broadcast.message.topic) else { continue };
         if let Some(draft) = letter.to(&contact, service) {
             accept(service, tenant, draft, at);
         }

@@ -3,7 +3,7 @@
 //! The specification shows creating, sending and listing, and is silent on the rest, on the answers and on the statuses beyond `draft` and
 //! `sent`. What can't be done in a status is refused with 403 `validation_error`.
 
-mod content;
+mod message;
 pub(crate) mod record;
 
 use bytes::Bytes;
@@ -11,8 +11,8 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use self::content::Changes;
-use self::record::{Broadcast, Content};
+use self::message::Changes;
+use self::record::{Broadcast, Message};
 use super::timestamp::database;
 use crate::delivery::{self, broadcast};
 use crate::paging::{Mode, Window, list};
@@ -25,19 +25,19 @@ const LONGEST_COPY_NAME: usize = 70;
 /// `POST /broadcasts`: a draft, or with `send` one that goes out.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let now = context.now();
-    let (content, send, due) = context.body(|fields, problems, _| {
-        let content = content::read(context, fields, problems);
+    let (message, send, due) = context.body(|fields, problems, _| {
+        let message = message::read(context, fields, problems);
         let send = fields.take_bool("send", problems).unwrap_or(false);
         let scheduled = fields.has("scheduled_at");
-        let due = content::take_schedule(now, fields, problems);
+        let due = message::take_schedule(now, fields, problems);
         if scheduled && !send {
             problems.wrong(|| "`scheduled_at` needs `send` to be true; a draft has no schedule.".to_owned());
         }
-        Some((content?, send, due))
+        Some((message?, send, due))
     })?;
-    delivery::check_sender(context.service, &context.tenant, &content.from)?;
+    delivery::check_sender(context.service, &context.tenant, &message.from)?;
     let id = context.service.next_id();
-    context.tenant.broadcasts.add(id, Broadcast::new(id, content, now))?;
+    context.tenant.broadcasts.add(id, Broadcast::new(id, message, now))?;
     if send {
         broadcast::send(context.service, &context.tenant, id, due, now)?;
     }
@@ -67,9 +67,9 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     change(context, id, |broadcast| {
         // It may have gone out since it was looked at.
         broadcast.check_open("updated")?;
-        let content = changes.apply(&broadcast.content)?;
-        delivery::check_sender(context.service, &context.tenant, &content.from)?;
-        broadcast.content = content;
+        let message = changes.apply(&broadcast.message)?;
+        delivery::check_sender(context.service, &context.tenant, &message.from)?;
+        broadcast.message = message;
         Ok(())
     })?;
     Ok(json(StatusCode::OK, &Reference::of(id)))
@@ -81,7 +81,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let mut broadcasts = context.tenant.broadcasts.lock();
     broadcasts.get(id).ok_or_else(not_found)?.check_open("deleted")?;
     broadcasts.remove(id);
-    Ok(json(StatusCode::OK, &Deleted { object: OBJECT, id, deleted: true }))
+    Ok(json(StatusCode::OK, &Gone { object: OBJECT, id, deleted: true }))
 }
 
 /// `POST /broadcasts/{id}/send`: only a draft. The body is optional.
@@ -91,10 +91,10 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let due = if context.request.body().is_empty() {
         None
     } else {
-        context.body(|fields, problems, _| Some(content::take_schedule(now, fields, problems)))?
+        context.body(|fields, problems, _| Some(message::take_schedule(now, fields, problems)))?
     };
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
-    delivery::check_sender(context.service, &context.tenant, &found.content.from)?;
+    delivery::check_sender(context.service, &context.tenant, &found.message.from)?;
     broadcast::send(context.service, &context.tenant, id, due, now)?;
     Ok(json(StatusCode::OK, &Sent { id }))
 }
@@ -106,17 +106,17 @@ pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(json(StatusCode::OK, &Reference::of(id)))
 }
 
-/// `POST /broadcasts/{id}/duplicate`: a draft of the same content.
+/// `POST /broadcasts/{id}/duplicate`: a draft of the same message.
 pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
-    let name = found.content.name.as_ref().map(|name| {
+    let name = found.message.name.as_ref().map(|name| {
         let name = format!("{name} (copy)");
         name.chars().take(LONGEST_COPY_NAME).collect()
     });
     let copy = context.service.next_id();
-    let content = Content { name, ..found.content.clone() };
-    context.tenant.broadcasts.add(copy, Broadcast::new(copy, content, context.now()))?;
+    let message = Message { name, ..found.message.clone() };
+    context.tenant.broadcasts.add(copy, Broadcast::new(copy, message, context.now()))?;
     Ok(json(StatusCode::OK, &Reference::of(copy)))
 }
 
@@ -152,7 +152,7 @@ struct Sent {
 }
 
 #[derive(Serialize)]
-struct Deleted {
+struct Gone {
     object: &'static str,
     id: Uuid,
     deleted: bool,
@@ -175,17 +175,17 @@ struct Item {
 
 impl Item {
     fn of(broadcast: &Broadcast) -> Self {
-        let content = &broadcast.content;
+        let message = &broadcast.message;
         Self {
             id: broadcast.id,
-            name: content.name.clone(),
-            audience_id: content.segment,
-            segment_id: content.segment,
+            name: message.name.clone(),
+            audience_id: message.segment,
+            segment_id: message.segment,
             status: broadcast.status.as_str(),
             created_at: database(broadcast.created_at),
             scheduled_at: broadcast.scheduled_at.map(database),
             sent_at: broadcast.sent_at.map(database),
-            topic_id: content.topic,
+            topic_id: message.topic,
         }
     }
 }
@@ -205,17 +205,17 @@ struct Record<'a> {
 
 impl<'a> Record<'a> {
     fn of(broadcast: &'a Broadcast) -> Self {
-        let content = &broadcast.content;
-        let reply_to = content.reply_to.as_deref();
+        let message = &broadcast.message;
+        let reply_to = message.reply_to.as_deref();
         Self {
             object: OBJECT,
             item: Item::of(broadcast),
-            from: &content.from.text,
-            subject: &content.subject,
+            from: &message.from.text,
+            subject: &message.subject,
             reply_to: reply_to.map(|list| list.iter().map(|one| one.text.as_str()).collect()),
-            preview_text: content.preview_text.as_deref(),
-            html: content.html.as_deref(),
-            text: content.text.as_deref(),
+            preview_text: message.preview_text.as_deref(),
+            html: message.html.as_deref(),
+            text: message.text.as_deref(),
         }
     }
 }

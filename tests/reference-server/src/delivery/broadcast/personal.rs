@@ -1,4 +1,4 @@
-//! One contact's mail: the broadcast's content with this contact's values in place of the placeholders.
+//! One contact's mail: the broadcast's message with this contact's values in place of the placeholders.
 //!
 //! Placeholders are `FIRST_NAME`, `LAST_NAME`, `EMAIL`, `SERVICE_UNSUBSCRIBE_URL`, and `contact.` with a property, or with one of the
 //! contact's own fields. What a contact lacks is what stands behind the `|`, else the property's own fallback value, else nothing. A name
@@ -12,7 +12,7 @@ use super::audience;
 use crate::delivery::placeholders::{Placeholder, fill};
 use crate::delivery::text::derive;
 use crate::delivery::unsubscribe;
-use crate::resources::broadcasts::record::Content;
+use crate::resources::broadcasts::record::Message;
 use crate::resources::contacts::book::Contact;
 use crate::resources::emails::draft::Draft;
 use crate::resources::emails::recipients::Mailbox;
@@ -22,38 +22,38 @@ use crate::state::Tenant;
 /// What is the same in every mail of a broadcast.
 pub(super) struct Letter<'a> {
     tenant: &'a Tenant,
-    content: &'a Content,
+    message: &'a Message,
     /// Of each contact property the value for contacts that have none.
     fallbacks: HashMap<String, String>,
 }
 
 impl<'a> Letter<'a> {
-    pub(super) fn of(tenant: &'a Tenant, content: &'a Content) -> Self {
-        Self { tenant, content, fallbacks: audience::fallbacks(tenant) }
+    pub(super) fn of(tenant: &'a Tenant, message: &'a Message) -> Self {
+        Self { tenant, message, fallbacks: audience::fallbacks(tenant) }
     }
 
     /// The mail for one contact; none if its address is none that a mail can be sent to.
     pub(super) fn to(&self, contact: &Contact, service: &Service) -> Option<Draft> {
         let to = Mailbox::parse(&contact.email).ok()?;
-        let content = self.content;
-        let link = unsubscribe::link(service, self.tenant, contact.id, content.topic);
+        let message = self.message;
+        let link = unsubscribe::link(service, self.tenant, contact.id, message.topic);
         let filled = |text: &str| fill(text, |placeholder| self.value(placeholder, contact, &link));
-        let html = content.html.as_deref().map(filled);
-        let text = match (&content.text, &html) {
+        let html = message.html.as_deref().map(filled);
+        let text = match (&message.text, &html) {
             (Some(text), _) => Some(filled(text)).filter(|text| !text.is_empty()),
             (None, html) => html.as_deref().map(derive),
         };
-        let html = html.map(|html| match &content.preview_text {
+        let html = html.map(|html| match &message.preview_text {
             Some(preview) => with_preview(&html, &filled(preview)),
             None => html,
         });
         Some(Draft {
-            from: content.from.clone(),
+            from: message.from.clone(),
             to: vec![to],
             cc: None,
             bcc: None,
-            reply_to: content.reply_to.clone(),
-            subject: line(&filled(&content.subject)),
+            reply_to: message.reply_to.clone(),
+            subject: line(&filled(&message.subject)),
             html: html.map(Arc::from),
             text: text.map(Arc::from),
             // RFC 2369, and RFC 8058 for the button in a mail program.

@@ -14,7 +14,7 @@ use crate::resources::emails::recipients::Mailbox;
 pub(crate) struct Broadcast {
     pub(crate) id: Uuid,
     pub(crate) created_at: Timestamp,
-    pub(crate) content: Content,
+    pub(crate) message: Message,
     pub(crate) status: Status,
     pub(crate) scheduled_at: Option<Timestamp>,
     pub(crate) sent_at: Option<Timestamp>,
@@ -22,7 +22,7 @@ pub(crate) struct Broadcast {
 
 /// What can be changed until it goes out.
 #[derive(Clone, Debug)]
-pub(crate) struct Content {
+pub(crate) struct Message {
     pub(crate) segment: Uuid,
     pub(crate) from: Mailbox,
     pub(crate) subject: String,
@@ -60,8 +60,8 @@ impl Status {
 }
 
 impl Broadcast {
-    pub(crate) fn new(id: Uuid, content: Content, created_at: Timestamp) -> Self {
-        Self { id, created_at, content, status: Status::Draft, scheduled_at: None, sent_at: None }
+    pub(crate) fn new(id: Uuid, message: Message, created_at: Timestamp) -> Self {
+        Self { id, created_at, message, status: Status::Draft, scheduled_at: None, sent_at: None }
     }
 
     /// Sends a draft: at once, or at `due`.

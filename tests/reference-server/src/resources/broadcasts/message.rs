@@ -1,11 +1,11 @@
-//! The content of a broadcast as a request asks for it.
+//! The message of a broadcast as a request asks for it.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::record::Content;
+use super::record::Message;
 use crate::paging::quoted;
 use crate::resources::emails::recipients::{self, Mailbox};
 use crate::routes::Context;
@@ -18,7 +18,7 @@ pub(super) fn read(
     context: &Context<'_>,
     fields: &mut Fields<'_>,
     problems: &mut Problems,
-) -> Option<Content> {
+) -> Option<Message> {
     refuse_react(fields, problems);
     if !fields.has("segment_id") && !fields.has("audience_id") {
         problems.missing("segment_id");
@@ -42,7 +42,7 @@ pub(super) fn read(
     if !problems.is_empty() {
         return None;
     }
-    let content = Content {
+    let message = Message {
         segment: segment?,
         from: from?,
         subject: subject?.into_owned(),
@@ -53,8 +53,8 @@ pub(super) fn read(
         name: name.map(std::borrow::Cow::into_owned),
         topic,
     };
-    check_body(&content, problems);
-    Some(content)
+    check_body(&message, problems);
+    Some(message)
 }
 
 /// What an update does with each field.
@@ -96,23 +96,23 @@ impl Changes {
         Self { segment, from, subject, reply_to, preview_text, html, text, name, topic }
     }
 
-    /// The content after the change, if it is one that a new broadcast could have.
-    pub(super) fn apply(self, content: &Content) -> Result<Content, crate::problem::Problem> {
-        let mut content = content.clone();
-        content.segment = self.segment.unwrap_or(content.segment);
-        content.from = self.from.unwrap_or(content.from);
-        content.subject = self.subject.unwrap_or(content.subject);
-        set(&mut content.reply_to, self.reply_to);
-        content.reply_to = content.reply_to.filter(|list| !list.is_empty());
-        set(&mut content.preview_text, self.preview_text);
-        set(&mut content.html, self.html);
-        content.html = content.html.filter(|html| !html.is_empty());
-        set(&mut content.text, self.text);
-        set(&mut content.name, self.name);
-        set(&mut content.topic, self.topic);
+    /// The message after the change, if it is one that a new broadcast could have.
+    pub(super) fn apply(self, message: &Message) -> Result<Message, crate::problem::Problem> {
+        let mut message = message.clone();
+        message.segment = self.segment.unwrap_or(message.segment);
+        message.from = self.from.unwrap_or(message.from);
+        message.subject = self.subject.unwrap_or(message.subject);
+        set(&mut message.reply_to, self.reply_to);
+        message.reply_to = message.reply_to.filter(|list| !list.is_empty());
+        set(&mut message.preview_text, self.preview_text);
+        set(&mut message.html, self.html);
+        message.html = message.html.filter(|html| !html.is_empty());
+        set(&mut message.text, self.text);
+        set(&mut message.name, self.name);
+        set(&mut message.topic, self.topic);
         let mut problems = Problems::default();
-        check_body(&content, &mut problems);
-        problems.into_problem().map_or(Ok(content), Err)
+        check_body(&message, &mut problems);
+        problems.into_problem().map_or(Ok(message), Err)
     }
 }
 
@@ -124,7 +124,7 @@ fn set<T>(field: &mut Option<T>, change: Change<T>) {
     }
 }
 
-/// When it is to go out. The field's own name is in the message.
+/// When it is to go out.
 pub(super) fn take_schedule(
     now: Timestamp,
     fields: &mut Fields<'_>,
@@ -150,8 +150,8 @@ fn refuse_react(fields: &mut Fields<'_>, problems: &mut Problems) {
 }
 
 /// An email without a body is refused, and so is a broadcast. An empty `text` only switches the derivation off.
-fn check_body(content: &Content, problems: &mut Problems) {
-    if content.html.is_none() && content.text.as_ref().is_none_or(|text| text.is_empty()) {
+fn check_body(message: &Message, problems: &mut Problems) {
+    if message.html.is_none() && message.text.as_ref().is_none_or(|text| text.is_empty()) {
         problems.wrong(|| "`html` or `text` must have content; found none.".to_owned());
     }
 }

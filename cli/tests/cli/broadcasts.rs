@@ -1,0 +1,240 @@
+//! `broadcasts`: what is typed, what leaves, what is said.
+
+use std::time::Duration;
+
+use http::Method;
+use posthaste_reference_server::faults::{Action, Rule};
+use posthaste_reference_server::{ClockStart, Settings};
+use serde_json::{Value, json};
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+/// A service with one segment, and its id.
+struct Stage {
+    service: Service,
+    segment: String,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let noon = "2026-03-02T12:00:00Z".parse().unwrap();
+        let settings = Settings { seed: Some(0), clock: ClockStart::Frozen(noon), ..Settings::default() };
+        let service = Service::with(settings).unjudged();
+        let segment = made(&service, "/segments", &json!({"name": "Readers"}));
+        let contact = made(&service, "/contacts", &json!({"email": "ada@example.com"}));
+        made(&service, &format!("/contacts/{contact}/segments/{segment}"), &Value::Null);
+        Self { service, segment }
+    }
+
+    /// `broadcasts create` with all that is needed, and more.
+    fn create<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let least = ["broadcasts", "create", "--segment-id", &self.segment, "--from", "news@acme.test"];
+        least
+            .into_iter()
+            .chain(["--subject", "Your week", "--text", "Hello"])
+            .chain(more.iter().copied())
+            .collect()
+    }
+
+    fn draft(&self) -> String {
+        self.service.posthaste().run(&self.create(&[])).ok().trim().to_owned()
+    }
+
+    fn get(&self, id: &str) -> Value {
+        self.service.posthaste().run(&["broadcasts", "get", id, "--json"]).json()
+    }
+
+    fn mails(&self) -> usize {
+        self.service.core().mails("sb_test").len()
+    }
+}
+
+/// Makes what the stage needs, from behind.
+fn made(service: &Service, path: &str, body: &Value) -> String {
+    let request = http::Request::post(path).header("authorization", "Bearer sb_test");
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let answer = service.core().handle(request.body(body.into()).unwrap());
+    assert!(answer.status().is_success(), "{path}: {:?}", answer.body());
+    let answer: Value = serde_json::from_slice(answer.body()).unwrap();
+    answer["id"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_draft_prints_its_id_and_says_how_it_is_sent() {
+    let stage = Stage::new();
+    let ran = stage.service.posthaste().run(&stage.create(&[
+        "--html",
+        "<p>Hi</p>",
+        "--preview-text",
+        "p",
+        "--name",
+        "Week 47",
+        "--reply-to",
+        "a@x.test",
+        "--reply-to",
+        "b@x.test",
+    ]));
+    let id = ran.stdout.trim().to_owned();
+    assert_eq!(
+        (ran.code, ran.stderr),
+        (Some(0), format!("a draft · send it: posthaste broadcasts send {id}\n"))
+    );
+    let record = stage.get(&id);
+    assert_eq!((&record["status"], &record["name"]), (&json!("draft"), &json!("Week 47")));
+    assert_eq!(record["reply_to"], json!(["a@x.test", "b@x.test"]));
+    assert_eq!(stage.mails(), 0);
+    let listed = stage.service.posthaste().run(&["broadcasts", "ls"]).ok();
+    assert!(listed.contains("Week 47") && listed.contains("draft"), "{listed}");
+}
+
+#[test]
+fn what_is_wrong_is_said_at_once_and_by_its_flag() {
+    let error = Posthaste::new().run(&["broadcasts", "create", "--json"]).error(2);
+    assert_eq!(error["missing"], json!(["--subject", "--html or --text", "--segment-id", "--from"]));
+    let error = Posthaste::new()
+        .run(&[
+            "broadcasts",
+            "create",
+            "--segment-id",
+            "s",
+            "--from",
+            "x",
+            "--subject",
+            "Hi",
+            "--html-file",
+            "/nonexistent",
+            "--scheduled-at",
+            "in 1 hour",
+            "--wait",
+            "--json",
+        ])
+        .error(2);
+    let flags: Vec<_> = error["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|problem| problem["origin"]["flag"].clone())
+        .collect();
+    assert_eq!(flags, ["--html-file", "--scheduled-at", "--wait", "--from"]);
+    let error = Posthaste::new()
+        .run(&["broadcasts", "update", "b", "--clear", "from", "--html", "x", "--clear", "html", "--json"])
+        .error(2);
+    assert_eq!(error["problems"].as_array().unwrap().len(), 2);
+    let error = Posthaste::new().run(&["broadcasts", "update", "b", "--json"]).error(2);
+    assert_eq!(error["missing"], json!(["what to change"]));
+}
+
+#[test]
+fn sending_asks_first_and_where_nobody_answers_yes_has_to_be_said() {
+    let stage = Stage::new();
+    let id = stage.draft();
+    let before = stage.service.asked();
+    for arguments in [vec!["broadcasts", "send", &id], stage.create(&["--send"])] {
+        let said = stage.service.posthaste().run(&arguments).fails(2);
+        assert!(said.contains("nobody can be asked") && said.contains("--yes"), "{said}");
+    }
+    assert_eq!(stage.service.asked(), before, "nothing was sent");
+    let ran = stage.service.posthaste().run(&["broadcasts", "send", &id, "--yes"]);
+    assert_eq!(ran.ok().trim(), id);
+    stage.service.posthaste().run(&stage.create(&["--send", "-y"])).ok();
+    assert_eq!(stage.mails(), 2);
+}
+
+#[test]
+fn a_schedule_goes_out_when_it_is_due_and_can_be_taken_back() {
+    let stage = Stage::new();
+    let id = stage.draft();
+    let run = |arguments: &[&str]| stage.service.posthaste().run(arguments);
+    run(&["broadcasts", "send", &id, "--scheduled-at", "in 1 hour", "--yes"]).ok();
+    assert_eq!(stage.get(&id)["scheduled_at"], "2026-03-02 13:00:00.000000+00");
+    assert_eq!(run(&["broadcasts", "cancel", &id]).ok().trim(), id);
+    assert_eq!(stage.get(&id)["status"], "draft");
+    run(&["broadcasts", "cancel", &id]).fails(3);
+    run(&["broadcasts", "update", &id, "--subject", "New", "--clear", "preview-text"]).ok();
+    let copy = run(&["broadcasts", "duplicate", &id]).ok();
+    assert_eq!(stage.get(copy.trim())["subject"], "New");
+    assert_eq!(run(&["broadcasts", "delete", copy.trim()]).ok(), copy);
+    run(&["broadcasts", "get", copy.trim()]).fails(5);
+
+    let later = stage.create(&["--send", "--scheduled-at", "tomorrow at 9am", "--yes"]);
+    run(&later).ok();
+    stage.service.core().clock().advance(Duration::from_hours(20));
+    assert_eq!(stage.mails(), 0);
+    stage.service.core().clock().advance(Duration::from_hours(1));
+    assert_eq!(stage.mails(), 1);
+}
+
+#[test]
+fn a_wait_ends_when_it_has_gone_out_and_says_when_it_has_not() {
+    let stage = Stage::new();
+    let ran = stage.service.posthaste().run(&stage.create(&["--send", "--yes", "--wait"]));
+    assert!(ran.stderr.contains("sent after 0 s"), "{ran:?}");
+    let id = stage.draft();
+    let arguments =
+        ["broadcasts", "send", &id, "--scheduled-at", "in 1 hour", "--yes", "--wait", "--wait-timeout", "1s"];
+    let ran = stage.service.posthaste().run(&arguments);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(8), id.as_str()));
+    assert!(ran.stderr.contains("it is scheduled"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("posthaste broadcasts get {id}")), "{}", ran.stderr);
+}
+
+#[test]
+fn a_failing_service_leaves_a_send_in_doubt_and_nothing_is_repeated() {
+    for action in [Action::error(503, "service_unavailable", "later"), Action::DropAfter] {
+        let stage = Stage::new();
+        let id = stage.draft();
+        for path in ["/broadcasts/{id}/send", "/broadcasts"] {
+            stage.service.core().faults().add(Rule::new(action.clone()).on(Method::POST, path).always());
+        }
+        let before = stage.service.asked();
+        let error = stage.service.posthaste().run(&["broadcasts", "send", &id, "--yes", "--json"]).error(9);
+        assert_eq!((&error["kind"], &error["outcome"]), (&json!("unknown"), &json!("unknown")));
+        assert_eq!(error["retryable"], false);
+        let look = format!("the broadcast may have been sent; look: posthaste broadcasts get {id}");
+        assert_eq!(error["hint"], look);
+        assert_eq!(stage.service.asked(), before + 1, "tried once");
+        let said = stage.service.posthaste().run(&stage.create(&["--send", "--yes"])).fails(9);
+        assert!(said.contains("look: posthaste broadcasts list"), "{said}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_the_request_and_asks_nothing() {
+    let shown = |arguments: &[&str]| Posthaste::new().run(arguments).json()["dry_run"].clone();
+    let send = shown(&["broadcasts", "send", "a/b", "-n"]);
+    assert_eq!((&send["method"], &send["path"]), (&json!("POST"), &json!("/broadcasts/a%2Fb/send")));
+    assert_eq!(send.get("body").filter(|body| !body.is_null()), None);
+    let later = shown(&["broadcasts", "send", "b", "--scheduled-at", "in 1 hour", "-n"]);
+    assert_eq!(later["body"], json!({"scheduled_at": "in 1 hour"}));
+    let create = [
+        "broadcasts",
+        "create",
+        "--segment-id",
+        "s",
+        "--from",
+        "a@x.test",
+        "--subject",
+        "",
+        "--html",
+        "x",
+        "--text",
+        "",
+        "--send",
+        "--scheduled-at",
+        "friday at 9am",
+        "-n",
+    ];
+    let body = json!({
+        "segment_id": "s", "from": "a@x.test", "subject": "", "html": "x", "text": "", "send": true,
+        "scheduled_at": "friday at 9am",
+    });
+    assert_eq!(shown(&create)["body"], body);
+    let update = ["broadcasts", "update", "b", "--topic-id", "t", "--clear", "text", "-n"];
+    assert_eq!(shown(&update)["body"], json!({"text": null, "topic_id": "t"}));
+    for verb in ["cancel", "duplicate", "delete"] {
+        assert!(
+            shown(&["broadcasts", verb, "b", "-n"])["path"].as_str().unwrap().starts_with("/broadcasts/b")
+        );
+    }
+}
