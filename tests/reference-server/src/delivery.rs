@@ -11,6 +11,7 @@ pub(crate) mod fetch;
 pub(crate) mod mime;
 pub(crate) mod placeholders;
 pub(crate) mod text;
+pub(crate) mod topics;
 pub(crate) mod tracking;
 pub(crate) mod unsubscribe;
 
@@ -113,7 +114,12 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
 
 /// Lets an email leave, or sends for what it still lacks.
 fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
-    let Some(draft) = email.take_waiting(at) else { return };
+    let Some(mut draft) = email.take_waiting(at) else { return };
+    if !topics::judge(tenant, &mut draft) {
+        // Nobody to send to is left: the request was answered with an id all the same (`SPEC.md`, Other API errors).
+        email.note(at, Event::Failed);
+        return;
+    }
     let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
     if hosted {
         email.note(at, Event::Queued);

@@ -7,5 +7,6 @@ pub(crate) mod domains;
 pub(crate) mod emails;
 pub(crate) mod logs;
 pub(crate) mod segments;
+pub(crate) mod templates;
 pub(crate) mod timestamp;
 pub(crate) mod topics;

@@ -10,7 +10,9 @@ pub(crate) use self::context::Context;
 pub(crate) use self::find::{Found, find, no_such_route, pattern_matches, wrong_method};
 use crate::keys::Scope;
 use crate::problem::Problem;
-use crate::resources::{broadcasts, contact_properties, contacts, domains, emails, logs, segments, topics};
+use crate::resources::{
+    broadcasts, contact_properties, contacts, domains, emails, logs, segments, templates, topics,
+};
 
 /// Answers one request of one tenant.
 pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
@@ -58,6 +60,13 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::POST, "/broadcasts/{broadcast_id}/cancel", Scope::Full, broadcasts::cancel),
     route(Method::POST, "/broadcasts/{broadcast_id}/duplicate", Scope::Full, broadcasts::duplicate),
     // Templates
+    route(Method::POST, "/templates", Scope::Full, templates::create),
+    route(Method::GET, "/templates", Scope::Full, templates::index),
+    route(Method::GET, "/templates/{id_or_alias}", Scope::Full, templates::show),
+    route(Method::PATCH, "/templates/{id_or_alias}", Scope::Full, templates::update),
+    route(Method::DELETE, "/templates/{id_or_alias}", Scope::Full, templates::delete),
+    route(Method::POST, "/templates/{id_or_alias}/publish", Scope::Full, templates::publish),
+    route(Method::POST, "/templates/{id_or_alias}/duplicate", Scope::Full, templates::duplicate),
     // Domains
     route(Method::POST, "/domains", Scope::Full, domains::create),
     route(Method::GET, "/domains", Scope::Full, domains::index),

@@ -26,6 +26,7 @@ use crate::resources::domains::record::Domain;
 use crate::resources::emails::record::Email;
 use crate::resources::logs::Entry;
 use crate::resources::segments::Segment;
+use crate::resources::templates::Template;
 use crate::resources::topics::Topic;
 use crate::settings::Settings;
 
@@ -41,6 +42,7 @@ pub(crate) struct Tenant {
     pub(crate) contact_properties: Room<ContactProperty>,
     pub(crate) domains: Room<Domain>,
     pub(crate) segments: Room<Segment>,
+    pub(crate) templates: Room<Template>,
     pub(crate) topics: Room<Topic>,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
@@ -60,6 +62,7 @@ impl Tenant {
             contact_properties: Room::new("contact properties", most),
             domains: Room::new("domains", most),
             segments: Room::new("segments", most),
+            templates: Room::new("templates", most),
             topics: Room::new("topics", most),
             keys: Keys::default(),
             meter: Mutex::default(),

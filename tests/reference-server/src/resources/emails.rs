@@ -33,7 +33,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let mut problems = Problems::default();
     let mut ignored = context.ignored();
     let now = context.service.clock().now();
-    let draft = Draft::read(body.get(), &Form::single(now), &mut problems, &mut ignored);
+    let draft = Draft::read(body.get(), &Form::single(&context.tenant, now), &mut problems, &mut ignored);
     let draft = match (draft, problems.into_problem()) {
         (Some(draft), None) => draft,
         (_, Some(problem)) => return Err(problem),
@@ -106,7 +106,7 @@ struct Record<'a> {
     html: Option<&'a str>,
     text: Option<&'a str>,
     tags: &'a [Tag],
-    topic_id: Option<&'a str>,
+    topic_id: Option<String>,
 }
 
 impl<'a> Record<'a> {
@@ -117,7 +117,7 @@ impl<'a> Record<'a> {
             html: email.html.as_deref(),
             text: email.text.as_deref(),
             tags: &email.tags,
-            topic_id: None,
+            topic_id: email.topic.map(|id| id.to_string()),
         }
     }
 }

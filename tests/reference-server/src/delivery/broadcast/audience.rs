@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::resources::contacts::book::{Contact, Subscription};
+use crate::delivery::topics::allows_contact;
+use crate::resources::contacts::book::Contact;
 use crate::state::Tenant;
 
 /// The contacts of a segment as it is now, newest first.
@@ -16,14 +17,7 @@ pub(super) fn members(tenant: &Tenant, segment: Uuid) -> Vec<Uuid> {
 /// The contact, if it may get a mail: it is still there, has not unsubscribed, and the topic allows it.
 pub(super) fn addressee(tenant: &Tenant, contact: Uuid, topic: Option<Uuid>) -> Option<Arc<Contact>> {
     let contact = tenant.contacts.get(contact).filter(|contact| !contact.unsubscribed)?;
-    topic.is_none_or(|topic| wants(tenant, &contact, topic)).then_some(contact)
-}
-
-/// A contact that has said nothing of a topic has the topic's default. A topic that is gone is wanted by nobody.
-fn wants(tenant: &Tenant, contact: &Contact, topic: Uuid) -> bool {
-    let Some(topic) = tenant.topics.get(topic) else { return false };
-    let subscription = contact.topics.get(&topic.id).copied().unwrap_or(topic.default_subscription);
-    subscription == Subscription::OptIn
+    topic.is_none_or(|topic| allows_contact(tenant, topic, Some(&contact))).then_some(contact)
 }
 
 /// Of each contact property the value for contacts that have none.

@@ -63,6 +63,7 @@ impl<'a> Letter<'a> {
             ],
             attachments: Vec::new(),
             tags: Vec::new(),
+            topic: content.topic,
             scheduled_at: None,
         })
     }

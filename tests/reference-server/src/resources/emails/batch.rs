@@ -38,7 +38,12 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let mut errors = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let mut problems = Problems::default();
-        let draft = Draft::read(item.get(), &Form::in_batch(now, index), &mut problems, &mut ignored);
+        let draft = Draft::read(
+            item.get(),
+            &Form::in_batch(&context.tenant, now, index),
+            &mut problems,
+            &mut ignored,
+        );
         let checked = match (draft, problems.into_problem()) {
             (_, Some(problem)) => Err(problem),
             (Some(draft), None) => {

@@ -1,8 +1,10 @@
 //! An email as a request asks for it: every field of `POST /emails`, read and checked.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::attachments::{self, Attachment};
 use super::recipients::{self, Mailbox};
@@ -10,7 +12,9 @@ use super::tags::{self, Tag};
 use super::{headers, template};
 use crate::delivery::text::derive;
 use crate::paging::quoted;
+use crate::resources::templates::version::Version;
 use crate::schedule;
+use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems};
 
 /// An email that keeps all rules.
@@ -28,23 +32,26 @@ pub(crate) struct Draft {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) attachments: Vec<Attachment>,
     pub(crate) tags: Vec<Tag>,
+    /// The topic whose subscriptions decide who gets it.
+    pub(crate) topic: Option<Uuid>,
     pub(crate) scheduled_at: Option<Timestamp>,
 }
 
 /// Which of the two requests an email comes in.
-pub(crate) struct Form {
+pub(crate) struct Form<'a> {
+    tenant: &'a Tenant,
     now: Timestamp,
     /// Its place in a batch, which has neither attachments nor a schedule.
     place: Option<usize>,
 }
 
-impl Form {
-    pub(crate) fn single(now: Timestamp) -> Self {
-        Self { now, place: None }
+impl<'a> Form<'a> {
+    pub(crate) fn single(tenant: &'a Tenant, now: Timestamp) -> Self {
+        Self { tenant, now, place: None }
     }
 
-    pub(crate) fn in_batch(now: Timestamp, index: usize) -> Self {
-        Self { now, place: Some(index) }
+    pub(crate) fn in_batch(tenant: &'a Tenant, now: Timestamp, index: usize) -> Self {
+        Self { tenant, now, place: Some(index) }
     }
 }
 
@@ -52,7 +59,7 @@ impl Draft {
     /// Reads one email. None if anything was wrong, and then `problems` says what.
     pub(crate) fn read(
         json: &str,
-        form: &Form,
+        form: &Form<'_>,
         problems: &mut Problems,
         ignored: &mut Ignored,
     ) -> Option<Self> {
@@ -69,7 +76,7 @@ impl Draft {
 
     fn read_fields(
         fields: &mut Fields<'_>,
-        form: &Form,
+        form: &Form<'_>,
         problems: &mut Problems,
         ignored: &mut Ignored,
     ) -> Option<Self> {
@@ -81,40 +88,22 @@ impl Draft {
                 )
             });
         }
-        let template = template::check(fields, problems, ignored);
+        let used = template::take(fields, form.tenant, problems, ignored);
+        let version = used.as_ref().and_then(|used| used.version.as_deref());
+        // What a template has a default for needn't be sent; of a template that can't be used nobody knows.
+        let needed = |has_default: fn(&Version) -> bool| match &used {
+            None => true,
+            Some(_) => version.is_some_and(|version| !has_default(version)),
+        };
 
-        let from = take_from(fields, template, problems);
+        let from = take_from(fields, needed(|version| version.from.is_some()), problems);
         let to = recipients::take_to(fields, problems);
         let cc = recipients::take(fields, "cc", problems).filter(|list| !list.is_empty());
         let bcc = recipients::take(fields, "bcc", problems).filter(|list| !list.is_empty());
         let reply_to = recipients::take(fields, "reply_to", problems).filter(|list| !list.is_empty());
-        let subject = take_subject(fields, template, problems);
-
-        let bodies = fields.has("html") || fields.has("text");
-        let html = fields.take_text("html", problems);
-        let text = fields.take_text("text", problems);
-        // The specification is silent on an email without a body; it is refused. An empty `text` only switches the
-        // derivation off and is no body.
-        if !template && !bodies {
-            problems.missing(format_args!("{}` or `{}", fields.name("html"), fields.name("text")));
-        } else if !template && [&html, &text].iter().all(|body| body.as_deref() == Some("") || body.is_none())
-        {
-            problems.wrong(|| {
-                let (html, text) = (fields.name("html"), fields.name("text"));
-                format!("`{html}` or `{text}` must have content; found none.")
-            });
-        }
-
-        if let Some(id) = fields.take_text("topic_id", problems) {
-            // No topic can be made yet, so none is found.
-            problems.wrong(|| {
-                format!(
-                    "`{}` must be the id of a topic; there is no topic {}.",
-                    fields.name("topic_id"),
-                    quoted(&id)
-                )
-            });
-        }
+        let subject = take_subject(fields, needed(|version| version.subject.is_some()), problems);
+        let (html, text) = take_bodies(fields, used.is_none(), problems);
+        let topic = take_topic(fields, form.tenant, problems);
         let headers = headers::take(fields, reply_to.is_some(), problems, ignored);
         let tags = fields.take_array("tags", problems);
         let tags = tags.map(|items| tags::read(fields, &items, problems, ignored)).unwrap_or_default();
@@ -130,20 +119,42 @@ impl Draft {
             (None, Some(html)) => Some(Arc::from(derive(html))),
             (None, None) => None,
         };
-        Some(Self {
-            from: from?,
+        let own_subject = subject.is_some();
+        let mut draft = Self {
+            // A template has those that the payload lacks.
+            from: from.or_else(|| version?.from.clone())?,
             to,
             cc,
             bcc,
-            reply_to,
-            subject: subject?.into_owned(),
+            reply_to: reply_to.or_else(|| version?.reply_to.clone()),
+            subject: subject.unwrap_or_default().into_owned(),
             html: html.filter(|html| !html.is_empty()).map(|html| Arc::from(&*html)),
             text,
             headers,
             attachments,
             tags,
+            topic,
             scheduled_at,
-        })
+        };
+        if let Some(used) = &used {
+            draft.fill(used, own_subject, form.tenant);
+        }
+        Some(draft)
+    }
+
+    /// Takes subject and bodies from a template. The subject of the payload goes before the template's.
+    fn fill(&mut self, used: &template::Use, own_subject: bool, tenant: &Tenant) {
+        let Some(version) = &used.version else { return };
+        let only = if self.recipients().count() == 1 { self.recipients().next() } else { None };
+        let only = only.map(|one| one.address.clone());
+        let contact = only.as_deref().and_then(|address| tenant.contacts.by_address(address));
+        let rendered =
+            version.render(&used.variables, only.as_deref().map(|address| (address, contact.as_deref())));
+        if !own_subject {
+            self.subject = rendered.subject.unwrap_or_default();
+        }
+        self.html = Some(Arc::from(rendered.html));
+        self.text = rendered.text.map(Arc::from);
     }
 
     /// Every recipient.
@@ -168,19 +179,11 @@ impl Draft {
     }
 }
 
-fn take_from(fields: &mut Fields<'_>, template: bool, problems: &mut Problems) -> Option<Mailbox> {
-    let Some(json) = fields.take("from") else {
-        if !template {
-            problems.missing(fields.name("from"));
-        }
-        return None;
-    };
-    let Some(text) = crate::validation::text(json) else {
-        problems.wrong(|| {
-            format!("`{}` must be a string; found {}.", fields.name("from"), crate::validation::kind(json))
-        });
-        return None;
-    };
+fn take_from(fields: &mut Fields<'_>, needed: bool, problems: &mut Problems) -> Option<Mailbox> {
+    if needed && !fields.has("from") {
+        problems.missing(fields.name("from"));
+    }
+    let text = fields.take_text("from", problems)?;
     match Mailbox::parse(&text) {
         Ok(mailbox) => Some(mailbox),
         Err(reason) => {
@@ -190,21 +193,50 @@ fn take_from(fields: &mut Fields<'_>, template: bool, problems: &mut Problems) -
     }
 }
 
-fn take_subject<'a>(
-    fields: &mut Fields<'a>,
-    template: bool,
-    problems: &mut Problems,
-) -> Option<std::borrow::Cow<'a, str>> {
-    if !template && !fields.has("subject") {
+fn take_subject<'a>(fields: &mut Fields<'a>, needed: bool, problems: &mut Problems) -> Option<Cow<'a, str>> {
+    if needed && !fields.has("subject") {
         problems.missing(fields.name("subject"));
-        return None;
     }
     fields.take_line("subject", problems)
 }
 
+type Body<'a> = Option<Cow<'a, str>>;
+
+fn take_bodies<'a>(fields: &mut Fields<'a>, needed: bool, problems: &mut Problems) -> (Body<'a>, Body<'a>) {
+    let given = fields.has("html") || fields.has("text");
+    let html = fields.take_text("html", problems);
+    let text = fields.take_text("text", problems);
+    // The specification is silent on an email without a body; it is refused. An empty `text` only switches the
+    // derivation off and is no body.
+    if needed && !given {
+        problems.missing(format_args!("{}` or `{}", fields.name("html"), fields.name("text")));
+    } else if needed && [&html, &text].iter().all(|body| body.as_deref() == Some("") || body.is_none()) {
+        problems.wrong(|| {
+            let (html, text) = (fields.name("html"), fields.name("text"));
+            format!("`{html}` or `{text}` must have content; found none.")
+        });
+    }
+    (html, text)
+}
+
+fn take_topic(fields: &mut Fields<'_>, tenant: &Tenant, problems: &mut Problems) -> Option<Uuid> {
+    let text = fields.take_text("topic_id", problems)?;
+    let topic = Uuid::try_parse(&text).ok().filter(|id| tenant.topics.get(*id).is_some());
+    if topic.is_none() {
+        problems.wrong(|| {
+            format!(
+                "`{}` must be the id of a topic; there is no topic {}.",
+                fields.name("topic_id"),
+                quoted(&text)
+            )
+        });
+    }
+    topic
+}
+
 fn take_attachments(
     fields: &mut Fields<'_>,
-    form: &Form,
+    form: &Form<'_>,
     problems: &mut Problems,
     ignored: &mut Ignored,
 ) -> Vec<Attachment> {
@@ -218,7 +250,7 @@ fn take_attachments(
     items.map(|items| attachments::read(fields, &items, problems, ignored)).unwrap_or_default()
 }
 
-fn take_schedule(fields: &mut Fields<'_>, form: &Form, problems: &mut Problems) -> Option<Timestamp> {
+fn take_schedule(fields: &mut Fields<'_>, form: &Form<'_>, problems: &mut Problems) -> Option<Timestamp> {
     if form.place.is_some() {
         if fields.take("scheduled_at").is_some() {
             problems.wrong(|| format!("`{}` is not supported in a batch.", fields.name("scheduled_at")));

@@ -26,6 +26,7 @@ pub(crate) struct Email {
     /// The given text, or the derived one.
     pub(crate) text: Option<Arc<str>>,
     pub(crate) tags: Vec<Tag>,
+    pub(crate) topic: Option<Uuid>,
     progress: Mutex<Progress>,
 }
 
@@ -92,6 +93,7 @@ impl Email {
             html: draft.html.clone(),
             text: draft.text.clone(),
             tags: draft.tags.clone(),
+            topic: draft.topic,
             progress: Mutex::new(Progress {
                 last_event: (created_at, Event::Queued),
                 scheduled_at: draft.scheduled_at,

@@ -1,8 +1,15 @@
 //! Sending with a stored template (`SPEC.md`, POST /emails, Template rules).
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::paging::quoted;
+use crate::resources::contacts::book::PropertyValue;
+use crate::resources::templates::version::Version;
+use crate::resources::templates::{self, Lookup};
+use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems, kind};
 
 /// The longest variable key in characters.
@@ -15,9 +22,21 @@ const GREATEST: u64 = (1 << 53) - 1;
 const RESERVED: [&str; 7] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];
 
-/// Checks `template`. True if the email has one, right or wrong.
-pub(super) fn check(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> bool {
-    let Some(json) = fields.take("template") else { return false };
+/// What an email says of a template.
+pub(super) struct Use {
+    /// The version to send; none if something is wrong with it, which was noted.
+    pub(super) version: Option<Arc<Version>>,
+    pub(super) variables: BTreeMap<String, PropertyValue>,
+}
+
+/// Reads `template`. None if the email has none.
+pub(super) fn take(
+    fields: &mut Fields<'_>,
+    tenant: &Tenant,
+    problems: &mut Problems,
+    ignored: &mut Ignored,
+) -> Option<Use> {
+    let json = fields.take("template")?;
     for field in ["html", "text"] {
         if fields.take(field).is_some() {
             problems.wrong(|| {
@@ -27,39 +46,86 @@ pub(super) fn check(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &
     }
     let at = format!("{}.", fields.name("template"));
     let pointer = fields.pointer("template");
-    let Some(mut template) = Fields::read(json, at, pointer, problems) else { return true };
-
+    let mut used = Use { version: None, variables: BTreeMap::new() };
+    let Some(mut template) = Fields::read(json, at, pointer, problems) else { return Some(used) };
+    let before = problems.count();
     if let Some(json) = template.take("variables") {
-        check_variables(&template, json, problems);
+        used.variables = take_variables(&template, json, problems);
     }
-    match template.take("id") {
-        None => problems.missing(template.name("id")),
-        Some(json) => match crate::validation::text(json) {
-            // No template can be stored yet, so none is found.
-            Some(id) if !id.is_empty() => problems.wrong(|| {
-                format!(
-                    "`{}` must be the id or alias of a published template; there is no template {}.",
-                    template.name("id"),
-                    quoted(&id)
-                )
-            }),
-            Some(_) => problems.wrong(|| format!("`{}` must not be empty.", template.name("id"))),
-            None => {
-                problems
-                    .wrong(|| format!("`{}` must be a string; found {}.", template.name("id"), kind(json)));
-            }
-        },
+    if !template.has("id") {
+        problems.missing(template.name("id"));
+    }
+    if let Some(id) = template.take_text("id", problems) {
+        used.version = look_up(&template, tenant, &id, problems);
+    }
+    if let Some(version) = used.version.as_ref().filter(|_| problems.count() == before) {
+        check_values(&template, version, &used.variables, problems);
     }
     template.leave(ignored);
-    true
+    Some(used)
 }
 
-fn check_variables(template: &Fields<'_>, json: &str, problems: &mut Problems) {
+fn look_up(
+    template: &Fields<'_>,
+    tenant: &Tenant,
+    id: &str,
+    problems: &mut Problems,
+) -> Option<Arc<Version>> {
+    let reason = match templates::look_up(tenant, id) {
+        Lookup::Published(version) => return Some(version),
+        Lookup::Draft => format!("the template {} was not published yet", quoted(id)),
+        Lookup::Unknown => format!("there is no template {}", quoted(id)),
+    };
+    problems.wrong(|| {
+        format!("`{}` must be the id or alias of a published template; {reason}.", template.name("id"))
+    });
+    None
+}
+
+/// Every variable has a value of its type. The specification is silent on a value of another type; a template that says `number` is not
+/// given a text.
+fn check_values(
+    template: &Fields<'_>,
+    version: &Version,
+    given: &BTreeMap<String, PropertyValue>,
+    problems: &mut Problems,
+) {
+    let missing = version.missing(given);
+    if !missing.is_empty() {
+        problems.wrong(|| {
+            format!(
+                "`{}` must have a value for every variable without a fallback; there is none for {}.",
+                template.name("variables"),
+                missing.join(", ")
+            )
+        });
+    }
+    for variable in &version.variables {
+        if let Some(value) = given.get(&variable.key).filter(|value| !variable.r#type.fits(value)) {
+            problems.wrong(|| {
+                format!(
+                    "`{}.{}` must be a {}, as the template says; found a {}.",
+                    template.name("variables"),
+                    variable.key,
+                    variable.r#type.name(),
+                    value.kind()
+                )
+            });
+        }
+    }
+}
+
+fn take_variables(
+    template: &Fields<'_>,
+    json: &str,
+    problems: &mut Problems,
+) -> BTreeMap<String, PropertyValue> {
+    let mut values = BTreeMap::new();
     let at = format!("{}.", template.name("variables"));
     let pointer = template.pointer("variables");
-    let Some(mut variables) = Fields::read(json, at, pointer, problems) else { return };
+    let Some(mut variables) = Fields::read(json, at, pointer, problems) else { return values };
     for key in variables.names() {
-        check_key(template, &key, problems);
+        check_key(&template.name("variables"), &key, problems);
         let name = variables.name(&key);
         match variables.take_value(&key) {
             Some(Value::String(text)) if text.chars().count() > LONGEST_VALUE => problems.wrong(|| {
@@ -71,35 +137,36 @@ fn check_variables(template: &Fields<'_>, json: &str, problems: &mut Problems) {
             Some(Value::Number(number)) if exceeds(&number) => {
                 problems.wrong(|| format!("`{name}` must not be greater than {GREATEST}; found {number}."));
             }
-            Some(Value::String(_) | Value::Number(_)) => {}
+            Some(Value::String(text)) => drop(values.insert(key, PropertyValue::Text(text))),
+            Some(Value::Number(number)) => drop(values.insert(key, PropertyValue::Number(number))),
             other => problems.wrong(|| {
                 let found = other.map_or("null", |value| kind(&value.to_string()));
                 format!("`{name}` must be a string or a number; found {found}.")
             }),
         }
     }
+    values
 }
 
-fn check_key(template: &Fields<'_>, key: &str, problems: &mut Problems) {
+/// Whether a key can name a variable, where one is defined and where one is given.
+pub(crate) fn check_key(name: &str, key: &str, problems: &mut Problems) {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if key.is_empty() || !key.bytes().all(allowed) {
         problems.wrong(|| {
             format!(
-                "`{}` must have keys of ASCII letters, digits and underscores; found {}.",
-                template.name("variables"),
+                "`{name}` must have keys of ASCII letters, digits and underscores; found {}.",
                 quoted(key)
             )
         });
     } else if key.len() > LONGEST_KEY {
         problems.wrong(|| {
             format!(
-                "`{}` must have keys of at most {LONGEST_KEY} characters; found one of {}.",
-                template.name("variables"),
+                "`{name}` must have keys of at most {LONGEST_KEY} characters; found one of {}.",
                 key.len()
             )
         });
     } else if RESERVED.contains(&key) {
-        problems.wrong(|| format!("`{}` must not use the reserved key {key}.", template.name("variables")));
+        problems.wrong(|| format!("`{name}` must not use the reserved key {key}."));
     }
 }
 

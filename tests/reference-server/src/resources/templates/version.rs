@@ -1,0 +1,138 @@
+//! One version of a template's content, and the email that it makes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::delivery::placeholders::{Placeholder, fill, placeholders};
+use crate::delivery::text::derive;
+use crate::resources::contacts::book::{Contact, PropertyValue};
+use crate::resources::emails::recipients::Mailbox;
+
+/// What an edit makes and a publication fixes. It never changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Version {
+    pub(crate) id: Uuid,
+    pub(crate) from: Option<Mailbox>,
+    pub(crate) subject: Option<String>,
+    pub(crate) reply_to: Option<Vec<Mailbox>>,
+    pub(crate) html: String,
+    /// None: derived from the HTML. Empty: there is none.
+    pub(crate) text: Option<String>,
+    pub(crate) variables: Vec<Variable>,
+}
+
+/// A variable as it is defined.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub(crate) id: Uuid,
+    pub(crate) key: String,
+    pub(crate) r#type: Type,
+    pub(crate) fallback_value: Option<PropertyValue>,
+    pub(crate) created_at: jiff::Timestamp,
+}
+
+/// What a variable holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Type {
+    String,
+    Number,
+}
+
+impl Type {
+    pub(crate) const WORDS: &'static [(&'static str, Self)] =
+        &[("string", Self::String), ("number", Self::Number)];
+
+    pub(crate) fn fits(self, value: &PropertyValue) -> bool {
+        matches!(
+            (self, value),
+            (Self::String, PropertyValue::Text(_)) | (Self::Number, PropertyValue::Number(_))
+        )
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+        }
+    }
+}
+
+/// Subject and bodies with every placeholder filled.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    pub(crate) subject: Option<String>,
+    pub(crate) html: String,
+    pub(crate) text: Option<String>,
+}
+
+/// Placeholders that are no variables: they speak of the recipient.
+const OF_THE_RECIPIENT: [&str; 5] =
+    ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL"];
+
+impl Version {
+    /// The keys for which a value has to come with a send, and none did: those that are used or defined, and have no fallback.
+    pub(crate) fn missing(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
+        let texts = [Some(self.html.as_str()), self.text.as_deref(), self.subject.as_deref()];
+        let used = texts.into_iter().flatten().flat_map(placeholders);
+        let used =
+            used.filter(|used| used.fallback.is_none() && is_variable(used.name)).map(|used| used.name);
+        let defined = self.variables.iter().map(|variable| variable.key.as_str());
+        let needed: BTreeSet<&str> = used.chain(defined).collect();
+        let has_fallback =
+            |key: &str| self.variables.iter().any(|one| one.key == key && one.fallback_value.is_some());
+        needed
+            .into_iter()
+            .filter(|key| !given.contains_key(*key) && !has_fallback(key))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The subject and the bodies for these values and this recipient.
+    ///
+    /// The specification is silent on placeholders of the recipient where no broadcast is sent: they are filled if there is one
+    /// recipient alone, from the contact with that address. An unsubscribe link belongs to broadcasts and stays as it was written.
+    pub(crate) fn render(
+        &self,
+        given: &BTreeMap<String, PropertyValue>,
+        recipient: Option<(&str, Option<&Contact>)>,
+    ) -> Rendered {
+        let value = |placeholder: Placeholder<'_>| -> Option<Cow<'static, str>> {
+            let Placeholder { name, fallback } = placeholder;
+            if is_variable(name) {
+                let defined = || self.variables.iter().find(|one| one.key == name)?.fallback_value.as_ref();
+                let value = given.get(name).or_else(defined).map(ToString::to_string);
+                return value.or_else(|| fallback.map(str::to_owned)).map(Cow::Owned);
+            }
+            let (address, contact) = recipient?;
+            let value = of_recipient(name, address, contact)?;
+            Some(Cow::Owned(value.unwrap_or_else(|| fallback.unwrap_or_default().to_owned())))
+        };
+        let html = fill(&self.html, value);
+        let text = match self.text.as_deref() {
+            None => Some(derive(&html)),
+            Some("") => None,
+            Some(text) => Some(fill(text, value)),
+        };
+        Rendered { subject: self.subject.as_deref().map(|subject| fill(subject, value)), html, text }
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.contains('.') && !OF_THE_RECIPIENT.contains(&name)
+}
+
+/// What a placeholder says of a recipient; the inner none is a thing that is not known of this one, the outer one a thing that nobody has.
+fn of_recipient(name: &str, address: &str, contact: Option<&Contact>) -> Option<Option<String>> {
+    let property = name.strip_prefix("contact.");
+    match (name, property) {
+        ("EMAIL", _) | (_, Some("email")) => Some(Some(address.to_owned())),
+        ("FIRST_NAME", _) | (_, Some("first_name")) => Some(contact.and_then(|one| one.first_name.clone())),
+        ("LAST_NAME", _) | (_, Some("last_name")) => Some(contact.and_then(|one| one.last_name.clone())),
+        (_, Some(key)) => Some(contact.and_then(|one| one.properties.get(key)).map(ToString::to_string)),
+        _ => None,
+    }
+}
