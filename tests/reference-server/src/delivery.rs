@@ -27,6 +27,7 @@ use self::fetch::Errand;
 use crate::clock::plus;
 use crate::lock::lock;
 use crate::problem::Problem;
+use crate::resources::automations::engine;
 use crate::resources::domains::record::Tls;
 use crate::resources::domains::verification::{self, Check};
 use crate::resources::emails::attachments::Content;
@@ -42,6 +43,8 @@ pub(crate) enum Work {
     Depart { tenant: Weak<Tenant>, email: Weak<Email> },
     /// Something happens to an email that has left.
     Note { email: Weak<Email>, event: Event },
+    /// A time that a run of an automation waited for has come.
+    WakeRun { tenant: Weak<Tenant>, run: Uuid, number: u64 },
     /// The check of a domain's DNS records ends.
     CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },
     /// A scheduled broadcast is due.
@@ -97,6 +100,11 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
         Work::Note { email, event } => {
             if let Some(email) = email.upgrade() {
                 email.note(due, event);
+            }
+        }
+        Work::WakeRun { tenant, run, number } => {
+            if let Some(tenant) = tenant.upgrade() {
+                engine::wake(service, &tenant, run, number, due);
             }
         }
         Work::CheckDomain { tenant: owner, domain, number } => {

@@ -76,6 +76,15 @@ impl Window {
         Ok(Self { limit, cursor })
     }
 
+    /// Refuses a cursor that names no item of the list, where the list is a part of what a ledger holds.
+    pub(crate) fn within(&self, has: impl Fn(Uuid) -> bool) -> Result<(), Problem> {
+        match self.cursor {
+            Some(Cursor::After(id)) if !has(id) => Err(unknown_cursor("after", id)),
+            Some(Cursor::Before(id)) if !has(id) => Err(unknown_cursor("before", id)),
+            _ => Ok(()),
+        }
+    }
+
     /// The page of a ledger that this window shows, of the items that `wanted` lets through.
     pub(crate) fn look<T: Clone>(
         &self,

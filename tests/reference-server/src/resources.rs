@@ -1,10 +1,12 @@
 //! The service's resources, one file each, named as the specification names them.
 
+pub(crate) mod automations;
 pub(crate) mod broadcasts;
 pub(crate) mod contact_properties;
 pub(crate) mod contacts;
 pub(crate) mod domains;
 pub(crate) mod emails;
+pub(crate) mod events;
 pub(crate) mod logs;
 pub(crate) mod segments;
 pub(crate) mod templates;

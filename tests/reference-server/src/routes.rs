@@ -11,7 +11,8 @@ pub(crate) use self::find::{Found, find, no_such_route, pattern_matches, wrong_m
 use crate::keys::Scope;
 use crate::problem::Problem;
 use crate::resources::{
-    broadcasts, contact_properties, contacts, domains, emails, logs, segments, templates, topics,
+    automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, segments,
+    templates, topics,
 };
 
 /// Answers one request of one tenant.
@@ -130,7 +131,22 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::PATCH, "/topics/{topic_id}", Scope::Full, topics::update),
     route(Method::DELETE, "/topics/{topic_id}", Scope::Full, topics::delete),
     // Automations
+    route(Method::POST, "/automations", Scope::Full, automations::create),
+    route(Method::GET, "/automations", Scope::Full, automations::index),
+    route(Method::GET, "/automations/{automation_id}", Scope::Full, automations::show),
+    route(Method::PATCH, "/automations/{automation_id}", Scope::Full, automations::update),
+    route(Method::DELETE, "/automations/{automation_id}", Scope::Full, automations::delete),
+    route(Method::POST, "/automations/{automation_id}/duplicate", Scope::Full, automations::duplicate),
+    route(Method::POST, "/automations/{automation_id}/stop", Scope::Full, automations::stop),
+    route(Method::GET, "/automations/{automation_id}/runs", Scope::Full, automations::run::index),
+    route(Method::GET, "/automations/{automation_id}/runs/{run_id}", Scope::Full, automations::run::show),
     // Events
+    route(Method::POST, "/events", Scope::Full, events::create),
+    route(Method::GET, "/events", Scope::Full, events::index),
+    route(Method::POST, "/events/send", Scope::Full, events::send),
+    route(Method::GET, "/events/{id_or_name}", Scope::Full, events::show),
+    route(Method::PATCH, "/events/{id_or_name}", Scope::Full, events::update),
+    route(Method::DELETE, "/events/{id_or_name}", Scope::Full, events::delete),
     // Webhooks
     // Logs
     route(Method::GET, "/logs", Scope::Full, logs::index),

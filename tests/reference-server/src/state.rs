@@ -19,11 +19,14 @@ use crate::delivery::captured::CapturedMail;
 use crate::idempotency::Keys;
 use crate::lock::{lock, read, write};
 use crate::ratelimit::Meter;
+use crate::resources::automations::Automation;
+use crate::resources::automations::run::Run;
 use crate::resources::broadcasts::record::Broadcast;
 use crate::resources::contact_properties::ContactProperty;
 use crate::resources::contacts::book::Book;
 use crate::resources::domains::record::Domain;
 use crate::resources::emails::record::Email;
+use crate::resources::events::Event;
 use crate::resources::logs::Entry;
 use crate::resources::segments::Segment;
 use crate::resources::templates::Template;
@@ -37,10 +40,13 @@ pub(crate) struct Tenant {
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
     pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
+    pub(crate) automations: Room<Automation>,
+    pub(crate) runs: Room<Run>,
     pub(crate) broadcasts: Room<Broadcast>,
     pub(crate) contacts: Book,
     pub(crate) contact_properties: Room<ContactProperty>,
     pub(crate) domains: Room<Domain>,
+    pub(crate) events: Room<Event>,
     pub(crate) segments: Room<Segment>,
     pub(crate) templates: Room<Template>,
     pub(crate) topics: Room<Topic>,
@@ -57,10 +63,13 @@ impl Tenant {
             emails: Mutex::new(Ledger::new()),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
+            automations: Room::new("automations", most),
+            runs: Room::new("automation runs", most),
             broadcasts: Room::new("broadcasts", most),
             contacts: Book::new(most),
             contact_properties: Room::new("contact properties", most),
             domains: Room::new("domains", most),
+            events: Room::new("events", most),
             segments: Room::new("segments", most),
             templates: Room::new("templates", most),
             topics: Room::new("topics", most),

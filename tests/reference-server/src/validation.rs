@@ -198,6 +198,21 @@ impl<'a> Fields<'a> {
         text
     }
 
+    /// Takes a string that must be there and have something in it.
+    pub(crate) fn require_text(&mut self, field: &str, problems: &mut Problems) -> Option<String> {
+        if !self.has(field) {
+            self.take(field);
+            problems.missing(self.name(field));
+            return None;
+        }
+        let text = self.take_text(field, problems)?;
+        if text.is_empty() {
+            problems.wrong(|| format!("`{}` must not be empty.", self.name(field)));
+            return None;
+        }
+        Some(text.into_owned())
+    }
+
     /// Takes a field that must be true or false if it is there.
     pub(crate) fn take_bool(&mut self, field: &str, problems: &mut Problems) -> Option<bool> {
         let json = self.take(field)?;

@@ -7,12 +7,16 @@ mod support;
 
 #[path = "service/attachments.rs"]
 mod attachments;
+#[path = "service/automations.rs"]
+mod automations;
 #[path = "service/batch.rs"]
 mod batch;
 #[path = "service/bounds.rs"]
 mod bounds;
 #[path = "service/broadcasts.rs"]
 mod broadcasts;
+#[path = "service/custom_events.rs"]
+mod custom_events;
 #[path = "service/domains.rs"]
 mod domains;
 #[path = "service/errors.rs"]

@@ -34,7 +34,7 @@ pub(super) fn patch(json: &Value) -> Vec<Problem> {
     let mut judge = Judge::default();
     if let Some(fields) = judge.object("", json, "an update") {
         judge.known(fields, "", &["name", "status", "steps", "connections"]);
-        if fields.is_empty() {
+        if fields.values().all(Value::is_null) {
             judge.problem(
                 "",
                 "required",
@@ -43,7 +43,8 @@ pub(super) fn patch(json: &Value) -> Vec<Problem> {
         }
         judge.text(fields, "", "name");
         judge.status(fields);
-        match (fields.get("steps"), fields.get("connections")) {
+        let given = |name: &str| fields.get(name).filter(|value| !value.is_null());
+        match (given("steps"), given("connections")) {
             (Some(_), None) => judge.problem("/connections", "required", "`connections` goes with `steps`"),
             (None, Some(_)) => judge.problem("/steps", "required", "`steps` goes with `connections`"),
             (Some(_), Some(_)) => judge.definition(fields),
@@ -163,7 +164,7 @@ impl Judge {
                 }
             }
         }
-        if let Some(value) = fields.get("connections") {
+        if let Some(value) = fields.get("connections").filter(|value| !value.is_null()) {
             match value.as_array() {
                 None => self.wrong_type("/connections".to_owned(), "`connections` is a list", value),
                 Some(connections) => self.connections(connections, complete.then_some(&nodes)),

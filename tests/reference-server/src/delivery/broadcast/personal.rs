@@ -63,7 +63,7 @@ impl<'a> Letter<'a> {
             ],
             attachments: Vec::new(),
             tags: Vec::new(),
-            topic: content.topic,
+            topic: message.topic,
             scheduled_at: None,
         })
     }

@@ -1,0 +1,267 @@
+//! Automations: `POST` and `GET /automations`, `GET`, `PATCH` and `DELETE /automations/{id}`, `POST /automations/{id}/stop` and
+//! `/duplicate`, and the runs below `/automations/{id}/runs`.
+//!
+//! The specification shows the items of the two lists and is silent on everything else.
+
+pub(crate) mod definition;
+mod duration;
+pub(crate) mod engine;
+pub(crate) mod rule;
+pub(crate) mod run;
+mod step;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use self::definition::Definition;
+use super::timestamp::database;
+use crate::paging::{Mode, Window, list, quoted};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::validation::{Fields, Ignored, Problems};
+
+/// An automation.
+#[derive(Clone, Debug)]
+pub(crate) struct Automation {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) enabled: bool,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    /// Shared with the runs that go by it, also when the automation has another one by then.
+    pub(crate) definition: Arc<Definition>,
+}
+
+/// Whether an automation is enabled, as it is written.
+const STATUS: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
+
+impl Automation {
+    fn status(&self) -> &'static str {
+        if self.enabled { "enabled" } else { "disabled" }
+    }
+}
+
+/// `POST /automations`, 201.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let (name, enabled, definition) = context.body(|fields, problems, ignored| {
+        let name = fields.require_text("name", problems);
+        let enabled = fields.take_word("status", &STATUS, problems);
+        let definition = Definition::take(fields, problems, ignored);
+        Some((name?, enabled.unwrap_or(false), definition?))
+    })?;
+    add(context, name, enabled, Arc::new(definition))
+}
+
+/// `POST /automations/{id}/duplicate`, 201: another one of the same definition, which is disabled and has no runs. (The specification
+/// is silent on its name: it is the same one.)
+pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let automation = find(context)?;
+    add(context, automation.name.clone(), false, Arc::clone(&automation.definition))
+}
+
+fn add(
+    context: &Context<'_>,
+    name: String,
+    enabled: bool,
+    definition: Arc<Definition>,
+) -> Result<Response<Bytes>, Problem> {
+    let (id, now) = (context.service.next_id(), context.now());
+    let automation = Automation { id, name, enabled, created_at: now, updated_at: now, definition };
+    context.tenant.automations.add(id, automation)?;
+    Ok(json(StatusCode::CREATED, &Reference::to(id)))
+}
+
+/// `GET /automations`, mode A.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::A)?;
+    let enabled = match context.query("status") {
+        None => None,
+        Some(word) => Some(STATUS.iter().find(|(status, _)| *status == word).ok_or_else(|| {
+            Problem::validation(format!("`status` must be `enabled` or `disabled`; found {}.", quoted(&word)))
+        })?),
+    };
+    let wanted = |one: &Automation| enabled.is_none_or(|(_, enabled)| one.enabled == *enabled);
+    let page = context.tenant.automations.page(&window, wanted)?;
+    Ok(list(&page.map(|automation| Item::of(&automation))))
+}
+
+/// `GET /automations/{id}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let automation = find(context)?;
+    let Definition { steps, connections } = &*automation.definition;
+    let steps = steps.iter().map(|step| StepShown { key: &step.key, kind: step.kind, config: &step.config });
+    let connections = connections.iter().map(|one| ConnectionShown {
+        from: &one.from,
+        to: &one.to,
+        kind: one.kind.as_str(),
+    });
+    let whole = Whole {
+        object: "automation",
+        item: Item::of(&automation),
+        steps: steps.collect(),
+        connections: connections.collect(),
+    };
+    Ok(json(StatusCode::OK, &whole))
+}
+
+/// `PATCH /automations/{id}`: something must change, and steps and connections go together. Runs on their way go on by the definition
+/// that they began with, also when the automation is disabled.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = find(context)?.id;
+    let change = context.body(|fields, problems, ignored| Some(Change::read(fields, problems, ignored)))?;
+    let now = context.now();
+    let changed = context.tenant.automations.change(id, |automation| {
+        if let Some(name) = change.name {
+            automation.name = name;
+        }
+        if let Some(enabled) = change.enabled {
+            automation.enabled = enabled;
+        }
+        if let Some(definition) = change.definition {
+            automation.definition = Arc::new(definition);
+        }
+        automation.updated_at = now;
+    });
+    changed.ok_or_else(not_found)?;
+    Ok(json(StatusCode::OK, &Reference::to(id)))
+}
+
+/// `DELETE /automations/{id}`. Its runs end and are gone with it.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    #[derive(Serialize)]
+    struct Deletion {
+        #[serde(flatten)]
+        reference: Reference,
+        deleted: bool,
+    }
+    let id = context.id("an automation")?;
+    context.tenant.automations.remove(id).ok_or_else(not_found)?;
+    for run in context.tenant.runs.all() {
+        if run.automation == id {
+            context.tenant.runs.remove(run.id);
+        }
+    }
+    Ok(json(StatusCode::OK, &Deletion { reference: Reference::to(id), deleted: true }))
+}
+
+/// `POST /automations/{id}/stop`: disabled, and what is running is cancelled. Stopping it again changes nothing.
+pub(crate) fn stop(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    #[derive(Serialize)]
+    struct Stopped {
+        #[serde(flatten)]
+        reference: Reference,
+        status: &'static str,
+    }
+    let (id, now) = (context.id("an automation")?, context.now());
+    let stopped = context.tenant.automations.change(id, |automation| {
+        if automation.enabled {
+            automation.enabled = false;
+            automation.updated_at = now;
+        }
+    });
+    stopped.ok_or_else(not_found)?;
+    for run in context.tenant.runs.all() {
+        if run.automation == id && run.is_running() {
+            context.tenant.runs.change(run.id, |run| run.cancel(now));
+        }
+    }
+    Ok(json(StatusCode::OK, &Stopped { reference: Reference::to(id), status: "disabled" }))
+}
+
+/// The automation that the path names.
+fn find(context: &Context<'_>) -> Result<Arc<Automation>, Problem> {
+    context.tenant.automations.get(context.id("an automation")?).ok_or_else(not_found)
+}
+
+fn not_found() -> Problem {
+    Problem::not_found("Automation not found.")
+}
+
+/// What an update sets.
+struct Change {
+    name: Option<String>,
+    enabled: Option<bool>,
+    definition: Option<Definition>,
+}
+
+impl Change {
+    fn read(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> Self {
+        const ALL: [&str; 4] = ["name", "status", "steps", "connections"];
+        if !ALL.iter().any(|name| fields.has(name)) {
+            problems.wrong(|| {
+                "The body must change something: `name`, `status`, or `steps` with `connections`.".into()
+            });
+        }
+        let name = if fields.has("name") { fields.require_text("name", problems) } else { None };
+        let enabled = fields.take_word("status", &STATUS, problems);
+        let definition = (fields.has("steps") || fields.has("connections"))
+            .then(|| Definition::take(fields, problems, ignored))
+            .flatten();
+        Self { name, enabled, definition }
+    }
+}
+
+#[derive(Serialize)]
+struct Reference {
+    object: &'static str,
+    id: String,
+}
+
+impl Reference {
+    fn to(id: Uuid) -> Self {
+        Self { object: "automation", id: id.to_string() }
+    }
+}
+
+/// `SPEC.md`, Automation (list item).
+#[derive(Serialize)]
+struct Item<'a> {
+    id: String,
+    name: String,
+    status: &'a str,
+    created_at: String,
+    updated_at: String,
+}
+
+impl Item<'_> {
+    fn of(automation: &Automation) -> Self {
+        Self {
+            id: automation.id.to_string(),
+            name: automation.name.clone(),
+            status: automation.status(),
+            created_at: database(automation.created_at),
+            updated_at: database(automation.updated_at),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item<'a>,
+    steps: Vec<StepShown<'a>>,
+    connections: Vec<ConnectionShown<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepShown<'a> {
+    key: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    config: &'a Value,
+}
+
+#[derive(Serialize)]
+struct ConnectionShown<'a> {
+    from: &'a str,
+    to: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+}

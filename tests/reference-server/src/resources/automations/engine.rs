@@ -1,0 +1,130 @@
+//! What moves runs: an event that is sent, and the clock.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::definition::{Action, Way};
+use super::rule::Facts;
+use super::run::{Move, Outcome, Run};
+use super::step;
+use crate::clock::plus;
+use crate::delivery::Work;
+use crate::problem::Problem;
+use crate::service::Service;
+use crate::state::Tenant;
+
+/// An event that has happened to a contact.
+pub(crate) struct Occurrence {
+    pub(crate) name: String,
+    pub(crate) contact: Uuid,
+    pub(crate) payload: Arc<Value>,
+}
+
+/// Moves the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't wait for it.
+pub(crate) fn happened(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    event: &Occurrence,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let contact = step::contact_facts(tenant, event.contact);
+    for run in tenant.runs.all() {
+        if run.contact != event.contact || !run.is_running() {
+            continue;
+        }
+        let facts = Facts { event: &event.payload, contact: &contact };
+        let fits = |action: &Action| match action {
+            Action::WaitForEvent { filter: Some(rule), .. } => rule.holds(&facts),
+            _ => true,
+        };
+        let woken = tenant.runs.change(run.id, |run| run.woken_by_event(&event.name, fits)).flatten();
+        if let Some(place) = woken {
+            let output = json!({ "event": event.name, "payload": *event.payload });
+            go_on(service, tenant, run.id, place, Outcome::Done(Way::EventReceived, Some(output)), now);
+        }
+    }
+    // Oldest first, as they would have been found one by one.
+    for automation in tenant.automations.all().iter().rev().filter(|automation| automation.enabled) {
+        let Some(trigger) = automation.definition.trigger(&event.name) else { continue };
+        let id = service.next_id();
+        let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
+        run.begin(trigger, now);
+        tenant.runs.add(id, run)?;
+        let output = json!({ "event": event.name });
+        go_on(service, tenant, id, trigger, Outcome::Done(Way::Default, Some(output)), now);
+    }
+    Ok(())
+}
+
+/// A time that a run waited for has come.
+pub(crate) fn wake(service: &Service, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
+    let woken = tenant.runs.change(run, |run| {
+        let place = run.woken_by_time(number)?;
+        let timeout = matches!(run.definition.steps.get(place)?.action, Action::WaitForEvent { .. });
+        Some((place, if timeout { Way::Timeout } else { Way::Default }))
+    });
+    if let Some((place, way)) = woken.flatten() {
+        go_on(service, tenant, run, place, Outcome::Done(way, None), due);
+    }
+}
+
+/// Notes what came of a step, and does what follows until the run waits or has ended. It ends: no connection leads back.
+fn go_on(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    id: Uuid,
+    mut place: usize,
+    mut outcome: Outcome,
+    at: Timestamp,
+) {
+    loop {
+        let moved = tenant.runs.change(id, |run| match run.settle(place, outcome, at) {
+            Move::To(next) if run.begin(next, at) => (Move::To(next), Some(run.clone())),
+            moved => (moved, None),
+        });
+        match moved {
+            Some((Move::To(next), Some(run))) => {
+                place = next;
+                outcome = act(service, tenant, &run, next, at);
+            }
+            Some((Move::Pause { until: Some(until), number }, _)) => {
+                let work = Work::WakeRun { tenant: Arc::downgrade(tenant), run: id, number };
+                return service.agenda().note(until, work);
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Does a step. The room of runs is free meanwhile.
+fn act(service: &Service, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timestamp) -> Outcome {
+    let Some(step) = run.definition.steps.get(place) else {
+        return Outcome::Failed("The step is not there.".into());
+    };
+    let contact = step::contact_facts(tenant, run.contact);
+    let facts = Facts { event: &run.event, contact: &contact };
+    let done = match &step.action {
+        // Nothing leads to a trigger.
+        Action::Trigger { .. } => Ok(None),
+        Action::Delay(duration) => return Outcome::Waits(Some(plus(at, *duration))),
+        Action::WaitForEvent { timeout, .. } => {
+            return Outcome::Waits(timeout.map(|timeout| plus(at, timeout)));
+        }
+        Action::Condition(rule) => {
+            let met = rule.holds(&facts);
+            let way = if met { Way::ConditionMet } else { Way::ConditionNotMet };
+            return Outcome::Done(way, Some(json!({ "condition_met": met })));
+        }
+        Action::SendEmail(letter) => step::send_email(service, tenant, run.contact, letter, &facts, at),
+        Action::ContactUpdate(parts) => step::update_contact(tenant, run.contact, parts, &facts),
+        Action::ContactDelete => step::delete_contact(tenant, run.contact),
+        Action::AddToSegment(segment) => step::add_to_segment(tenant, run.contact, *segment),
+    };
+    match done {
+        Ok(output) => Outcome::Done(Way::Default, output),
+        Err(message) => Outcome::Failed(message),
+    }
+}

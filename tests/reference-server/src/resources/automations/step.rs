@@ -1,0 +1,178 @@
+//! What steps do to a contact and send to them. An error is the reason why a step can't be done.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::definition::{Given, Letter, Part};
+use super::rule::Facts;
+use crate::delivery;
+use crate::resources::contact_properties;
+use crate::resources::contacts::book::{Contact, PropertyValue};
+use crate::resources::emails::draft::{Draft, Form};
+use crate::resources::timestamp::database;
+use crate::service::Service;
+use crate::state::Tenant;
+use crate::validation::{Ignored, Problems};
+
+type Done = Result<Option<Value>, String>;
+
+/// What rules and values find at `contact.…`; null if the contact is gone.
+pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
+    let Some(contact) = tenant.contacts.get(id) else { return Value::Null };
+    let properties = contact.properties.iter().map(|(key, value)| {
+        let value = match value {
+            PropertyValue::Text(text) => Value::String(text.clone()),
+            PropertyValue::Number(number) => Value::Number(number.clone()),
+        };
+        (key.clone(), value)
+    });
+    json!({
+        "id": contact.id.to_string(),
+        "email": contact.email,
+        "first_name": contact.first_name,
+        "last_name": contact.last_name,
+        "unsubscribed": contact.unsubscribed,
+        "created_at": database(contact.created_at),
+        "properties": properties.collect::<Map<_, _>>(),
+    })
+}
+
+fn contact(tenant: &Tenant, id: Uuid) -> Result<Arc<Contact>, String> {
+    tenant.contacts.get(id).ok_or_else(gone)
+}
+
+fn gone() -> String {
+    "The contact does not exist any more.".into()
+}
+
+/// The value, or what the run knows; none if it knows nothing.
+fn known(given: &Given, facts: &Facts<'_>) -> Option<Value> {
+    match given {
+        Given::Fixed(value) => Some(value.clone()),
+        Given::Var(name) => facts.find(name).filter(|value| !value.is_null()).cloned(),
+    }
+}
+
+/// Sends the email that `POST /emails` would send, with the same rules: the template must be published, and have its variables. One whose
+/// value the run doesn't know is left to the template's fallback.
+pub(super) fn send_email(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    id: Uuid,
+    letter: &Letter,
+    facts: &Facts<'_>,
+    at: Timestamp,
+) -> Done {
+    let contact = contact(tenant, id)?;
+    let variables = letter.variables.iter().filter_map(|(key, given)| {
+        let value = match known(given, facts)? {
+            // A template knows texts and numbers.
+            Value::Bool(yes) => Value::String(yes.to_string()),
+            value => value,
+        };
+        Some((key.clone(), value))
+    });
+    let mut email = json!({
+        "to": contact.email,
+        "template": { "id": letter.template, "variables": variables.collect::<Map<_, _>>() },
+    });
+    for (field, value) in
+        [("from", &letter.from), ("subject", &letter.subject), ("reply_to", &letter.reply_to)]
+    {
+        if let Some(value) = value {
+            email[field] = Value::String(value.clone());
+        }
+    }
+    let mut problems = Problems::default();
+    let draft =
+        Draft::read(&email.to_string(), &Form::single(tenant, at), &mut problems, &mut Ignored::default());
+    let draft = match (draft, problems.into_problem()) {
+        (_, Some(problem)) => return Err(problem.message),
+        (Some(draft), None) => draft,
+        (None, None) => return Err("The email was refused without a reason.".into()),
+    };
+    delivery::check_sender(service, tenant, &draft.from).map_err(|problem| problem.message)?;
+    let email = delivery::accept(service, tenant, draft, at);
+    Ok(Some(json!({ "email_id": email.to_string() })))
+}
+
+/// What becomes of one part of a contact.
+enum Change {
+    FirstName(Option<String>),
+    LastName(Option<String>),
+    Unsubscribed(bool),
+    Property(String, Option<PropertyValue>),
+}
+
+/// Changes the contact. What the run doesn't know leaves its part as it is.
+pub(super) fn update_contact(tenant: &Tenant, id: Uuid, parts: &[(Part, Given)], facts: &Facts<'_>) -> Done {
+    let mut changes = Vec::new();
+    for (part, given) in parts {
+        if let Some(value) = known(given, facts) {
+            changes.push(change(tenant, part, value)?);
+        }
+    }
+    let done = tenant.contacts.change(id, |contact| {
+        for change in changes {
+            match change {
+                Change::FirstName(name) => contact.first_name = name,
+                Change::LastName(name) => contact.last_name = name,
+                Change::Unsubscribed(unsubscribed) => contact.unsubscribed = unsubscribed,
+                Change::Property(key, None) => drop(contact.properties.remove(&key)),
+                Change::Property(key, Some(value)) => drop(contact.properties.insert(key, value)),
+            }
+        }
+    });
+    done.ok_or_else(gone)?.map_err(|problem| problem.message)?;
+    Ok(None)
+}
+
+fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> {
+    let name = |value: Value| match value {
+        Value::Null => Ok(None),
+        Value::String(name) if !crate::validation::has_control(&name) => Ok(Some(name)),
+        other => Err(format!("A name must be a line of text or null; found {other}.")),
+    };
+    match part {
+        Part::FirstName => name(value).map(Change::FirstName),
+        Part::LastName => name(value).map(Change::LastName),
+        Part::Unsubscribed => match value {
+            Value::Bool(unsubscribed) => Ok(Change::Unsubscribed(unsubscribed)),
+            other => Err(format!("`unsubscribed` must be a boolean; found {other}.")),
+        },
+        Part::Property(key) => {
+            let value = match value {
+                Value::Null => None,
+                Value::String(text) => Some(PropertyValue::Text(text)),
+                Value::Number(number) => Some(PropertyValue::Number(number)),
+                // A property knows texts and numbers.
+                Value::Bool(yes) => Some(PropertyValue::Text(yes.to_string())),
+                other => return Err(format!("`{key}` must be a string, a number or null; found {other}.")),
+            };
+            contact_properties::judge(tenant, key, value.as_ref())
+                .map_err(|reason| format!("`{key}` {reason}."))?;
+            Ok(Change::Property(key.clone(), value))
+        }
+    }
+}
+
+/// Deletes the contact.
+pub(super) fn delete_contact(tenant: &Tenant, id: Uuid) -> Done {
+    tenant.contacts.remove(id).ok_or_else(gone)?;
+    Ok(None)
+}
+
+/// Adds the contact to a segment.
+pub(super) fn add_to_segment(tenant: &Tenant, id: Uuid, segment: Uuid) -> Done {
+    tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
+    let added = tenant.contacts.change(id, |contact| {
+        if !contact.segments.contains(&segment) {
+            contact.segments.push(segment);
+        }
+    });
+    added.ok_or_else(gone)?.map_err(|problem| problem.message)?;
+    Ok(None)
+}

@@ -1,0 +1,640 @@
+//! Automations and their runs.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox};
+
+fn trigger() -> Value {
+    json!({"key": "start", "type": "trigger", "config": {"event_name": "user.created"}})
+}
+
+fn step(key: &str, kind: &str, config: Value) -> Value {
+    let mut step = json!({"key": key, "type": kind});
+    step["config"] = config;
+    step
+}
+
+fn leads(from: &str, to: &str, kind: &str) -> Value {
+    json!({"from": from, "to": to, "type": kind})
+}
+
+/// An enabled automation in which each step follows the one before.
+fn chain(steps: Vec<Value>) -> Value {
+    let mut all = vec![trigger()];
+    all.extend(steps);
+    let connections: Vec<_> =
+        all.windows(2).map(|two| json!({"from": two[0]["key"], "to": two[1]["key"]})).collect();
+    json!({"name": "Welcome", "status": "enabled", "steps": all, "connections": connections})
+}
+
+fn with(pointer: &str, value: Value) -> Value {
+    let mut json = chain(vec![step("pause", "delay", json!({"duration": "1 day"}))]);
+    *json.pointer_mut(pointer).unwrap() = value;
+    json
+}
+
+trait Automations {
+    fn created(&self, path: &str, body: &Value) -> String;
+    fn send(&self, body: &Value) -> Answer;
+    fn run(&self, automation: &str) -> Value;
+    fn ids(&self, path: &str) -> Vec<String>;
+    fn contact(&self, email: &str) -> Value;
+    fn patch(&self, path: String, body: &Value) -> Answer;
+}
+
+impl Automations for Sandbox {
+    fn created(&self, path: &str, body: &Value) -> String {
+        let answer = self.post(path, body);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    fn send(&self, body: &Value) -> Answer {
+        let answer = self.post("/events/send", body);
+        assert_eq!(answer.status, 202, "{}", answer.text());
+        answer
+    }
+
+    /// The newest run with its steps.
+    fn run(&self, automation: &str) -> Value {
+        let id = self.ids(&format!("/automations/{automation}/runs")).remove(0);
+        let answer = self.get(format!("/automations/{automation}/runs/{id}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    }
+
+    fn ids(&self, path: &str) -> Vec<String> {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let data = answer.json()["data"].as_array().unwrap().clone();
+        data.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn contact(&self, email: &str) -> Value {
+        self.get(format!("/contacts/{email}")).json()
+    }
+
+    fn patch(&self, path: String, body: &Value) -> Answer {
+        self.ask(Method::PATCH, path).json(body)
+    }
+}
+
+fn signed_up() -> Value {
+    json!({"event": "user.created", "email": "ada@example.com", "payload": {"plan": "pro", "name": "Ada", "seats": 5}})
+}
+
+/// The statuses of a run's steps, by key.
+fn steps(run: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    run["steps"].as_array().unwrap().iter().map(|step| (text(&step["key"]), text(&step["status"]))).collect()
+}
+
+fn expect_steps(run: &Value, expected: &[(&str, &str)]) {
+    let found = steps(run);
+    let found: Vec<_> = found.iter().map(|(key, status)| (key.as_str(), status.as_str())).collect();
+    assert_eq!(found, expected, "{run}");
+}
+
+#[test]
+fn an_automation_is_made_read_changed_copied_and_deleted() {
+    // AUTO-01, AUTO-02
+    let sandbox = Sandbox::new();
+    let mut body = with("/status", json!("disabled"));
+    body.as_object_mut().unwrap().remove("status");
+    let id = sandbox.created("/automations", &body);
+    let record = sandbox.get(format!("/automations/{id}")).json();
+    assert_eq!((&record["object"], &record["status"]), (&json!("automation"), &json!("disabled")));
+    assert_eq!((&record["name"], &record["steps"]), (&body["name"], &body["steps"]));
+    assert_eq!(record["connections"], json!([leads("start", "pause", "default")]));
+    assert_eq!(record["created_at"], record["updated_at"]);
+
+    sandbox.advance(60);
+    let answer = sandbox.patch(format!("/automations/{id}"), &json!({"name": "Other", "status": "enabled"}));
+    assert_eq!(answer.json(), json!({"object": "automation", "id": id}));
+    let changed = sandbox.get(format!("/automations/{id}")).json();
+    assert_eq!((&changed["name"], &changed["status"]), (&json!("Other"), &json!("enabled")));
+    assert_eq!(changed["steps"], record["steps"]);
+    assert_ne!(changed["updated_at"], changed["created_at"]);
+
+    let copy = sandbox.ask(Method::POST, format!("/automations/{id}/duplicate")).send("");
+    assert_eq!(copy.status, 201);
+    let copy = copy.json()["id"].as_str().unwrap().to_owned();
+    let copied = sandbox.get(format!("/automations/{copy}")).json();
+    assert_eq!((&copied["status"], &copied["steps"]), (&json!("disabled"), &record["steps"]));
+
+    let gone = sandbox.ask(Method::DELETE, format!("/automations/{id}")).send("");
+    assert_eq!(gone.json(), json!({"object": "automation", "id": id, "deleted": true}));
+    assert_eq!(sandbox.get(format!("/automations/{id}")).status, 404);
+    assert_eq!(sandbox.ids("/automations"), [copy]);
+}
+
+#[test]
+fn a_definition_that_makes_no_sense_is_refused() {
+    let sandbox = Sandbox::new();
+    let delay = |duration: Value| with("/steps/1/config/duration", duration);
+    let config = |kind: &str, config: Value| with("/steps/1", step("pause", kind, config));
+    let too_many: Vec<_> =
+        (0..150).map(|n| step(&n.to_string(), "delay", json!({"duration": "1 day"}))).collect();
+    for (body, name, words) in [
+        (with("/name", json!("")), "validation_error", "`name` must not be empty"),
+        (with("/name", json!(5)), "validation_error", "`name` must be a string"),
+        (with("/name", json!(null)), "missing_required_field", "Missing `name`"),
+        (with("/status", json!("on")), "validation_error", "`status` must be one of `enabled`, `disabled`"),
+        (with("/steps", json!(null)), "missing_required_field", "Missing `steps`"),
+        (with("/steps", json!([])), "validation_error", "`steps` must hold 1 to 150 steps; found 0"),
+        (chain(too_many), "validation_error", "found 151"),
+        (with("/connections", json!(null)), "missing_required_field", "Missing `connections`"),
+        (with("/steps/1", json!(5)), "validation_error", "`steps[1]` must be an object"),
+        (with("/steps/1/key", json!("")), "validation_error", "`steps[1].key` must not be empty"),
+        (with("/steps/1/key", json!("start")), "validation_error", "`steps[1].key` must name one step"),
+        (with("/steps/1/type", json!("sleep")), "validation_error", "`steps[1].type` must be one of"),
+        (with("/steps/1/config", json!(null)), "missing_required_field", "Missing `steps[1].config`"),
+        (with("/steps/0/type", json!("contact_delete")), "validation_error", "type `trigger` at least"),
+        (config("trigger", json!({})), "missing_required_field", "Missing `steps[1].config.event_name`"),
+        (config("trigger", json!({"event_name": "x"})), "validation_error", "must not lead to a trigger"),
+        (delay(json!("")), "validation_error", "`steps[1].config.duration` must not be empty"),
+        (delay(json!("soon")), "validation_error", "must be a time in words"),
+        (delay(json!("31 days")), "validation_error", "at most 30 days"),
+        (
+            config("wait_for_event", json!({"event_name": "x", "timeout": "never"})),
+            "validation_error",
+            "`steps[1].config.timeout` must be a time",
+        ),
+        (
+            config("wait_for_event", json!({"event_name": "x", "filter_rule": {"type": "rule"}})),
+            "missing_required_field",
+            "Missing `steps[1].config.filter_rule.field`",
+        ),
+        (config("send_email", json!({})), "missing_required_field", "Missing `steps[1].config.template`"),
+        (
+            config("send_email", json!({"template": {"id": "a", "variables": {"A": true}}})),
+            "validation_error",
+            "`steps[1].config.template.variables.A` must be",
+        ),
+        (
+            config("send_email", json!({"template": {"id": "a"}, "from": "nobody"})),
+            "validation_error",
+            "`steps[1].config.from`",
+        ),
+        (
+            config("contact_update", json!({"unsubscribed": "yes"})),
+            "validation_error",
+            "`steps[1].config.unsubscribed` must be a boolean",
+        ),
+        (
+            config("contact_update", json!({"first_name": {"var": "name"}})),
+            "validation_error",
+            "must begin with `event.` or `contact.`",
+        ),
+        (
+            config("add_to_segment", json!({"segment_id": "all"})),
+            "validation_error",
+            "`steps[1].config.segment_id` must be a UUID",
+        ),
+        (
+            config("condition", json!({"type": "maybe"})),
+            "validation_error",
+            "`steps[1].config.type` must be one of",
+        ),
+        (with("/connections/0/to", json!("nowhere")), "validation_error", "there is no step \"nowhere\""),
+        (with("/connections/0/to", json!(null)), "missing_required_field", "Missing `connections[0].to`"),
+        (
+            with("/connections", json!([leads("start", "pause", "timeout")])),
+            "validation_error",
+            "only from a `wait_for_event` step",
+        ),
+        (
+            with("/connections", json!([leads("start", "pause", "later")])),
+            "validation_error",
+            "`connections[0].type` must be one of",
+        ),
+        (
+            with(
+                "/connections",
+                json!([leads("start", "pause", "default"), leads("pause", "pause", "default")]),
+            ),
+            "validation_error",
+            "`connections[1]` must not lead back",
+        ),
+        (
+            with(
+                "/connections",
+                json!([leads("start", "pause", "default"), leads("start", "pause", "default")]),
+            ),
+            "validation_error",
+            "must be the only `default` connection",
+        ),
+    ] {
+        let answer = sandbox.post("/automations", &body);
+        assert_eq!(answer.status, 422, "{body} {}", answer.text());
+        assert!(answer.message().contains(words), "{words}: {}", answer.message());
+        assert_eq!(answer.name(), name, "{}", answer.message());
+    }
+    assert_eq!(sandbox.ids("/automations"), Vec::<String>::new());
+    let most: Vec<_> =
+        (0..149).map(|n| step(&n.to_string(), "delay", json!({"duration": "30 days"}))).collect();
+    sandbox.created("/automations", &chain(most));
+}
+
+#[test]
+fn all_that_is_wrong_is_counted_and_what_is_unknown_is_told() {
+    let sandbox = Sandbox::new();
+    let mut body = with("/name", json!(""));
+    body["steps"][1]["config"]["duration"] = json!("soon");
+    body["connections"][0]["from"] = json!(5);
+    let answer = sandbox.post("/automations", &body);
+    assert!(answer.message().contains("(And 2 more problems.)"), "{}", answer.message());
+
+    let mut body = with("/steps/1/config", json!({"duration": "1 day", "jitter": "1 hour"}));
+    body["owner"] = json!("me");
+    let answer = sandbox.post("/automations", &body);
+    assert_eq!(answer.header("x-sandbox-ignored-fields"), Some("/steps/1/config/jitter,/owner"));
+}
+
+#[test]
+fn an_update_changes_something_and_takes_steps_and_connections_together() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.created("/automations", &chain(vec![]));
+    let whole = chain(vec![step("gone", "contact_delete", json!({}))]);
+    for (body, words) in [
+        (json!({}), "must change something"),
+        (json!({"name": null}), "must change something"),
+        (json!({"name": ""}), "`name` must not be empty"),
+        (json!({"status": "paused"}), "`status` must be one of"),
+        (json!({"steps": whole["steps"]}), "Missing `connections`"),
+        (json!({"connections": []}), "Missing `steps`"),
+    ] {
+        let answer = sandbox.patch(format!("/automations/{id}"), &body);
+        assert_eq!(answer.status, 422, "{body}");
+        assert!(answer.message().contains(words), "{}", answer.message());
+    }
+    let both = json!({"steps": whole["steps"], "connections": whole["connections"]});
+    assert_eq!(sandbox.patch(format!("/automations/{id}"), &both).status, 200);
+    assert_eq!(sandbox.get(format!("/automations/{id}")).json()["steps"], whole["steps"]);
+}
+
+#[test]
+fn the_list_is_filtered_by_one_of_two_statuses() {
+    // AUTO-03, AUTO-04, AUTO-05
+    let sandbox = Sandbox::new();
+    let on = sandbox.created("/automations", &chain(vec![]));
+    let off = sandbox.created("/automations", &with("/status", json!("disabled")));
+    assert_eq!(sandbox.ids("/automations"), [off.clone(), on.clone()]);
+    assert_eq!(sandbox.ids("/automations?status=enabled"), [on]);
+    assert_eq!(sandbox.ids("/automations?status=disabled"), [off]);
+    for wrong in ["foo", "", "Enabled", "enabled,disabled"] {
+        let answer = sandbox.get(format!("/automations?status={wrong}"));
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"), "{wrong}");
+    }
+}
+
+#[test]
+fn an_event_starts_a_run_of_every_enabled_automation_that_it_triggers() {
+    // RUN-01, RUN-08, GEN-07
+    let sandbox = Sandbox::new();
+    let first = sandbox.created("/automations", &chain(vec![]));
+    let second = sandbox.created("/automations", &chain(vec![]));
+    let disabled = sandbox.created("/automations", &with("/status", json!("disabled")));
+    let other = sandbox.created("/automations", &with("/steps/0/config/event_name", json!("user.left")));
+    assert_eq!(sandbox.send(&signed_up()).json(), json!({"object": "event", "event": "user.created"}));
+    for (automation, runs) in [(&first, 1), (&second, 1), (&disabled, 0), (&other, 0)] {
+        assert_eq!(sandbox.ids(&format!("/automations/{automation}/runs")).len(), runs);
+    }
+    let run = sandbox.run(&first);
+    assert_eq!((&run["object"], &run["status"]), (&json!("automation_run"), &json!("completed")));
+    expect_steps(&run, &[("start", "completed")]);
+    assert_eq!(run["completed_at"], run["started_at"]);
+    assert_eq!(sandbox.contact("ada@example.com")["object"], "contact");
+    let stranger = format!("/automations/{second}/runs/{}", run["id"].as_str().unwrap());
+    assert_eq!(sandbox.get(stranger).status, 404);
+}
+
+#[test]
+fn a_delay_ends_when_the_clock_has_passed_it() {
+    // RUN-02, RUN-03
+    let sandbox = Sandbox::new();
+    let pauses = vec![
+        step("first", "delay", json!({"duration": "30 minutes"})),
+        step("second", "delay", json!({"duration": "1 day"})),
+    ];
+    let id = sandbox.created("/automations", &chain(pauses));
+    sandbox.send(&signed_up());
+    sandbox.advance(30 * 60 - 1);
+    let run = sandbox.run(&id);
+    assert_eq!((&run["status"], &run["completed_at"]), (&json!("running"), &Value::Null));
+    expect_steps(&run, &[("start", "completed"), ("first", "waiting"), ("second", "pending")]);
+    sandbox.advance(1);
+    expect_steps(&sandbox.run(&id), &[("start", "completed"), ("first", "completed"), ("second", "waiting")]);
+    // The second one is counted from the end of the first, also when the clock jumps over both.
+    sandbox.advance(86_400);
+    let run = sandbox.run(&id);
+    assert_eq!(run["status"], "completed");
+    assert_eq!(run["completed_at"], "2026-03-03 12:30:00.000000+00");
+}
+
+#[test]
+fn a_condition_chooses_one_of_two_ways() {
+    let sandbox = Sandbox::new();
+    let rule = json!({"type": "rule", "field": "event.plan", "operator": "eq", "value": "pro"});
+    let body = json!({"name": "x", "status": "enabled", "steps": [
+        trigger(),
+        step("pro", "condition", rule),
+        step("yes", "contact_update", json!({"first_name": {"var": "event.name"}})),
+        step("no", "contact_delete", json!({})),
+    ], "connections": [
+        leads("start", "pro", "default"), leads("pro", "yes", "condition_met"), leads("pro", "no", "condition_not_met"),
+    ]});
+    let id = sandbox.created("/automations", &body);
+    sandbox.send(&signed_up());
+    let run = sandbox.run(&id);
+    expect_steps(
+        &run,
+        &[("start", "completed"), ("pro", "completed"), ("yes", "completed"), ("no", "skipped")],
+    );
+    assert_eq!(run["steps"][1]["output"], json!({"condition_met": true}));
+    assert_eq!(sandbox.contact("ada@example.com")["first_name"], "Ada");
+
+    sandbox.send(&json!({"event": "user.created", "email": "ada@example.com"}));
+    expect_steps(
+        &sandbox.run(&id),
+        &[("start", "completed"), ("pro", "completed"), ("yes", "skipped"), ("no", "completed")],
+    );
+    assert_eq!(sandbox.get("/contacts/ada@example.com").status, 404);
+}
+
+fn waiting(filter: bool) -> Value {
+    let mut config = json!({"event_name": "paid", "timeout": "3 days"});
+    if filter {
+        config["filter_rule"] =
+            json!({"type": "rule", "field": "event.amount", "operator": "gte", "value": 10});
+    }
+    json!({"name": "x", "status": "enabled", "steps": [
+        trigger(),
+        step("wait", "wait_for_event", config),
+        step("thanks", "contact_update", json!({"last_name": "thanks"})),
+        step("remind", "contact_update", json!({"last_name": "remind"})),
+    ], "connections": [
+        leads("start", "wait", "default"), leads("wait", "thanks", "event_received"), leads("wait", "remind", "timeout"),
+    ]})
+}
+
+#[test]
+fn a_wait_ends_with_its_event_for_its_contact_alone() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.created("/automations", &waiting(true));
+    sandbox.send(&signed_up());
+    for event in [
+        json!({"event": "paid", "email": "bob@example.com", "payload": {"amount": 20}}),
+        json!({"event": "left", "email": "ada@example.com", "payload": {"amount": 20}}),
+        json!({"event": "paid", "email": "ada@example.com", "payload": {"amount": 9}}),
+        json!({"event": "paid", "email": "ada@example.com"}),
+    ] {
+        sandbox.send(&event);
+        assert_eq!(sandbox.run(&id)["status"], "running", "{event}");
+    }
+    sandbox.send(&json!({"event": "paid", "email": "ADA@example.com", "payload": {"amount": 10}}));
+    let run = sandbox.run(&id);
+    assert_eq!(run["status"], "completed");
+    expect_steps(
+        &run,
+        &[("start", "completed"), ("wait", "completed"), ("thanks", "completed"), ("remind", "skipped")],
+    );
+    assert_eq!(run["steps"][1]["output"], json!({"event": "paid", "payload": {"amount": 10}}));
+    // Its time-out has nothing to say any more.
+    sandbox.advance(4 * 86_400);
+    assert_eq!(sandbox.contact("ada@example.com")["last_name"], "thanks");
+    assert_eq!(sandbox.run(&id)["completed_at"], run["completed_at"]);
+}
+
+#[test]
+fn a_wait_ends_with_its_time() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.created("/automations", &waiting(false));
+    sandbox.send(&signed_up());
+    sandbox.advance(3 * 86_400 - 1);
+    assert_eq!(sandbox.run(&id)["status"], "running");
+    sandbox.advance(1);
+    expect_steps(
+        &sandbox.run(&id),
+        &[("start", "completed"), ("wait", "completed"), ("thanks", "skipped"), ("remind", "completed")],
+    );
+    sandbox.send(&json!({"event": "paid", "email": "ada@example.com"}));
+    assert_eq!(sandbox.contact("ada@example.com")["last_name"], "remind");
+}
+
+#[test]
+fn a_wait_without_a_time_goes_on_until_the_event_comes() {
+    let sandbox = Sandbox::new();
+    let id = sandbox
+        .created("/automations", &chain(vec![step("wait", "wait_for_event", json!({"event_name": "paid"}))]));
+    sandbox.send(&signed_up());
+    sandbox.advance(10 * 365 * 86_400);
+    assert_eq!(sandbox.run(&id)["status"], "running");
+    sandbox.send(&json!({"event": "paid", "email": "ada@example.com"}));
+    assert_eq!(sandbox.run(&id)["status"], "completed");
+}
+
+#[test]
+fn an_event_that_starts_a_run_does_not_end_its_wait() {
+    let sandbox = Sandbox::new();
+    let wait = step("again", "wait_for_event", json!({"event_name": "user.created"}));
+    let id = sandbox.created("/automations", &chain(vec![wait]));
+    sandbox.send(&signed_up());
+    assert_eq!(sandbox.run(&id)["status"], "running");
+    sandbox.send(&signed_up());
+    let runs = sandbox.get(format!("/automations/{id}/runs")).json();
+    let statuses: Vec<_> = runs["data"].as_array().unwrap().iter().map(|run| run["status"].clone()).collect();
+    assert_eq!(statuses, ["running", "completed"]);
+}
+
+#[test]
+fn a_contact_is_changed_put_in_a_segment_and_deleted() {
+    let sandbox = Sandbox::new();
+    let segment = sandbox.created("/segments", &json!({"name": "Customers"}));
+    sandbox.created("/contact-properties", &json!({"key": "plan", "type": "string"}));
+    sandbox.created("/contact-properties", &json!({"key": "seats", "type": "number"}));
+    sandbox.created("/contacts", &json!({"email": "ada@example.com", "first_name": "A", "last_name": "L"}));
+    let id = sandbox.created(
+        "/automations",
+        &chain(vec![
+            step(
+                "note",
+                "contact_update",
+                json!({
+                    "first_name": {"var": "event.name"}, "last_name": null, "unsubscribed": true,
+                    "properties": {"plan": {"var": "event.plan"}, "seats": {"var": "event.seats"}},
+                }),
+            ),
+            step("add", "add_to_segment", json!({"segment_id": segment})),
+            step("pause", "delay", json!({"duration": "1 hour"})),
+            step("gone", "contact_delete", json!({})),
+        ]),
+    );
+    sandbox.send(&signed_up());
+    let contact = sandbox.contact("ada@example.com");
+    assert_eq!((&contact["first_name"], &contact["last_name"]), (&json!("Ada"), &Value::Null));
+    assert_eq!(contact["unsubscribed"], true);
+    assert_eq!(contact["properties"]["plan"]["value"], "pro");
+    assert_eq!(contact["properties"]["seats"]["value"], 5);
+    assert_eq!(sandbox.ids(&format!("/segments/{segment}/contacts")).len(), 1);
+    sandbox.advance(3_600);
+    assert_eq!(sandbox.get("/contacts/ada@example.com").status, 404);
+    assert_eq!(sandbox.run(&id)["status"], "completed");
+}
+
+#[test]
+fn a_step_that_can_t_be_done_fails_its_run_and_says_why() {
+    let unknown = "9f3a3a5e-6d0e-4c57-8d5c-0c8a7d1b2f10";
+    for (config, words) in [
+        (step("x", "send_email", json!({"template": {"id": "nothing"}})), "there is no template"),
+        (step("x", "add_to_segment", json!({"segment_id": unknown})), "There is no segment"),
+        (step("x", "contact_update", json!({"properties": {"plan": "pro"}})), "is no contact property"),
+        (step("x", "contact_update", json!({"unsubscribed": {"var": "event.plan"}})), "must be a boolean"),
+        (
+            step("x", "contact_update", json!({"first_name": {"var": "event.seats"}})),
+            "must be a line of text",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        let id =
+            sandbox.created("/automations", &chain(vec![config, step("y", "contact_delete", json!({}))]));
+        sandbox.send(&signed_up());
+        let run = sandbox.run(&id);
+        assert_eq!(run["status"], "failed");
+        assert!(run["completed_at"].is_string());
+        expect_steps(&run, &[("start", "completed"), ("x", "failed"), ("y", "skipped")]);
+        let message = run["steps"][1]["error"]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{message}");
+        assert!(sandbox.mails().is_empty());
+    }
+}
+
+#[test]
+fn a_contact_who_is_gone_fails_the_steps_that_need_one() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.created(
+        "/automations",
+        &chain(vec![
+            step("pause", "delay", json!({"duration": "1 hour"})),
+            step("note", "contact_update", json!({"first_name": "Ada"})),
+        ]),
+    );
+    sandbox.send(&signed_up());
+    sandbox.ask(Method::DELETE, "/contacts/ada@example.com").send("");
+    sandbox.advance(3_600);
+    let run = sandbox.run(&id);
+    assert_eq!(run["status"], "failed");
+    assert_eq!(run["steps"][2]["error"], json!({"message": "The contact does not exist any more."}));
+}
+
+#[test]
+fn stopping_disables_and_cancels_what_is_running() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.created("/automations", &with("/name", json!("x")));
+    let other = sandbox.created("/automations", &with("/name", json!("y")));
+    sandbox.send(&signed_up());
+    let answer = sandbox.ask(Method::POST, format!("/automations/{id}/stop")).send("");
+    assert_eq!(answer.json(), json!({"object": "automation", "id": id, "status": "disabled"}));
+    let run = sandbox.run(&id);
+    assert_eq!(run["status"], "cancelled");
+    assert!(run["completed_at"].is_string());
+    expect_steps(&run, &[("start", "completed"), ("pause", "skipped")]);
+    assert_eq!(sandbox.get(format!("/automations/{id}")).json()["status"], "disabled");
+    assert_eq!(sandbox.run(&other)["status"], "running");
+
+    sandbox.advance(2 * 86_400);
+    assert_eq!(sandbox.run(&id), run);
+    sandbox.send(&signed_up());
+    assert_eq!(sandbox.ids(&format!("/automations/{id}/runs")).len(), 1);
+    assert_eq!(sandbox.ask(Method::POST, format!("/automations/{id}/stop")).send("").status, 200);
+}
+
+#[test]
+fn a_disabled_or_changed_automation_lets_its_runs_go_on_as_they_began() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.created("/automations", &with("/name", json!("x")));
+    sandbox.send(&signed_up());
+    let other = chain(vec![step("gone", "contact_delete", json!({}))]);
+    let change = json!({"status": "disabled", "steps": other["steps"], "connections": other["connections"]});
+    assert_eq!(sandbox.patch(format!("/automations/{id}"), &change).status, 200);
+    sandbox.advance(86_400);
+    let run = sandbox.run(&id);
+    assert_eq!(run["status"], "completed");
+    expect_steps(&run, &[("start", "completed"), ("pause", "completed")]);
+    assert_eq!(sandbox.contact("ada@example.com")["object"], "contact");
+}
+
+#[test]
+fn a_deleted_automation_takes_its_runs_along() {
+    let sandbox = Sandbox::new();
+    let pause = step("pause", "delay", json!({"duration": "1 day"}));
+    let id = sandbox.created("/automations", &chain(vec![pause, step("gone", "contact_delete", json!({}))]));
+    sandbox.send(&signed_up());
+    assert_eq!(sandbox.ask(Method::DELETE, format!("/automations/{id}")).send("").status, 200);
+    sandbox.advance(2 * 86_400);
+    assert_eq!(sandbox.get(format!("/automations/{id}/runs")).status, 404);
+    assert_eq!(sandbox.contact("ada@example.com")["object"], "contact");
+}
+
+#[test]
+fn runs_are_filtered_by_a_list_of_statuses_and_paged() {
+    // RUN-04, RUN-05, RUN-07
+    let sandbox = Sandbox::new();
+    let id = sandbox.created("/automations", &waiting(false));
+    let other = sandbox.created("/automations", &waiting(false));
+    for n in 0..5 {
+        sandbox.send(&json!({"event": "user.created", "email": format!("{n}@example.com")}));
+    }
+    for n in [0, 1] {
+        sandbox.send(&json!({"event": "paid", "email": format!("{n}@example.com")}));
+    }
+    let runs = format!("/automations/{id}/runs");
+    let all = sandbox.ids(&runs);
+    assert_eq!(all.len(), 5);
+    assert_eq!(sandbox.ids(&format!("{runs}?status=completed")), all[3..]);
+    assert_eq!(sandbox.ids(&format!("{runs}?status=running")), all[..3]);
+    assert_eq!(sandbox.ids(&format!("{runs}?status=running,completed,running")), all);
+    assert_eq!(sandbox.ids(&format!("{runs}?status=failed,cancelled")), Vec::<String>::new());
+    assert_eq!(sandbox.ids(&format!("{runs}?limit=2&after={}", all[1])), all[2..4]);
+    assert_eq!(sandbox.ids(&format!("{runs}?status=completed&after={}", all[1])), all[3..]);
+    assert_eq!(sandbox.ids(&format!("{runs}?limit=1&before={}", all[4])), all[3..4]);
+    for wrong in ["foo", "", "running,", "running,foo", "running failed", "canceled"] {
+        let answer = sandbox.get(format!("{runs}?status={}", wrong.replace(' ', "%20")));
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"), "{wrong}");
+    }
+    let stranger = sandbox.ids(&format!("/automations/{other}/runs")).remove(0);
+    assert_eq!(sandbox.get(format!("{runs}?after={stranger}")).status, 422);
+}
+
+#[test]
+fn ids_that_are_none_and_things_that_are_not_there_are_refused() {
+    let sandbox = Sandbox::new();
+    let unknown = "9f3a3a5e-6d0e-4c57-8d5c-0c8a7d1b2f10";
+    let known = sandbox.created("/automations", &chain(vec![]));
+    for (method, path) in [
+        (Method::GET, ""),
+        (Method::PATCH, ""),
+        (Method::DELETE, ""),
+        (Method::POST, "/stop"),
+        (Method::POST, "/duplicate"),
+        (Method::GET, "/runs"),
+        (Method::GET, "/runs/9f3a3a5e-6d0e-4c57-8d5c-0c8a7d1b2f10"),
+    ] {
+        let ask = |id: &str| {
+            sandbox.ask(method.clone(), format!("/automations/{id}{path}")).send("{\"name\":\"x\"}")
+        };
+        assert_eq!(
+            (ask(unknown).status.as_u16(), ask(unknown).name().as_str()),
+            (404, "not_found"),
+            "{path}"
+        );
+        assert_eq!(
+            (ask("x").status.as_u16(), ask("x").name().as_str()),
+            (422, "invalid_parameter"),
+            "{path}"
+        );
+    }
+    assert_eq!(sandbox.get(format!("/automations/{known}/runs/{unknown}")).status, 404);
+    assert_eq!(sandbox.get(format!("/automations/{known}/runs/x")).name(), "invalid_parameter");
+}
