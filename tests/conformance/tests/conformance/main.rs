@@ -10,6 +10,7 @@ mod auth;
 mod batch;
 mod clauses;
 mod delivery;
+mod domains;
 mod emails;
 mod errors;
 mod faults;
