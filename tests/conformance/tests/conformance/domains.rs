@@ -325,9 +325,10 @@ async fn an_id_that_is_strange_leads_nowhere_else() {
 
 #[tokio::test]
 async fn the_list_is_whole_unless_a_part_is_asked_for() {
+    // LIST-B1, LIST-B2, LIST-B3, LIST-B4
     let bench = Bench::start().await;
     let client = bench.client();
-    for n in 0..25 {
+    for n in 0..150 {
         client.domains().create(&NewDomain::new(format!("n{n}.test"))).await.unwrap();
     }
     let names = |domains: Vec<posthaste::DomainSummary>| -> Vec<_> {
@@ -336,21 +337,27 @@ async fn the_list_is_whole_unless_a_part_is_asked_for() {
     let all = client.domains().list().await.unwrap();
     let (more, newest) = (all.has_more, all.data[0].id.clone());
     let all = names(all.data);
-    assert_eq!((all.len(), all[0].as_str(), more), (25, "n24.test", false));
+    assert_eq!((all.len(), all[0].as_str(), more), (150, "n149.test", false));
     assert_eq!(names(client.domains().list().stream().try_collect().await.unwrap()), all);
-    let page = client.domains().list().limit(10).after(newest.as_str()).await.unwrap();
-    assert_eq!((page.has_more, names(page.data)), (true, all[1..11].to_vec()));
-    for query in [
-        "limit=0",
-        "limit=101",
-        "after=x",
-        &format!("after={NOBODY}"),
-        &format!("after={newest}&before={newest}"),
-    ] {
+    for limit in [1, 2, 100] {
+        let list = || client.domains().list().limit(limit);
+        let page = list().await.unwrap();
+        assert_eq!((page.has_more, page.data.len()), (true, usize::from(limit)));
+        let last = page.data.last().unwrap().id.clone();
+        let page = list().after(last.as_str()).await.unwrap();
+        let (from, to) = (usize::from(limit), (2 * usize::from(limit)).min(150));
+        assert_eq!((page.has_more, names(page.data)), (to < 150, all[from..to].to_vec()));
+        let back = list().before(last.as_str()).await.unwrap();
+        assert_eq!((back.has_more, names(back.data)), (false, all[..from - 1].to_vec()));
+    }
+    let both = format!("after={newest}&before={newest}");
+    for query in ["limit=0", "limit=101", "limit=-1", "limit=x", "after=x", &format!("after={NOBODY}"), &both]
+    {
         let request = bench.request(Method::GET, &format!("/domains?{query}"));
         let breaks = query.starts_with("limit");
         let request = if breaks { request.header(EXPECT, Expect::Refusal.as_str()) } else { request };
-        assert_eq!(bench.ask(request, Bytes::new()).name(), "validation_error", "{query}");
+        let reply = bench.ask(request, Bytes::new());
+        assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"), "{query}");
     }
 }
 
