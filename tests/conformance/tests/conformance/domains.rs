@@ -206,7 +206,7 @@ async fn verify_answers_at_once_and_the_check_ends_later() {
             assert_eq!(domain.status, Some(DomainStatus::Pending));
             assert!(domain.records.iter().all(|record| record.status == Some(RecordStatus::Pending)));
             client.domains().verify(&id).await.unwrap();
-            clock.advance(Duration::from_secs(seconds) - Duration::from_millis(1));
+            clock.advance(Duration::from_millis(seconds * 1_000 - 1));
             assert_eq!(client.domains().get(&id).await.unwrap().status, Some(DomainStatus::Pending));
             clock.advance(Duration::from_millis(1));
             let domain = client.domains().get(&id).await.unwrap();
@@ -237,7 +237,7 @@ async fn a_wait_ends_with_the_check() {
         let id = create(name).await;
         assert_eq!(checked(&bench, id.as_str()).await.status, Some(end), "{name}");
     }
-    bench.service().clock().advance(Duration::from_secs(60));
+    bench.service().clock().advance(Duration::from_mins(1));
     let list = bench.client().domains().list().await.unwrap();
     let partial = list.data.iter().find(|domain| domain.name == "partial.acme.test").unwrap();
     assert_eq!(partial.status, Some(DomainStatus::PartiallyFailed));
@@ -274,8 +274,8 @@ async fn an_update_changes_what_it_names() {
     let domain = client.domains().get(&id).await.unwrap();
     assert_eq!((domain.tracking_subdomain, domain.records.len()), (None, 6));
 
-    let path = format!("/domains/{id}");
-    assert_eq!(ask(&bench, Method::PATCH, &path, &json!({})).status, 200);
+    let route = format!("/domains/{id}");
+    assert_eq!(ask(&bench, Method::PATCH, &route, &json!({})).status, 200);
     for body in [
         json!({ "tls": "x" }),
         json!({ "open_tracking": "x" }),
@@ -283,11 +283,11 @@ async fn an_update_changes_what_it_names() {
         json!({ "capabilities": { "sending": "disabled", "receiving": "disabled" } }),
         json!([]),
     ] {
-        let reply = wrong(&bench, Method::PATCH, &path, &body);
+        let reply = wrong(&bench, Method::PATCH, &route, &body);
         assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"), "{body}");
     }
     client.domains().update(&id, &DomainPatch::new().receiving(false)).await.unwrap();
-    let last = ask(&bench, Method::PATCH, &path, &json!({ "capabilities": { "sending": "disabled" } }));
+    let last = ask(&bench, Method::PATCH, &route, &json!({ "capabilities": { "sending": "disabled" } }));
     assert_eq!((last.status.as_u16(), last.name()), (422, "validation_error"), "the other one is off");
 }
 
@@ -340,14 +340,14 @@ async fn the_list_is_whole_unless_a_part_is_asked_for() {
     assert_eq!((all.len(), all[0].as_str(), more), (150, "n149.test", false));
     assert_eq!(names(client.domains().list().stream().try_collect().await.unwrap()), all);
     for limit in [1, 2, 100] {
-        let list = || client.domains().list().limit(limit);
-        let page = list().await.unwrap();
+        let part = || client.domains().list().limit(limit);
+        let page = part().await.unwrap();
         assert_eq!((page.has_more, page.data.len()), (true, usize::from(limit)));
-        let last = page.data.last().unwrap().id.clone();
-        let page = list().after(last.as_str()).await.unwrap();
+        let cursor = page.data.last().unwrap().id.clone();
+        let page = part().after(cursor.as_str()).await.unwrap();
         let (from, to) = (usize::from(limit), (2 * usize::from(limit)).min(150));
         assert_eq!((page.has_more, names(page.data)), (to < 150, all[from..to].to_vec()));
-        let back = list().before(last.as_str()).await.unwrap();
+        let back = part().before(cursor.as_str()).await.unwrap();
         assert_eq!((back.has_more, names(back.data)), (false, all[..from - 1].to_vec()));
     }
     let both = format!("after={newest}&before={newest}");
@@ -442,7 +442,8 @@ async fn a_scheduled_email_gets_another_time_or_is_taken_back() {
     clock.advance(Duration::from_secs(7_199));
     assert!(bench.mails().is_empty());
     clock.advance(Duration::from_secs(1));
-    assert_eq!(bench.mails().iter().map(|mail| mail.email_id.clone()).collect::<Vec<_>>(), [late.clone()]);
+    let left: Vec<_> = bench.mails().into_iter().map(|mail| mail.email_id).collect();
+    assert_eq!(left, std::slice::from_ref(&late));
     let record = client.emails().wait(never.as_str()).await.unwrap();
     assert_eq!(record.summary.last_event.unwrap().as_str(), "canceled");
     for result in [
