@@ -1,0 +1,108 @@
+//! A domain from zero to verified: register it, publish its DNS records, have them checked, send the first email.
+//!
+//! It may be run again at any time: a domain that is registered already is checked again.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use posthaste::{Accepted, Client, DnsRecord, Domain, DomainId, DomainStatus, Email, NewDomain};
+
+async fn find(client: &Client, name: &str) -> posthaste::Result<Option<DomainId>> {
+    let mut domains = client.domains().list().stream();
+    while let Some(domain) = domains.try_next().await? {
+        if domain.name == name {
+            return Ok(Some(domain.id));
+        }
+    }
+    Ok(None)
+}
+
+/// Gives the domain as it is after the check: verified, or with the status of each record to look at.
+async fn set_up(
+    client: &Client,
+    name: &str,
+    publish: impl Fn(&DnsRecord),
+    longest_pause: Duration,
+) -> posthaste::Result<Domain> {
+    let domain = match find(client, name).await? {
+        Some(id) => client.domains().get(id).await?,
+        None => client.domains().create(&NewDomain::new(name)).await?,
+    };
+    domain.records.iter().for_each(publish);
+    client.domains().verify(&domain.id).await?;
+    client.domains().wait(&domain.id).limit(Duration::from_mins(30)).longest_pause(longest_pause).await
+}
+
+async fn first_email(client: &Client, domain: &Domain) -> posthaste::Result<Accepted> {
+    let email = Email::new(format!("Acme <hi@{}>", domain.name), "ada@example.com", "Hello").text("It works");
+    client.emails().send(&email).await
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the records and what became of them are the program's result")]
+async fn main() -> posthaste::Result<()> {
+    let client = Client::from_env()?;
+    let name = std::env::args().nth(1).unwrap_or_else(|| "acme.test".to_owned());
+    let show = |record: &DnsRecord| {
+        let priority = record.priority.map(|priority| format!("{priority} ")).unwrap_or_default();
+        println!("{} {} {priority}{}", record.name, record.record_type, record.value);
+    };
+    let domain = set_up(&client, &name, show, Duration::from_secs(10)).await?;
+    if domain.status == Some(DomainStatus::Verified) {
+        println!("sent {}", first_email(&client, &domain).await?.id);
+    }
+    for record in &domain.records {
+        println!("{} {}: {:?}", record.name, record.record_type, record.status);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, sync::Arc};
+
+    use posthaste::{Error, RecordStatus};
+    use posthaste_reference_server::{ReferenceServer, Service, Settings};
+
+    use super::*;
+
+    /// Nobody waits in a test: the service's clock runs ahead with every request.
+    fn hurry(service: &Arc<Service>) {
+        let weak = Arc::downgrade(service);
+        service.on_request(move |_| {
+            if let Some(service) = weak.upgrade() {
+                service.clock().advance(Duration::from_secs(2));
+            }
+        });
+    }
+
+    #[tokio::test]
+    async fn a_domain_goes_from_zero_to_its_first_email() {
+        // GEN-05
+        let server = ReferenceServer::with(Settings { strict_domains: true, ..Settings::default() }).await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        hurry(server.service());
+        let published = RefCell::new(Vec::new());
+        let publish = |record: &DnsRecord| published.borrow_mut().push(record.name.clone());
+
+        let domain = client.domains().create(&NewDomain::new("acme.test")).await.unwrap();
+        let refused = first_email(&client, &domain).await.unwrap_err();
+        assert!(matches!(refused, Error::Api(error) if error.status == 403), "not before it is verified");
+
+        let domain = set_up(&client, "acme.test", publish, Duration::from_millis(1)).await.unwrap();
+        assert_eq!(domain.status, Some(DomainStatus::Verified));
+        assert!(published.borrow().contains(&"send.acme.test".to_owned()));
+        first_email(&client, &domain).await.unwrap();
+        assert_eq!(server.service().mails(&server.api_key())[0].from, "Acme <hi@acme.test>");
+    }
+
+    #[tokio::test]
+    async fn a_domain_whose_records_are_missing_says_which() {
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        hurry(server.service());
+        let domain = set_up(&client, "fail.acme.test", |_| {}, Duration::from_millis(1)).await.unwrap();
+        assert_eq!(domain.status, Some(DomainStatus::Failed));
+        assert!(domain.records.iter().all(|record| record.status == Some(RecordStatus::Failed)));
+    }
+}
