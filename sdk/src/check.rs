@@ -3,6 +3,8 @@
 //! The numbers are those of `SPEC.md`, Limits. The service may move a limit at any time, so a
 //! [`Call`](crate::Call) can be told to go out [`unchecked`](crate::Call::unchecked).
 
+pub(crate) mod rules;
+
 use std::{fmt, ops::Deref};
 
 /// The limits of `SPEC.md`, in the units in which it states them.
@@ -34,6 +36,8 @@ pub mod limits {
     pub const PAGE_SIZE_MAX: u8 = 100;
     /// Items on a page of a mode A list when no limit is given.
     pub const PAGE_SIZE_DEFAULT: u8 = 20;
+    /// Variables of one template.
+    pub const VARIABLES_PER_TEMPLATE: usize = 50;
     /// Keys that a template's variables must not use: both lists of the specification together, as it reserves one
     /// where variables are defined and another where they are given.
     pub const RESERVED_VARIABLE_KEYS: [&str; 7] =
@@ -47,7 +51,7 @@ pub struct Problem {
     /// Where: a JSON pointer (RFC 6901) into the body, such as `/to/50` or `/3/tags/0/name`; `""` is the whole.
     pub path: String,
     /// Which kind of rule, for programs: `address`, `base64`, `charset`, `count`, `cycle`, `empty`, `exclusive`, `header`,
-    /// `length`, `range`, `reference`, `required`, `reserved`, `size`, `type`, `unknown`, `unsupported` or `url`.
+    /// `length`, `range`, `reference`, `repeated`, `required`, `reserved`, `size`, `type`, `unknown`, `unsupported` or `url`.
     pub code: &'static str,
     /// The rule, for people: `at most 50 addresses`.
     pub message: String,

@@ -17,7 +17,7 @@ use crate::{
     rate::Limiter,
     resources::{
         automations::Automations, broadcasts::Broadcasts, domains::Domains, emails::Emails, events::Events,
-        logs::Logs,
+        logs::Logs, templates::Templates,
     },
     retry::{Budget, RetryPolicy},
     transport::Transport,
@@ -95,6 +95,11 @@ impl Client {
     /// Domains to send from and to receive at.
     pub fn domains(&self) -> Domains<'_> {
         Domains::of(self)
+    }
+
+    /// Templates: stored bodies with variables.
+    pub fn templates(&self) -> Templates<'_> {
+        Templates::of(self)
     }
 
     /// The service's log of API requests.

@@ -83,6 +83,10 @@ pub use resources::{
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::LogEntry,
+    templates::{
+        DefinedVariable, NewTemplate, NumberVariable, StringVariable, Template, TemplatePatch,
+        TemplateStatus, TemplateSummary, TemplateVariable, VariableType,
+    },
 };
 pub use retry::{Replay, RetryPolicy};
 pub use types::{

@@ -6,6 +6,7 @@ pub mod domains;
 pub mod emails;
 pub mod events;
 pub mod logs;
+pub mod templates;
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,6 @@
 mod new;
 mod patch;
 mod record;
-mod rules;
 
 pub use new::NewBroadcast;
 pub use patch::BroadcastPatch;
@@ -15,6 +14,7 @@ use serde::Serialize;
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
+    check::rules::schedule_problem,
     client::Client,
     page::List,
     types::BroadcastId,
@@ -91,7 +91,7 @@ impl<'a> Broadcasts<'a> {
         }
         let schedule = Schedule { scheduled_at: when.into() };
         let operation = on("broadcasts.send_at", Method::POST, &id.into(), "/send")
-            .with_problems(rules::schedule_problem(&schedule.scheduled_at).into_iter().collect())
+            .with_problems(schedule_problem(&schedule.scheduled_at).into_iter().collect())
             .with_json(&schedule);
         Call::new(self.client, operation)
     }

@@ -4,7 +4,8 @@
 ///
 /// Anything that reads as a list of texts converts into it, so `"ada@example.com"`, `["a@x.test", "b@x.test"]` and a
 /// `Vec<String>` can all be given where recipients are asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(transparent)]
 pub struct Recipients(Vec<String>);
 
 impl Recipients {

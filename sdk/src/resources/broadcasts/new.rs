@@ -2,9 +2,11 @@
 
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
-use super::rules::{check_address, check_addresses, check_line, check_topic, schedule_problem};
 use crate::{
-    check::{Problem, Problems},
+    check::{
+        Problem, Problems,
+        rules::{check_address, check_addresses, check_line, check_topic, schedule_problem},
+    },
     types::{Recipients, SegmentId, TopicId},
 };
 

@@ -1,10 +1,12 @@
 //! A change of a broadcast.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use super::rules::{check_address, check_addresses, check_line, check_topic};
 use crate::{
-    check::{Problem, Problems},
+    check::{
+        Problem, Problems,
+        rules::{check_address, check_addresses, check_line, check_topic},
+    },
     types::{Patch, Recipients, SegmentId, TopicId},
 };
 
@@ -25,7 +27,7 @@ pub struct BroadcastPatch {
     from: Patch<String>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
     subject: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep", serialize_with = "addresses")]
+    #[serde(skip_serializing_if = "Patch::is_keep")]
     reply_to: Patch<Recipients>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
     html: Patch<String>,
@@ -184,10 +186,6 @@ impl BroadcastPatch {
         }
         problems
     }
-}
-
-fn addresses<S: Serializer>(patch: &Patch<Recipients>, serializer: S) -> Result<S::Ok, S::Error> {
-    patch.value().map(Recipients::as_slice).serialize(serializer)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use super::{Tag, VariableValue, variable::Value};
 use crate::{
-    check::{Problem, limits},
+    check::{Problem, limits, rules::check_key},
     types::{Recipients, TopicId, address_fault},
 };
 
@@ -234,16 +234,10 @@ fn check_tag_text(at: &str, i: usize, field: &str, text: &str, problems: &mut Ve
 }
 
 fn check_variable(path: &str, key: &str, value: &VariableValue, problems: &mut Vec<Problem>) {
+    check_key(path, "variable", key, problems);
     let mut push = |code, rule: &str, found: String| {
         problems.push(Problem::new(path, code, rule).found(found));
     };
-    if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-        push("charset", "a variable's key is made of A-Z a-z 0-9 _", key.to_owned());
-    } else if key.len() > limits::VARIABLE_KEY_CHARS {
-        push("length", "a variable's key has at most 50 characters", format!("{} characters", key.len()));
-    } else if limits::RESERVED_VARIABLE_KEYS.contains(&key) {
-        push("reserved", "this key is reserved", key.to_owned());
-    }
     let number = "a variable's number is not greater than 2^53 - 1";
     match value.value() {
         Value::Text(text) => {
