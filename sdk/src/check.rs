@@ -36,6 +36,10 @@ pub mod limits {
     pub const PAGE_SIZE_MAX: u8 = 100;
     /// Items on a page of a mode A list when no limit is given.
     pub const PAGE_SIZE_DEFAULT: u8 = 20;
+    /// Characters of a topic's name.
+    pub const TOPIC_NAME_CHARS: usize = 50;
+    /// Characters of a topic's description.
+    pub const TOPIC_DESCRIPTION_CHARS: usize = 200;
     /// Variables of one template.
     pub const VARIABLES_PER_TEMPLATE: usize = 50;
     /// Keys that a template's variables must not use: both lists of the specification together, as it reserves one

@@ -16,8 +16,8 @@ use crate::{
     keys::KeyMemory,
     rate::Limiter,
     resources::{
-        automations::Automations, broadcasts::Broadcasts, domains::Domains, emails::Emails, events::Events,
-        logs::Logs, templates::Templates,
+        automations::Automations, broadcasts::Broadcasts, contact_properties::ContactProperties,
+        domains::Domains, emails::Emails, events::Events, logs::Logs, templates::Templates, topics::Topics,
     },
     retry::{Budget, RetryPolicy},
     transport::Transport,
@@ -95,6 +95,16 @@ impl Client {
     /// Domains to send from and to receive at.
     pub fn domains(&self) -> Domains<'_> {
         Domains::of(self)
+    }
+
+    /// Contact properties: what else can be known of a contact.
+    pub fn contact_properties(&self) -> ContactProperties<'_> {
+        ContactProperties::of(self)
+    }
+
+    /// Topics: what contacts can say yes or no to.
+    pub fn topics(&self) -> Topics<'_> {
+        Topics::of(self)
     }
 
     /// Templates: stored bodies with variables.

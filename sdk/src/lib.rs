@@ -73,6 +73,10 @@ pub use resources::{
         RunStatus, RunStep, RunValue, Step, StepStatus, WaitForEvent,
     },
     broadcasts::{Broadcast, BroadcastPatch, BroadcastStatus, BroadcastSummary, NewBroadcast},
+    contact_properties::{
+        ContactProperty, ContactPropertyPatch, NewContactProperty, NumberProperty, PropertyType,
+        StringProperty,
+    },
     domains::{
         Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,
         RecordKind, RecordStatus, RecordType, Region, Tls,
@@ -87,6 +91,7 @@ pub use resources::{
         DefinedVariable, NewTemplate, NumberVariable, StringVariable, Template, TemplatePatch,
         TemplateStatus, TemplateSummary, TemplateVariable, VariableType,
     },
+    topics::{NewTopic, Subscription, Topic, TopicPatch, Visibility},
 };
 pub use retry::{Replay, RetryPolicy};
 pub use types::{

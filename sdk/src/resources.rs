@@ -2,11 +2,13 @@
 
 pub mod automations;
 pub mod broadcasts;
+pub mod contact_properties;
 pub mod domains;
 pub mod emails;
 pub mod events;
 pub mod logs;
 pub mod templates;
+pub mod topics;
 
 use serde::{Deserialize, Serialize};
 

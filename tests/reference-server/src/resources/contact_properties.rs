@@ -10,18 +10,13 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::contacts::book::PropertyValue;
+use super::emails::template::check_key;
 use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
 use crate::state::Tenant;
 use crate::validation::{Change, Fields, Problems};
-
-/// The most characters of a key.
-const LONGEST_KEY: usize = 50;
-/// Keys that name something else already.
-const RESERVED: [&str; 5] =
-    ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL"];
 
 /// One property that contacts can have. Its key and its type never change.
 #[derive(Clone, Debug)]
@@ -105,18 +100,8 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 fn take_key(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
     let key = fields.take_text("key", problems)?;
-    let name = fields.name("key");
     let before = problems.count();
-    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        problems.wrong(|| {
-            format!("`{name}` must have ASCII letters, digits and underscores; found {}.", quoted(&key))
-        });
-    } else if key.len() > LONGEST_KEY {
-        problems
-            .wrong(|| format!("`{name}` must have at most {LONGEST_KEY} characters; found {}.", key.len()));
-    } else if RESERVED.contains(&&*key) {
-        problems.wrong(|| format!("`{name}` must not be the reserved key {key}."));
-    }
+    check_key(&fields.name("key"), &key, problems);
     (problems.count() == before).then(|| key.into_owned())
 }
 

@@ -136,10 +136,12 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.topics.remove(id);
-    context
-        .tenant
-        .contacts
-        .change_all(|contact| contact.topics.contains_key(&id), |contact| drop(contact.topics.remove(&id)));
+    context.tenant.contacts.change_all(
+        |contact| contact.topics.contains_key(&id),
+        |contact| {
+            contact.topics.remove(&id);
+        },
+    );
     Ok(json(StatusCode::OK, &Deleted { object: "topic", id: id.to_string(), deleted: true }))
 }
 
