@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     call::Call,
@@ -23,6 +23,8 @@ const LIMIT: Duration = Duration::from_mins(2);
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// No pause is longer unless the caller says otherwise.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How long the last look may take when the time is over; a service that doesn't answer can't make the wait endless.
+const LAST_LOOK: Duration = Duration::from_secs(5);
 
 type Ask<T> = Box<dyn Fn() -> Call<T> + Send + Sync>;
 type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
@@ -50,7 +52,8 @@ pub(crate) enum State {
 /// # }
 /// ```
 ///
-/// A look that fails and could succeed later is no end of the wait; any other failure is. Dropping the future gives up waiting, and
+/// A look that fails and could succeed later is no end of the wait; any other failure is. When the time is over, the last look has
+/// 5 seconds more. Dropping the future gives up waiting, and
 /// changes nothing at the service.
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<T> {
@@ -94,8 +97,9 @@ impl<T> Wait<T> {
         let mut looks = 0;
         loop {
             looks += 1;
-            match (self.ask)().await {
-                Ok(found) => {
+            let left = self.limit.saturating_sub(begun.elapsed());
+            match timeout(left.saturating_add(LAST_LOOK), (self.ask)()).await {
+                Ok(Ok(found)) => {
                     if let Some(listener) = &self.on_look {
                         listener(&found);
                     }
@@ -104,8 +108,9 @@ impl<T> Wait<T> {
                         State::Open(state) => known = state.or(known),
                     }
                 }
-                Err(error) if error.is_retryable() => {}
-                Err(error) => return Err(error),
+                Ok(Err(error)) if error.is_retryable() => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_) => {}
             }
             let waited = begun.elapsed();
             let Some(left) = self.limit.checked_sub(waited).filter(|left| !left.is_zero()) else {

@@ -118,6 +118,15 @@ async fn a_look_that_fails_for_now_is_no_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_service_that_does_not_answer_makes_no_wait_endless() {
+    let script = Script::of([email("queued"), Step::Silent]);
+    let begun = Instant::now();
+    let error = script.client().emails().wait("e1").limit(Duration::from_secs(2)).await.unwrap_err();
+    assert_eq!(begun.elapsed(), Duration::from_secs(7));
+    assert_eq!(pending(error).state.as_deref(), Some("queued"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_look_that_is_refused_ends_the_wait() {
     for (status, name, kind) in [
         (404, "not_found", ApiErrorKind::NotFound),

@@ -37,10 +37,12 @@ impl Document {
     }
 
     fn validator(&self, pointer: &str) -> Validator {
+        // Paths have braces in their names, and a URI reference has none (RFC 3986).
+        let fragment = pointer.replace('{', "%7B").replace('}', "%7D");
         jsonschema::draft202012::options()
             .with_registry(&self.registry)
             .should_validate_formats(true)
-            .build(&json!({ "$ref": format!("{DOCUMENT}#{pointer}") }))
+            .build(&json!({ "$ref": format!("{DOCUMENT}#{fragment}") }))
             .unwrap_or_else(|error| panic!("openapi.yaml, {pointer}: not a schema: {error}"))
     }
 }
