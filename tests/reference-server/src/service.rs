@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use uuid::Uuid;
 
 use crate::clock::{Agenda, Clock};
@@ -270,6 +270,12 @@ impl Service {
     /// [`Settings::keep_request_bytes`] reach.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.state.requests.all()
+    }
+
+    /// Every route of the service: its method and its path, with `{…}` for a parameter. The sandbox's own under `/_/` are not
+    /// among them.
+    pub fn routes() -> impl Iterator<Item = (Method, &'static str)> {
+        routes::ROUTES.iter().map(|route| (route.method.clone(), route.path))
     }
 
     /// Calls this with every mail that leaves, while its request is being answered or after its schedule fell due.

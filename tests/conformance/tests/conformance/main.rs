@@ -9,16 +9,20 @@ mod attachments;
 mod auth;
 mod batch;
 mod clauses;
+mod completeness;
 mod delivery;
 mod domains;
 mod emails;
 mod errors;
 mod faults;
+mod generated;
+mod hostile;
 mod idempotency;
 mod inputs;
 mod limits;
 mod lists;
 mod logs;
+mod operations;
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,135 @@
+//! Nothing of the contract is missing on any side, and no side has what the contract hasn't.
+//!
+//! The command line's part of it is in `cli/tests/cli/completeness.rs`.
+
+mod examples;
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use http::Method;
+use posthaste_conformance::contract::Contract;
+use posthaste_reference_server::Service;
+use serde_json::json;
+
+use self::examples::Examples;
+use crate::operations::{Document, OPERATIONS, Operation, nameless};
+
+const TABLE: &str = "tests/conformance/tests/conformance/operations/table.rs";
+
+/// Operations that the client leaves out, each with its reason.
+const NOT_IN_THE_CLIENT: &[(&str, &str)] = &[
+    ("send_email_by_short_path", "the same as POST /emails by another path"),
+    ("send_email_by_sending_path", "the same as POST /emails by another path"),
+    ("send_email_by_short_sending_path", "the same as POST /emails by another path"),
+];
+
+/// Resources that are not on every side yet, by a segment of their paths.
+const IN_PROGRESS: &[&str] = &[
+    "api-keys",
+    "audiences",
+    "automations",
+    "contact-properties",
+    "contacts",
+    "events",
+    "receiving",
+    "segments",
+    "templates",
+    "topics",
+    "webhooks",
+];
+
+fn in_progress(path: &str) -> bool {
+    path.split('/').any(|segment| IN_PROGRESS.contains(&segment))
+}
+
+fn left_out(id: &str) -> bool {
+    NOT_IN_THE_CLIENT.iter().any(|(left_out, _)| *left_out == id)
+}
+
+fn fail_with(missing: &[String], advice: &str) {
+    let mut report = String::new();
+    for missing in missing {
+        let _ = write!(report, "\n  {missing}");
+    }
+    assert!(missing.is_empty(), "{report}\n{advice}");
+}
+
+#[test]
+fn the_reference_server_serves_the_contract_and_nothing_else() {
+    let described: BTreeSet<_> = Document::read()
+        .operations()
+        .iter()
+        .filter(|operation| !in_progress(&operation.path))
+        .map(|operation| (operation.method.to_string(), operation.pattern()))
+        .collect();
+    let served: BTreeSet<_> = Service::routes()
+        .filter(|(_, path)| !in_progress(path))
+        .map(|(method, path)| (method.to_string(), nameless(path)))
+        .collect();
+    let mut wrong = Vec::new();
+    for (method, path) in described.difference(&served) {
+        wrong.push(format!("{method} {path} is in openapi.yaml and has no route"));
+    }
+    for (method, path) in served.difference(&described) {
+        wrong.push(format!("{method} {path} is served and is not in openapi.yaml"));
+    }
+    fail_with(&wrong, "A route is one line in tests/reference-server/src/routes.rs.");
+}
+
+#[test]
+fn the_client_has_a_method_for_every_operation() {
+    let missing: Vec<_> = Document::read()
+        .operations()
+        .into_iter()
+        .filter(|operation| !in_progress(&operation.path) && !left_out(&operation.id))
+        .filter(|operation| Operation::named(&operation.id).is_none())
+        .map(|operation| format!("{}: {} {}", operation.id, operation.method, operation.path))
+        .collect();
+    let advice = format!(
+        "Add a line to {TABLE}: `operation_id: |client, id| client.noun().verb(id, …);`, \
+         or the operation with a reason to NOT_IN_THE_CLIENT."
+    );
+    fail_with(&missing, &advice);
+}
+
+#[test]
+fn every_method_of_the_client_asks_for_its_operation_and_sends_nothing_else() {
+    let mut wrong = Vec::new();
+    for operation in OPERATIONS {
+        // What is answered doesn't matter here.
+        let (came, sent) = operation.run(["x", "y"], 404, &json!({}));
+        let asked =
+            |method: &Method, path: &str| Contract::get().operation_id(method, path) == Some(operation.id);
+        match sent.as_slice() {
+            [sent] if asked(&sent.method, &sent.path) => {}
+            sent => wrong.push(format!("{}: {} sends {sent:?}, {came:?}", operation.id, operation.call)),
+        }
+    }
+    fail_with(
+        &wrong,
+        &format!("Each line of {TABLE} has to be one request for the operation that it is named for."),
+    );
+}
+
+#[test]
+#[ignore = "the examples come with the last resources"]
+fn every_method_of_the_client_is_shown_in_an_example() {
+    let examples = Examples::read();
+    let missing: Vec<_> = OPERATIONS
+        .iter()
+        .filter(|operation| !examples.show(operation.call))
+        .map(|operation| format!("{}: {}", operation.id, operation.call))
+        .collect();
+    let advice = "Call it in a file of /examples, in README.md, or in an example of the documentation under sdk/src: \
+                  the chain of methods from `client`, with any arguments.";
+    fail_with(&missing, advice);
+}
+
+#[test]
+fn what_is_left_out_exists() {
+    let document = Document::read().operations();
+    for (id, reason) in NOT_IN_THE_CLIENT {
+        assert!(document.iter().any(|operation| operation.id == *id), "{id} is no operation");
+        assert!(Operation::named(id).is_none() && !reason.is_empty(), "{id} is not left out");
+    }
+}

@@ -1,0 +1,99 @@
+//! Ids that look like something else: each stays one segment of the path, or isn't sent at all.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::operations::{Described, Document, Operation};
+
+const HOSTILE: &[&str] = &[
+    "a/b",
+    "/",
+    "//evil.test",
+    "a/../b",
+    "../logs",
+    "%2e%2e",
+    "%2F",
+    "%",
+    "a?b",
+    "?limit=1",
+    "a#b",
+    "#",
+    "a b",
+    " ",
+    "a@b.test",
+    "a+b@x.test",
+    "+",
+    "a\\b",
+    "a;b",
+    "a:b",
+    "http://evil.test/",
+    "a\r\nx: y",
+    "a\0b",
+    "é",
+    "🦀",
+    "...",
+    ".a",
+    "a.",
+    "\u{202e}",
+    "receiving",
+    "batch",
+];
+
+/// What is wrong with how these ids were handled.
+fn wrong(described: &Described, ids: [&str; 2], refused: bool) -> Option<String> {
+    let operation = Operation::named(&described.id)?;
+    let segments = ids.map(|id| posthaste::path_segment(id).unwrap_or_default());
+    let path = described.path_with(&[&segments[0], &segments[1]]);
+    let (came, sent) = operation.run(ids, 404, &json!({}));
+    let told = |what: &str| Some(format!("{} with {ids:?}: {what}: {came:?}, {sent:?}", described.id));
+    match (sent.as_slice(), &came) {
+        // The client may know more of an id than that it fits into a path.
+        ([], Err(posthaste::Error::Invalid(_))) => None,
+        _ if refused => told("is not refused"),
+        ([sent], _) if sent.path == path && sent.method == described.method => None,
+        _ => told("leads elsewhere"),
+    }
+}
+
+fn with_parameters() -> Vec<Described> {
+    let all = Document::read().operations().into_iter();
+    all.filter(|operation| operation.parameters() > 0).collect()
+}
+
+#[test]
+fn a_hostile_id_stays_one_segment() {
+    // GEN-31
+    for described in with_parameters() {
+        for hostile in HOSTILE {
+            let each = [[hostile, "x"], ["x", hostile], [hostile, hostile]];
+            for ids in &each[..if described.parameters() > 1 { 3 } else { 1 }] {
+                assert_eq!(wrong(&described, *ids, false), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_no_name_is_never_sent() {
+    // GEN-31
+    for described in with_parameters() {
+        for nothing in ["", ".", ".."] {
+            let each = [[nothing, "x"], ["x", nothing], [nothing, nothing]];
+            for ids in &each[..if described.parameters() > 1 { 3 } else { 1 }] {
+                assert_eq!(wrong(&described, *ids, true), None);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_id_stays_one_segment(outer in ".+", inner in ".+") {
+        for described in with_parameters() {
+            let refused = posthaste::path_segment(&outer).is_err() || (described.parameters() > 1 && posthaste::path_segment(&inner).is_err());
+            prop_assert_eq!(wrong(&described, [&outer, &inner], refused), None);
+        }
+    }
+}

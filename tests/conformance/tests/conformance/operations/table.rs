@@ -1,0 +1,49 @@
+//! The table: `operationId: |client, id, …| the call;`
+
+use posthaste::{BatchEmail, BroadcastPatch, DomainPatch, Email, NewBroadcast, NewDomain};
+
+use super::{Operation, as_json};
+
+macro_rules! operations {
+    ($($id:ident: |$client:ident $(, $outer:ident $(, $inner:ident)?)?| $call:expr;)+) => {
+        /// Every operation that the client has a method for, in the order of the contract.
+        pub(crate) const OPERATIONS: &[Operation] = &[$(Operation {
+            id: stringify!($id),
+            call: stringify!($call),
+            run: |$client, ids| {
+                let _ = ids;
+                $(let $outer = ids[0]; $(let $inner = ids[1];)?)?
+                Box::pin(async move { Ok(as_json(&$call.await?)) })
+            },
+        },)+];
+    };
+}
+
+const ID: &str = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
+
+operations! {
+    send_email: |client| client.emails().send(&Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works"));
+    list_emails: |client| client.emails().list();
+    send_batch: |client| client.emails().send_batch(&[BatchEmail::new("hi@acme.test", "ada@example.com", "Hello").text("It works")]).permissive();
+    get_email: |client, id| client.emails().get(id);
+    update_email: |client, id| client.emails().reschedule(id, "in 1 hour");
+    cancel_email: |client, id| client.emails().cancel(id);
+
+    create_broadcast: |client| client.broadcasts().create(&NewBroadcast::new(ID, "hi@acme.test", "Hello").text("It works"));
+    list_broadcasts: |client| client.broadcasts().list();
+    get_broadcast: |client, id| client.broadcasts().get(id);
+    update_broadcast: |client, id| client.broadcasts().update(id, &BroadcastPatch::new().name("Week 47"));
+    delete_broadcast: |client, id| client.broadcasts().delete(id);
+    send_broadcast: |client, id| client.broadcasts().send(id);
+    cancel_broadcast: |client, id| client.broadcasts().cancel(id);
+    duplicate_broadcast: |client, id| client.broadcasts().duplicate(id);
+
+    create_domain: |client| client.domains().create(&NewDomain::new("acme.test"));
+    list_domains: |client| client.domains().list();
+    get_domain: |client, id| client.domains().get(id);
+    update_domain: |client, id| client.domains().update(id, &DomainPatch::new().open_tracking(true));
+    delete_domain: |client, id| client.domains().delete(id);
+    verify_domain: |client, id| client.domains().verify(id);
+
+    list_logs: |client| client.logs().list();
+}
