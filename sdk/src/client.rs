@@ -16,8 +16,9 @@ use crate::{
     keys::KeyMemory,
     rate::Limiter,
     resources::{
-        automations::Automations, broadcasts::Broadcasts, contact_properties::ContactProperties,
-        domains::Domains, emails::Emails, events::Events, logs::Logs, templates::Templates, topics::Topics,
+        audiences::Audiences, automations::Automations, broadcasts::Broadcasts,
+        contact_properties::ContactProperties, contacts::Contacts, domains::Domains, emails::Emails,
+        events::Events, logs::Logs, segments::Segments, templates::Templates, topics::Topics,
     },
     retry::{Budget, RetryPolicy},
     transport::Transport,
@@ -85,6 +86,21 @@ impl Client {
     /// Broadcasts: one email for all contacts of a segment.
     pub fn broadcasts(&self) -> Broadcasts<'_> {
         Broadcasts::of(self)
+    }
+
+    /// Contacts, and the segments they are in.
+    pub fn contacts(&self) -> Contacts<'_> {
+        Contacts::of(self)
+    }
+
+    /// Segments: groups of contacts.
+    pub fn segments(&self) -> Segments<'_> {
+        Segments::of(self)
+    }
+
+    /// Audiences, the deprecated former name of segments.
+    pub fn audiences(&self) -> Audiences<'_> {
+        Audiences::of(self)
     }
 
     /// Custom events, which trigger automations.

@@ -77,6 +77,10 @@ pub use resources::{
         ContactProperty, ContactPropertyPatch, NewContactProperty, NumberProperty, PropertyType,
         StringProperty,
     },
+    contacts::{
+        Contact, ContactPatch, ContactRef, ContactSummary, HeldProperty, Membership, NewContact,
+        PropertyValue,
+    },
     domains::{
         Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,
         RecordKind, RecordStatus, RecordType, Region, Tls,
@@ -87,6 +91,7 @@ pub use resources::{
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::LogEntry,
+    segments::Segment,
     templates::{
         DefinedVariable, NewTemplate, NumberVariable, StringVariable, Template, TemplatePatch,
         TemplateStatus, TemplateSummary, TemplateVariable, VariableType,

@@ -1,12 +1,15 @@
 //! The service, one file a resource. Each describes its operations and types; how they are sent is above.
 
+pub mod audiences;
 pub mod automations;
 pub mod broadcasts;
 pub mod contact_properties;
+pub mod contacts;
 pub mod domains;
 pub mod emails;
 pub mod events;
 pub mod logs;
+pub mod segments;
 pub mod templates;
 pub mod topics;
 

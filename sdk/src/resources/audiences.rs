@@ -1,0 +1,23 @@
+//! Audiences: the former name of segments. Their routes still work and will be removed (`SPEC.md`, Versioning).
+
+use super::segments::Segment;
+use crate::{call::Operation, client::Client, page::List};
+
+/// The operation on audiences: [`Client::audiences`].
+#[derive(Clone, Copy, Debug)]
+pub struct Audiences<'a> {
+    client: &'a Client,
+}
+
+impl<'a> Audiences<'a> {
+    pub(crate) fn of(client: &'a Client) -> Self {
+        Self { client }
+    }
+
+    /// The segments under their former name: `GET /audiences`. It shows the same records, with the same ids, as
+    /// [`Segments::list`](super::segments::Segments::list).
+    #[deprecated(note = "audiences are called segments now: use `client.segments().list()`")]
+    pub fn list(&self) -> List<Segment> {
+        List::new(self.client, Operation::get("audiences.list", "/audiences"))
+    }
+}

@@ -1,0 +1,122 @@
+//! Contacts: the people whom broadcasts go to, and the segments they are in.
+//!
+//! A path names a contact by its id or by its address ([`ContactRef`]).
+
+mod new;
+mod patch;
+mod property;
+mod record;
+mod reference;
+
+pub use new::NewContact;
+pub use patch::ContactPatch;
+pub use property::PropertyValue;
+pub use record::{Contact, ContactSummary, HeldProperty, Membership};
+pub use reference::ContactRef;
+
+use http::Method;
+
+use super::{Deleted, Reference, segments::Segment};
+use crate::{
+    call::{Call, Operation},
+    client::Client,
+    page::List,
+    types::{ContactId, SegmentId},
+};
+
+/// The operations on contacts: [`Client::contacts`].
+#[derive(Clone, Copy, Debug)]
+pub struct Contacts<'a> {
+    client: &'a Client,
+}
+
+impl<'a> Contacts<'a> {
+    pub(crate) fn of(client: &'a Client) -> Self {
+        Self { client }
+    }
+
+    /// Creates a contact: `POST /contacts`.
+    ///
+    /// The specification is silent on an address that a contact has already. The sandbox writes what is given over that contact and answers
+    /// its id; a service may also refuse it with 409. Either way an address names one contact, so the call is tried again when its outcome is
+    /// unknown.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContact::check`] finds, before anything is sent.
+    pub fn create(&self, contact: &NewContact) -> Call<Reference<ContactId>> {
+        let operation = Operation::new("contacts.create", Method::POST, "/contacts")
+            .with_problems(contact.problems())
+            .with_json(contact)
+            .repeatable();
+        Call::new(self.client, operation)
+    }
+
+    /// All contacts, newest first: `GET /contacts`, all of them on one page unless a limit is given.
+    pub fn list(&self) -> List<ContactSummary> {
+        List::new(self.client, Operation::get("contacts.list", "/contacts"))
+    }
+
+    /// The contacts of one segment, as a filter of the list of all: `GET /contacts?segment_id=…`.
+    ///
+    /// [`Segments::contacts`](super::segments::Segments::contacts) asks the segment itself.
+    pub fn list_of_segment(&self, segment: impl Into<SegmentId>) -> List<ContactSummary> {
+        self.list().with_query("segment_id", segment.into())
+    }
+
+    /// One contact with its properties: `GET /contacts/{id_or_email}`.
+    pub fn get(&self, contact: impl Into<ContactRef>) -> Call<Contact> {
+        Call::new(self.client, on("contacts.get", Method::GET, &contact.into(), ""))
+    }
+
+    /// Changes a contact: `PATCH /contacts/{id_or_email}`. Properties that the patch does not name stay.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`ContactPatch::check`] finds, before anything is sent.
+    pub fn update(&self, contact: impl Into<ContactRef>, patch: &ContactPatch) -> Call<Reference<ContactId>> {
+        let operation = on("contacts.update", Method::PATCH, &contact.into(), "")
+            .with_problems(patch.problems())
+            .with_json(patch);
+        Call::new(self.client, operation)
+    }
+
+    /// Deletes a contact, and with it its memberships and its choices: `DELETE /contacts/{id_or_email}`.
+    pub fn delete(&self, contact: impl Into<ContactRef>) -> Call<Deleted<ContactId>> {
+        Call::new(self.client, on("contacts.delete", Method::DELETE, &contact.into(), ""))
+    }
+
+    /// The segments that a contact is in: `GET /contacts/{id_or_email}/segments`, all of them on one page unless a limit is given.
+    ///
+    /// [`Segment::created_at`] is when the segment was made. (Some descriptions of this format say: when the contact joined it. The
+    /// specification calls the items segment items, and that is how the sandbox reads it.)
+    pub fn segments(&self, contact: impl Into<ContactRef>) -> List<Segment> {
+        List::new(self.client, on("contacts.segments", Method::GET, &contact.into(), "/segments"))
+    }
+
+    /// Puts a contact into a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. Who is in it already stays in it.
+    pub fn add_to_segment(
+        &self,
+        contact: impl Into<ContactRef>,
+        segment: impl Into<SegmentId>,
+    ) -> Call<Membership> {
+        let name = "contacts.add_to_segment";
+        Call::new(self.client, inner(name, Method::POST, &contact.into(), &segment.into()).repeatable())
+    }
+
+    /// Takes a contact out of a segment: `DELETE /contacts/{id_or_email}/segments/{segment_id}`. The contact itself stays.
+    pub fn remove_from_segment(
+        &self,
+        contact: impl Into<ContactRef>,
+        segment: impl Into<SegmentId>,
+    ) -> Call<Membership> {
+        let name = "contacts.remove_from_segment";
+        Call::new(self.client, inner(name, Method::DELETE, &contact.into(), &segment.into()))
+    }
+}
+
+fn on(name: &'static str, method: Method, contact: &ContactRef, after: &str) -> Operation {
+    Operation::on(name, method, "/contacts/", contact.as_str(), after)
+}
+
+fn inner(name: &'static str, method: Method, contact: &ContactRef, segment: &SegmentId) -> Operation {
+    Operation::on_inner(name, method, ("/contacts/", contact.as_str()), ("/segments/", segment.as_str()), "")
+}
