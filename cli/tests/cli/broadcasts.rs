@@ -238,3 +238,90 @@ fn a_dry_run_shows_the_request_and_asks_nothing() {
         );
     }
 }
+
+/// The program at a terminal, with somebody who reads and types.
+#[cfg(unix)]
+mod at_a_terminal {
+    use std::process::Stdio;
+
+    use rexpect::process::WaitStatus;
+    use rexpect::session::{PtySession, spawn_command};
+
+    use super::*;
+
+    /// The program with its home folder, and the terminal it runs at.
+    struct Session {
+        pty: PtySession,
+        _posthaste: Posthaste,
+    }
+
+    fn run(posthaste: Posthaste, arguments: &[&str]) -> Session {
+        let posthaste = posthaste.env("TERM", "xterm");
+        let mut command = posthaste.command();
+        // The terminal takes the place of all three streams.
+        command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        Session { pty: spawn_command(command, Some(10_000)).unwrap(), _posthaste: posthaste }
+    }
+
+    fn code(session: &Session) -> i32 {
+        match session.pty.process().wait().unwrap() {
+            WaitStatus::Exited(_, code) => code,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_question_shows_what_goes_out_and_yes_lets_it_go() {
+        let stage = Stage::new();
+        let id = stage.draft();
+        let mut session =
+            run(stage.service.posthaste(), &["broadcasts", "send", &id, "--scheduled-at", "in 1 hour"]);
+        let segment = &stage.segment;
+        let question = format!(
+            "send \"Your week\" from news@acme.test to all contacts of segment {segment}, in 1 hour? [y/N] "
+        );
+        session.pty.exp_string(&question).unwrap();
+        assert_eq!(stage.get(&id)["status"], "draft");
+        session.pty.send_line("yes").unwrap();
+        session.pty.exp_string(&id).unwrap();
+        assert_eq!(code(&session), 0);
+        assert_eq!(stage.get(&id)["status"], "scheduled");
+    }
+
+    #[test]
+    fn anything_but_yes_is_no() {
+        let stage = Stage::new();
+        for answer in ["n", "", "yess"] {
+            let mut session = run(stage.service.posthaste(), &stage.create(&["--send"]));
+            session.pty.exp_string("[y/N] ").unwrap();
+            session.pty.send_line(answer).unwrap();
+            session.pty.exp_string("nothing was done").unwrap();
+            assert_eq!(code(&session), 130, "{answer:?}");
+        }
+        assert_eq!(stage.service.posthaste().run(&["broadcasts", "list"]).ok(), "");
+    }
+
+    #[test]
+    fn a_key_that_may_only_send_is_asked_with_the_id_alone() {
+        let stage = Stage::new();
+        let id = stage.draft();
+        let posthaste = stage.service.posthaste().env("POSTHASTE_API_KEY", "sb_test_sending");
+        let mut session = run(posthaste, &["broadcasts", "send", &id]);
+        session.pty.exp_string(&format!("send broadcast {id}? [y/N] ")).unwrap();
+        session.pty.send_line("y").unwrap();
+        session.pty.exp_string(&id).unwrap();
+        assert_eq!(code(&session), 0);
+        assert_eq!(stage.mails(), 1);
+    }
+
+    #[test]
+    fn ctrl_c_at_the_question_sends_nothing() {
+        let stage = Stage::new();
+        let id = stage.draft();
+        let mut session = run(stage.service.posthaste(), &["broadcasts", "send", &id]);
+        session.pty.exp_string("[y/N] ").unwrap();
+        session.pty.send_control('c').unwrap();
+        assert_eq!(code(&session), 130);
+        assert_eq!(stage.get(&id)["status"], "draft");
+    }
+}
