@@ -32,6 +32,8 @@ pub(super) struct Operation {
     query: Vec<Text>,
     headers: Vec<Text>,
     body: Option<Body>,
+    /// Whether no body at all is one of its bodies.
+    bodyless: bool,
     pub(super) answers: Answers,
 }
 
@@ -72,13 +74,15 @@ impl Operation {
             let at = in_path.iter().position(|text| text.name == name).expect("a path parameter is declared");
             Segment::Parameter(in_path.swap_remove(at))
         });
+        let body = node.get("requestBody");
         Self {
             id: node.text("operationId").expect("an operation has an operationId").to_owned(),
             method,
             path: segments.collect(),
             query,
             headers,
-            body: node.get("requestBody").and_then(|body| Body::read(&body)),
+            bodyless: body.as_ref().is_none_or(|body| !body.flag("required")),
+            body: body.and_then(|body| Body::read(&body)),
             answers: Answers::read(&node.get("responses").expect("an operation has responses")),
         }
     }
@@ -102,8 +106,8 @@ impl Operation {
         breaches.extend(self.breaches_of_query(&request.query));
         breaches.extend(self.breaches_of_headers(&request.headers));
         match &self.body {
+            _ if self.bodyless && request.body.is_empty() => {}
             Some(body) => breaches.extend(body.breaches(&request.headers, &request.body)),
-            None if request.body.is_empty() => {}
             None => breaches.push(format!("body: {} has none: {}", self.id, sample(&request.body))),
         }
         breaches
