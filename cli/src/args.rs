@@ -48,6 +48,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Domains(commands::domains::Command),
     #[command(subcommand)]
+    Topics(commands::topics::Command),
+    #[command(subcommand, visible_alias = "contact-properties")]
+    Properties(commands::properties::Command),
+    #[command(subcommand)]
     Logs(commands::logs::Command),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]

@@ -10,5 +10,7 @@ pub(crate) mod emails;
 pub(crate) mod help;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod properties;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;
+pub(crate) mod topics;

@@ -60,9 +60,11 @@ impl NewTopic {
             problems.push(Problem::new("/name", "required", "`name` is required"));
         }
         check_length("name", &self.name, limits::TOPIC_NAME_CHARS, &mut problems);
+        problems.extend(subscription_problem("/default_subscription", &self.default_subscription));
         if let Some(description) = &self.description {
             check_length("description", description, limits::TOPIC_DESCRIPTION_CHARS, &mut problems);
         }
+        problems.extend(visibility_problem(self.visibility.as_ref()));
         problems
     }
 }
@@ -129,6 +131,7 @@ impl TopicPatch {
         if let Some(description) = self.description.value() {
             check_length("description", description, limits::TOPIC_DESCRIPTION_CHARS, &mut problems);
         }
+        problems.extend(visibility_problem(self.visibility.value()));
         problems
     }
 }
@@ -226,6 +229,16 @@ impl<'a> Topics<'a> {
     }
 }
 
+pub(super) fn subscription_problem(at: &str, subscription: &Subscription) -> Option<Problem> {
+    let Subscription::Unknown(value) = subscription else { return None };
+    Some(Problem::new(at, "type", "a subscription is opt_in or opt_out").found(value.as_str()))
+}
+
+fn visibility_problem(visibility: Option<&Visibility>) -> Option<Problem> {
+    let Some(Visibility::Unknown(value)) = visibility else { return None };
+    Some(Problem::new("/visibility", "type", "`visibility` is public or private").found(value.as_str()))
+}
+
 fn on(name: &'static str, method: Method, id: &TopicId) -> Operation {
     Operation::on(name, method, "/topics/", id.as_str(), "")
 }
@@ -261,6 +274,12 @@ mod tests {
         let both = [("/name".to_owned(), "length"), ("/description".to_owned(), "length")];
         assert_eq!(codes(new(51, 201)), both);
         assert_eq!(codes(new(0, 0)), [("/name".to_owned(), "required")]);
+        let unknown = NewTopic::new("x", Subscription::from("no".to_owned()))
+            .visibility(Visibility::from("all".to_owned()));
+        let expected = [("/default_subscription".to_owned(), "type"), ("/visibility".to_owned(), "type")];
+        assert_eq!(codes(unknown.check()), expected);
+        let unknown = TopicPatch::new().visibility(Visibility::from("all".to_owned()));
+        assert_eq!(codes(unknown.check()), [("/visibility".to_owned(), "type")]);
         let patch = |name: usize, description: usize| {
             TopicPatch::new().name("x".repeat(name)).description("x".repeat(description)).check()
         };

@@ -1,0 +1,112 @@
+//! `properties`: what else can be known of a contact.
+
+mod create;
+mod fallback;
+mod update;
+
+use posthaste::Client;
+
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::narrate;
+use crate::output::record;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+
+/// Make properties that contacts can have and broadcasts can show
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(create::Args),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Get(GetArgs),
+    Update(update::Args),
+    Delete(DeleteArgs),
+}
+
+/// List contact properties, newest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, key, type, fallback_value, created_at\n\n\
+    Examples:\n  \
+    posthaste properties list\n  \
+    posthaste properties list --all --jq '.data[].key'")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Show one contact property
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste properties get 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
+pub(crate) struct GetArgs {
+    /// Id of the property
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Delete a contact property, and what contacts have under its key
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste properties delete 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
+pub(crate) struct DeleteArgs {
+    /// Id of the property
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// What a list of contact properties can show: all of it.
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "key", header: "KEY", get: |row| at(row, "/key"), kind: Kind::Shrinks },
+        Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Text },
+        Column {
+            name: "fallback_value",
+            header: "FALLBACK",
+            get: |row| at(row, "/fallback_value"),
+            kind: Kind::Shrinks,
+        },
+        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ],
+    shown: 5,
+    nothing: "no contact properties yet",
+};
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(args) => create::run(args, context).await,
+        Command::List(args) => {
+            paging::list(args.part, &TABLE, context, |client| client.contact_properties().list()).await
+        }
+        Command::Get(args) => {
+            let client = context.client()?;
+            let property =
+                narrate::carry_out(context, || client.contact_properties().get(args.id.as_str())).await?;
+            let document = document(&property);
+            context.out.result(&record::lines(&document), &document)
+        }
+        Command::Update(args) => update::run(args, context).await,
+        Command::Delete(args) => delete(args, context).await,
+    }
+}
+
+async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("the property may be deleted; look: {}", look(&args.id));
+    let make = |client: &Client| client.contact_properties().delete(args.id.as_str());
+    match change::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+/// The command that shows one property.
+fn look(id: &str) -> String {
+    format!("posthaste properties get {id}")
+}

@@ -1,0 +1,77 @@
+//! `properties create`: makes a contact property.
+
+use posthaste::NewContactProperty;
+
+use super::fallback::{self, Fallback};
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::preview::DryRun;
+
+/// Make a contact property, and print its id
+///
+/// A broadcast shows it as {{{contact.KEY|fallback}}}. Neither the key nor the type can be changed later.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste properties create --key city --type string --fallback 'your town'\n  \
+    posthaste properties create --key orders --type number --fallback-number 0")]
+pub(crate) struct Args {
+    /// A-Z a-z 0-9 _, at most 50 characters
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// string or number; without it, the type of the fallback
+    #[arg(long = "type", value_name = "TYPE")]
+    r#type: Option<String>,
+    #[command(flatten)]
+    fallback: fallback::Args,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let (property, dry_run) = plan(args)?;
+    let doubt = "the property may have been made; look: posthaste properties list --limit 1";
+    let make = |client: &posthaste::Client| client.contact_properties().create(property.clone());
+    match change::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+fn plan(args: Args) -> Result<(NewContactProperty, Option<DryRun>), Fail> {
+    let Args { key, r#type, fallback, dry_run } = args;
+    let mut flags = Flags::default();
+    flags.help("posthaste properties create --key city --type string");
+    flags.field("/key", "--key", key.as_deref());
+    let fallback_is_given = fallback.is_given();
+    let fallback = fallback.read(&mut flags);
+    let key = key.unwrap_or_default();
+    let property: NewContactProperty = match (r#type.as_deref(), fallback) {
+        (None | Some("string"), Some(Fallback::Text(text))) => {
+            NewContactProperty::string(key).fallback(text).into()
+        }
+        (None | Some("number"), Some(Fallback::Number(number))) => {
+            NewContactProperty::number(key).fallback(number).into()
+        }
+        (Some("number"), None) => NewContactProperty::number(key).into(),
+        (r#type, fallback) => {
+            match (r#type, fallback) {
+                (Some(r#type @ ("string" | "number")), Some(_)) => {
+                    let rule = "the fallback of a string is --fallback, that of a number --fallback-number";
+                    flags.wrong("type", rule, "--type", r#type);
+                }
+                (Some("string"), None) => {}
+                (Some(other), _) => flags.wrong("type", "--type is string or number", "--type", other),
+                // A fallback that can't be read was told.
+                (None, _) if fallback_is_given => {}
+                (None, _) => flags.missing("--type"),
+            }
+            NewContactProperty::string(key).into()
+        }
+    };
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.judge(property.check());
+    flags.finish()?;
+    Ok((property, dry_run))
+}

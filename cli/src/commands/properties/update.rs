@@ -1,0 +1,76 @@
+//! `properties update`: changes the fallback of a contact property.
+
+use posthaste::ContactPropertyPatch;
+
+use super::fallback::{self, Fallback};
+use super::look;
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::preview::DryRun;
+
+/// What can be taken away.
+const FALLBACK: &str = "fallback";
+
+/// Change the fallback of a contact property
+///
+/// It stays of the property's type. Neither that nor the key can be changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --fallback 'your place'\n  \
+    posthaste properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --clear fallback")]
+pub(crate) struct Args {
+    /// Id of the property
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    fallback: fallback::Args,
+    /// Take a field away: fallback
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let id = args.id.clone();
+    let (patch, dry_run) = plan(args)?;
+    let doubt = format!("the property may have been changed; look: {}", look(&id));
+    let make = |client: &posthaste::Client| client.contact_properties().update(id.as_str(), &patch);
+    match change::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+fn plan(args: Args) -> Result<(ContactPropertyPatch, Option<DryRun>), Fail> {
+    let Args { id: _, fallback, clear, dry_run } = args;
+    let mut flags = Flags::default();
+    let fallback_is_given = fallback.is_given();
+    if !fallback_is_given && clear.is_empty() {
+        flags.help("posthaste properties update ID --fallback '…'");
+        flags.missing("what to change");
+    }
+    let mut patch = ContactPropertyPatch::new();
+    match fallback.read(&mut flags) {
+        Some(Fallback::Text(text)) => patch = patch.fallback_value(text),
+        Some(Fallback::Number(number)) => patch = patch.fallback_value(serde_json::Value::Number(number)),
+        None => {}
+    }
+    for (i, field) in clear.iter().enumerate() {
+        if field != FALLBACK {
+            let rule = format!("what can be taken away is {FALLBACK}");
+            flags.wrong_nth("type", rule, "--clear", i + 1, field);
+        } else if fallback_is_given {
+            let rule = "a fallback and --clear fallback exclude each other";
+            flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
+        } else {
+            patch = patch.clear_fallback_value();
+        }
+    }
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.judge(patch.check());
+    flags.finish()?;
+    Ok((patch, dry_run))
+}

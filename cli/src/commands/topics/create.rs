@@ -1,0 +1,69 @@
+//! `topics create`: makes a topic.
+
+use posthaste::{NewTopic, Subscription, Visibility};
+
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::preview::DryRun;
+
+/// Make a topic, and print its id
+///
+/// The default holds for who has made no choice, contact or not. It can't be changed later, so it is always asked for.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste topics create --name 'Weekly digest' --default-subscription opt_in\n  \
+    posthaste topics create --name 'Product news' --default-subscription opt_out --visibility public \\\n    \
+    --description 'What is new, at most once a month'")]
+pub(crate) struct Args {
+    /// What contacts read, at most 50 characters
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// opt_in or opt_out
+    #[arg(long, value_name = "CHOICE")]
+    default_subscription: Option<String>,
+    /// What it is about, at most 200 characters
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// public or private [default: private]
+    #[arg(long, value_name = "WHO")]
+    visibility: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let (topic, dry_run) = plan(args)?;
+    let doubt = "the topic may have been made; look: posthaste topics list --limit 1";
+    match change::carry_out(dry_run, doubt, context, |client| client.topics().create(&topic)).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+fn plan(args: Args) -> Result<(NewTopic, Option<DryRun>), Fail> {
+    let Args { name, default_subscription, description, visibility, dry_run } = args;
+    let mut flags = Flags::default();
+    flags.help("posthaste topics create --name 'Weekly digest' --default-subscription opt_in");
+    flags.field("/name", "--name", name.as_deref());
+    flags.field("/default_subscription", "--default-subscription", default_subscription.as_deref());
+    flags.field("/description", "--description", description.as_deref());
+    flags.field("/visibility", "--visibility", visibility.as_deref());
+    if default_subscription.is_none() {
+        flags.missing("--default-subscription");
+    }
+    // A choice of no consequence where it is missing: that was said.
+    let subscription = default_subscription.map_or(Subscription::OptOut, Subscription::from);
+    let mut topic = NewTopic::new(name.unwrap_or_default(), subscription);
+    if let Some(description) = description {
+        topic = topic.description(description);
+    }
+    if let Some(visibility) = visibility {
+        topic = topic.visibility(Visibility::from(visibility));
+    }
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.judge(topic.check());
+    flags.finish()?;
+    Ok((topic, dry_run))
+}

@@ -1,0 +1,88 @@
+//! `topics update`: changes a topic.
+
+use posthaste::{TopicPatch, Visibility};
+
+use super::look;
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::preview::DryRun;
+
+/// What can be taken away.
+const DESCRIPTION: &str = "description";
+
+/// Change a topic
+///
+/// What no flag names stays as it is. The default subscription can't be changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --name 'Monthly digest'\n  \
+    posthaste topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --visibility public --clear description")]
+pub(crate) struct Args {
+    /// Id of the topic
+    #[arg(value_name = "ID")]
+    id: String,
+    /// What contacts read, at most 50 characters
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// What it is about, at most 200 characters
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// public or private
+    #[arg(long, value_name = "WHO")]
+    visibility: Option<String>,
+    /// Take a field away: description
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let id = args.id.clone();
+    let (patch, dry_run) = plan(args)?;
+    let doubt = format!("the topic may have been changed; look: {}", look(&id));
+    let make = |client: &posthaste::Client| client.topics().update(id.as_str(), &patch);
+    match change::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+fn plan(args: Args) -> Result<(TopicPatch, Option<DryRun>), Fail> {
+    let Args { id: _, name, description, visibility, clear, dry_run } = args;
+    let mut flags = Flags::default();
+    flags.field("/name", "--name", name.as_deref());
+    flags.field("/description", "--description", description.as_deref());
+    flags.field("/visibility", "--visibility", visibility.as_deref());
+    if name.is_none() && description.is_none() && visibility.is_none() && clear.is_empty() {
+        flags.help("posthaste topics update ID --name '…'");
+        flags.missing("what to change");
+    }
+    let mut patch = TopicPatch::new();
+    for (i, field) in clear.iter().enumerate() {
+        if field != DESCRIPTION {
+            let rule = format!("what can be taken away is {DESCRIPTION}");
+            flags.wrong_nth("type", rule, "--clear", i + 1, field);
+        } else if description.is_some() {
+            let rule = "--description and --clear description exclude each other";
+            flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
+        } else {
+            patch = patch.clear_description();
+        }
+    }
+    if let Some(name) = name {
+        patch = patch.name(name);
+    }
+    if let Some(description) = description {
+        patch = patch.description(description);
+    }
+    if let Some(visibility) = visibility {
+        patch = patch.visibility(Visibility::from(visibility));
+    }
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.judge(patch.check());
+    flags.finish()?;
+    Ok((patch, dry_run))
+}
