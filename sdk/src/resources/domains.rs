@@ -83,6 +83,16 @@ impl<'a> Domains<'a> {
     /// Changes a domain: `PATCH /domains/{id}`. DNS records that come with the change are to be published and
     /// [verified](Self::verify) like the first ones.
     ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, id: &posthaste::DomainId) -> posthaste::Result<()> {
+    /// use posthaste::DomainPatch;
+    ///
+    /// let tracking = DomainPatch::new().tracking_subdomain("links").click_tracking(true);
+    /// client.domains().update(id, &tracking).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`DomainPatch::check`] finds, before anything is sent.
     pub fn update(&self, id: impl Into<DomainId>, patch: &DomainPatch) -> Call<Reference<DomainId>> {
@@ -92,7 +102,14 @@ impl<'a> Domains<'a> {
         Call::new(self.client, operation)
     }
 
-    /// Deletes a domain: `DELETE /domains/{id}`.
+    /// Deletes a domain: `DELETE /domains/{id}`. (The specification is silent on emails that wait; they go their way.)
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, id: &posthaste::DomainId) -> posthaste::Result<()> {
+    /// assert!(client.domains().delete(id).await?.deleted);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete(&self, id: impl Into<DomainId>) -> Call<Deleted<DomainId>> {
         Call::new(self.client, on("domains.delete", Method::DELETE, &id.into(), ""))
     }

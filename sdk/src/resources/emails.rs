@@ -87,6 +87,15 @@ impl<'a> Emails<'a> {
     /// It is tried again when its outcome is unknown: a moment stays the same, and words such as `in 1 hour` then count from the last
     /// attempt.
     ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, id: &posthaste::EmailId) -> posthaste::Result<()> {
+    /// client.emails().reschedule(id, "tomorrow at 9am").await?;
+    /// // … or not at all:
+    /// client.emails().cancel(id).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if `when` is empty.
     pub fn reschedule(&self, id: impl Into<EmailId>, when: impl Into<String>) -> Call<Reference<EmailId>> {
