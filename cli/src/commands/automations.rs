@@ -1,0 +1,213 @@
+//! `automations`: what happens by itself when an event is sent.
+
+mod definition;
+mod runs;
+
+use jiff::Timestamp;
+use posthaste::{AutomationStatus, Call, Client};
+use Value;
+
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::narrate;
+use crate::output::record;
+use crate::output::table::{Column, Columns, Kind, at};
+use crate::paging::{self, Table};
+
+/// Make automations, switch them on and off, and look at their runs
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(definition::CreateArgs),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Get(GetArgs),
+    Update(definition::UpdateArgs),
+    Stop(StopArgs),
+    Duplicate(DuplicateArgs),
+    Delete(DeleteArgs),
+    Runs(runs::ListArgs),
+    Run(runs::GetArgs),
+}
+
+/// List automations, newest first
+///
+/// Without --limit, the service shows 20.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, name, status, updated_at, created_at\n\n\
+    Examples:\n  \
+    posthaste automations list --status enabled\n  \
+    posthaste automations list --all --json --jq '.data[].name'")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+    /// Only automations of this status: enabled or disabled
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+}
+
+/// Show one automation with its definition
+///
+/// The JSON of its steps and connections is what `automations create --definition` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd\n  \
+    posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json")]
+pub(crate) struct GetArgs {
+    /// Id of the automation
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Disable an automation and cancel its runs
+///
+/// `automations update ID --status disabled` lets the runs go on that are on their way.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste automations stop c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
+pub(crate) struct StopArgs {
+    #[command(flatten)]
+    one: OneArgs,
+}
+
+/// Copy an automation; the copy is disabled
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste automations duplicate c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
+pub(crate) struct DuplicateArgs {
+    #[command(flatten)]
+    one: OneArgs,
+}
+
+/// Delete an automation with its runs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste automations delete c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
+pub(crate) struct DeleteArgs {
+    #[command(flatten)]
+    one: OneArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+struct OneArgs {
+    /// Id of the automation
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// What a list of automations can show.
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
+        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
+        Column { name: "updated_at", header: "CHANGED", get: |row| at(row, "/updated_at"), kind: Kind::Time },
+        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ],
+    shown: 4,
+    nothing: "no automations",
+};
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(args) => definition::create(args, context).await,
+        Command::List(args) => list(args, context).await,
+        Command::Get(args) => get(&args, context).await,
+        Command::Update(args) => definition::update(args, context).await,
+        Command::Stop(args) => {
+            let doubt = "the automation may be stopped";
+            one(args.one, doubt, context, |client, id| client.automations().stop(id), |answer| answer.id.as_str()).await
+        }
+        Command::Duplicate(args) => {
+            let doubt = "the automation may have been copied";
+            one(args.one, doubt, context, |client, id| client.automations().duplicate(id), |answer| answer.id.as_str()).await
+        }
+        Command::Delete(args) => {
+            let doubt = "the automation may be deleted";
+            one(args.one, doubt, context, |client, id| client.automations().delete(id), |answer| answer.id.as_str()).await
+        }
+        Command::Runs(args) => runs::list(args, context).await,
+        Command::Run(args) => runs::get(args, context).await,
+    }
+}
+
+async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
+    let columns = TABLE.columns(context)?;
+    let mut flags = Flags::default();
+    let status = args.status.as_deref().map(|word| AutomationStatus::from(word.to_owned()));
+    if let Some(status @ AutomationStatus::Unknown(_)) = &status {
+        flags.wrong("type", "a status is enabled or disabled", "--status", status.as_str());
+    }
+    let part = flags.take(args.part.plan());
+    flags.finish()?;
+    let Some(part) = part else { return Ok(()) };
+    let list = context.client()?.automations().list();
+    let list = match status {
+        Some(status) => list.status(status),
+        None => list,
+    };
+    let shown = paging::show(list, &part, None, &columns, context).await?;
+    paging::footer(&shown, TABLE.nothing, context);
+    Ok(())
+}
+
+async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
+    let client = context.client()?;
+    let automation = narrate::carry_out(context, || client.automations().get(args.id.as_str())).await?;
+    let document = document(&automation);
+    let lines = with_tables(&document, &[("steps", &STEPS), ("connections", &CONNECTIONS)]);
+    context.out.result(&lines, &document)
+}
+
+const STEPS: [Column; 3] = [
+    Column { name: "key", header: "STEP", get: |row| at(row, "/key"), kind: Kind::Text },
+    Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Text },
+    Column { name: "config", header: "WITH", get: |row| at(row, "/config"), kind: Kind::Shrinks },
+];
+
+const CONNECTIONS: [Column; 3] = [
+    Column { name: "from", header: "FROM", get: |row| at(row, "/from"), kind: Kind::Text },
+    Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
+    Column { name: "type", header: "WHEN", get: |row| at(row, "/type"), kind: Kind::State },
+];
+
+/// A record whose lists of objects stand below it as tables.
+fn with_tables(document: &Value, tables: &[(&str, &'static [Column])]) -> Vec<String> {
+    /// Wide enough for any configuration that people read.
+    const WIDTH: usize = 1_000;
+    let mut rest = document.clone();
+    let mut below = Vec::new();
+    for (field, columns) in tables {
+        let taken = rest.as_object_mut().and_then(|fields| fields.remove(*field));
+        let rows = taken.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        if !rows.is_empty() {
+            below.push(String::new());
+            let table = Columns::all(columns).human(rows, WIDTH, Timestamp::now(), false);
+            below.extend(table.lines().map(str::to_owned));
+        }
+    }
+    let mut lines = record::lines(&rest);
+    lines.extend(below);
+    lines
+}
+
+/// A change that needs nothing but the automation's id.
+async fn one<T: serde::de::DeserializeOwned + Send + 'static>(
+    args: OneArgs,
+    doubt: &str,
+    context: &Context,
+    make: impl Fn(&Client, &str) -> Call<T>,
+    id: impl Fn(&T) -> &str,
+) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("{doubt}; look: posthaste automations list");
+    let done = change::carry_out(dry_run, &doubt, context, |client| make(client, &args.id)).await?;
+    match done {
+        Some(answer) => change::print(id(&answer.value), &answer, context),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,155 @@
+//! `automations runs` and `run`: what an automation did for each contact.
+
+use std::time::Duration;
+
+use posthaste::{AutomationRun, Problem, RunStatus};
+
+use super::with_tables;
+use crate::change::document;
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::draft::flag_span;
+use crate::input::flags::Flags;
+use crate::narrate;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+use crate::problem::Found;
+use crate::wait::{self, End, TimeoutFlag, Words};
+
+/// List the runs of an automation, newest first
+///
+/// Without --limit, the service shows all of them. What became of the steps is shown by `automations run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, status, started_at, completed_at, created_at\n\n\
+    Examples:\n  \
+    posthaste automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --limit 10\n  \
+    posthaste automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status failed,cancelled")]
+pub(crate) struct ListArgs {
+    /// Id of the automation
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    part: paging::Args,
+    /// Only runs of these statuses, with commas: running, completed, failed, cancelled
+    #[arg(long, value_name = "STATUSES")]
+    status: Option<String>,
+}
+
+/// Show one run with what became of its steps
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b\n  \
+    posthaste automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b --wait")]
+pub(crate) struct GetArgs {
+    /// Id of the automation
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Id of the run
+    #[arg(value_name = "RUN_ID")]
+    run: String,
+    /// Wait until the run has ended; otherwise than completed is exit code 3
+    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = COMPLETED)]
+    wait: Option<String>,
+    #[command(flatten)]
+    timeout: TimeoutFlag,
+}
+
+/// What can be waited for.
+const COMPLETED: &str = "completed";
+
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
+        Column { name: "started_at", header: "STARTED", get: |row| at(row, "/started_at"), kind: Kind::Time },
+        Column {
+            name: "completed_at",
+            header: "ENDED",
+            get: |row| at(row, "/completed_at"),
+            kind: Kind::Time,
+        },
+        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ],
+    shown: 4,
+    nothing: "no runs",
+};
+
+const STEPS: [Column; 6] = [
+    Column { name: "key", header: "STEP", get: |row| at(row, "/key"), kind: Kind::Text },
+    Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Text },
+    Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
+    Column { name: "started_at", header: "STARTED", get: |row| at(row, "/started_at"), kind: Kind::Time },
+    Column { name: "completed_at", header: "ENDED", get: |row| at(row, "/completed_at"), kind: Kind::Time },
+    Column { name: "error", header: "WHY", get: |row| at(row, "/error/message"), kind: Kind::Shrinks },
+];
+
+pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
+    let columns = TABLE.columns(context)?;
+    let mut flags = Flags::default();
+    let statuses = args.status.as_deref().map(|text| statuses(text, &mut flags));
+    let part = flags.take(args.part.plan());
+    flags.finish()?;
+    let Some(part) = part else { return Ok(()) };
+    let list = context.client()?.automations().runs(args.id.as_str()).status(statuses.unwrap_or_default());
+    let shown = paging::show(list, &part, None, &columns, context).await?;
+    paging::footer(&shown, TABLE.nothing, context);
+    Ok(())
+}
+
+/// Every word that is no status is told at its place.
+fn statuses(text: &str, flags: &mut Flags) -> Vec<RunStatus> {
+    let (mut read, mut start) = (Vec::new(), 0);
+    for part in text.split(',') {
+        let word = part.trim();
+        match RunStatus::from(word.to_owned()) {
+            RunStatus::Unknown(_) => {
+                let rule = "a run is running, completed, failed or cancelled";
+                let origin = flag_span("--status", 1, text, start..start + part.len());
+                let problem = Problem::new("", "type", rule);
+                flags.push(Found { problem, origin: Some(origin), hint: None });
+            }
+            status => read.push(status),
+        }
+        start += part.len() + 1;
+    }
+    read
+}
+
+pub(super) async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let wait =
+        flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, COMPLETED)).flatten();
+    flags.finish()?;
+    let client = context.client()?;
+    let ended = match wait {
+        Some(timeout) => until_ended(&args, timeout, context).await,
+        None => Ok(()),
+    };
+    // A run that ended badly is shown all the same: its steps say why.
+    if matches!(ended, Ok(()) | Err(Fail::Rejected { .. })) {
+        let make = || client.automations().run(args.id.as_str(), args.run.as_str());
+        let run = narrate::carry_out(context, make).await?;
+        let document = document(&run);
+        context.out.result(&with_tables(&document, &[("steps", &STEPS)]), &document)?;
+    }
+    ended
+}
+
+async fn until_ended(args: &GetArgs, timeout: Duration, context: &Context) -> Result<(), Fail> {
+    let words = Words {
+        left: "the run goes on".to_owned(),
+        open: "the run has not ended".to_owned(),
+        goes_on: "it goes on".to_owned(),
+        failed: "the run did not complete".to_owned(),
+        look: format!("posthaste automations run {} {}", args.id, args.run),
+    };
+    let wait = context.client()?.automations().wait_for_run(args.id.as_str(), args.run.as_str());
+    wait::until(wait, timeout, &words, context, end).await.map(drop)
+}
+
+fn end(run: &AutomationRun) -> End {
+    match &run.summary.status {
+        Some(RunStatus::Completed) => End::Good(COMPLETED.to_owned()),
+        status => End::Bad(status.as_ref().map_or("unknown", RunStatus::as_str).to_owned()),
+    }
+}

@@ -1,0 +1,208 @@
+//! `events`: custom events, which trigger automations.
+
+mod send;
+
+use posthaste::{EventPatch, NewEvent, PayloadType};
+
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::input::pair::Pair;
+use crate::narrate;
+use crate::output::record;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+
+/// Define custom events, and say that one has happened
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(CreateArgs),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Get(GetArgs),
+    Update(UpdateArgs),
+    Delete(DeleteArgs),
+    Send(send::Args),
+}
+
+/// Define a kind of event
+///
+/// An event need not be defined to be sent. Once it has fields, what is sent must fit them. It prints the id.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste events create user.created\n  \
+    posthaste events create user.created --field plan=string --field seats=number")]
+pub(crate) struct CreateArgs {
+    /// Name of the event, by which automations know it
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// What a field of the payload holds: string, number, boolean or date
+    #[arg(long, value_name = "KEY=TYPE")]
+    field: Vec<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// List the kinds of events, newest first
+///
+/// Without --limit, the service shows all of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, name, schema, created_at, updated_at\n\n\
+    Example:\n  posthaste events list --json --jq '.data[].name'")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Show a kind of event
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste events get user.created --jq .schema")]
+pub(crate) struct GetArgs {
+    /// Id or name of the event
+    #[arg(value_name = "ID_OR_NAME")]
+    event: String,
+}
+
+/// Give a kind of event other fields
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste events update user.created --field plan=string --field seats=number\n  \
+    posthaste events update user.created --clear schema")]
+pub(crate) struct UpdateArgs {
+    /// Id or name of the event
+    #[arg(value_name = "ID_OR_NAME")]
+    event: String,
+    /// What a field of the payload holds: string, number, boolean or date; in the place of all that were named before
+    #[arg(long, value_name = "KEY=TYPE")]
+    field: Vec<String>,
+    /// What to take away: schema, so that the payload may be anything
+    #[arg(long, value_name = "WHAT")]
+    clear: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// Delete a kind of event
+///
+/// Automations that it triggers stay.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste events delete user.created")]
+pub(crate) struct DeleteArgs {
+    /// Id or name of the event
+    #[arg(value_name = "ID_OR_NAME")]
+    event: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Text },
+        Column { name: "schema", header: "SCHEMA", get: |row| at(row, "/schema"), kind: Kind::Shrinks },
+        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column { name: "updated_at", header: "CHANGED", get: |row| at(row, "/updated_at"), kind: Kind::Time },
+    ],
+    shown: 4,
+    nothing: "no events are defined",
+};
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(args) => create(args, context).await,
+        Command::List(args) => {
+            paging::list(args.part, &TABLE, context, |client| client.events().list()).await
+        }
+        Command::Get(args) => get(&args, context).await,
+        Command::Update(args) => update(args, context).await,
+        Command::Delete(args) => delete(args, context).await,
+        Command::Send(args) => send::run(args, context).await,
+    }
+}
+
+async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    flags.field("/name", "NAME", Some(&args.name));
+    let mut event = NewEvent::new(&args.name);
+    for (key, holds) in fields(&args.field, &mut flags) {
+        event = event.field(key, holds);
+    }
+    flags.judge(event.check());
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = "the event may have been defined; look: posthaste events list --limit 1";
+    match change::carry_out(dry_run, doubt, context, |client| client.events().create(&event)).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
+    let client = context.client()?;
+    let event = narrate::carry_out(context, || client.events().get(&args.event)).await?;
+    let document = document(&event);
+    context.out.result(&record::lines(&document), &document)
+}
+
+async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let fields = fields(&args.field, &mut flags);
+    let patch = match args.clear.as_deref() {
+        None if args.field.is_empty() => {
+            flags.help("posthaste events update NAME --field plan=string");
+            flags.missing("--field or --clear schema");
+            EventPatch::clear_schema()
+        }
+        None => EventPatch::schema(fields),
+        Some("schema") if args.field.is_empty() => EventPatch::clear_schema(),
+        Some("schema") => {
+            flags.wrong("exclusive", "--field and --clear schema exclude each other", "--clear", "schema");
+            EventPatch::clear_schema()
+        }
+        Some(other) => {
+            flags.wrong("type", "what can be taken away is schema", "--clear", other);
+            EventPatch::clear_schema()
+        }
+    };
+    flags.judge(patch.check());
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = "the event may have been changed; look: posthaste events list";
+    let make = |client: &posthaste::Client| client.events().update(&args.event, &patch);
+    match change::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = "the event may be deleted; look: posthaste events list";
+    let make = |client: &posthaste::Client| client.events().delete(&args.event);
+    match change::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+/// `KEY=TYPE`; the types are judged with the whole.
+fn fields(given: &[String], flags: &mut Flags) -> Vec<(String, PayloadType)> {
+    let mut fields: Vec<(String, PayloadType)> = Vec::new();
+    for (i, text) in given.iter().enumerate() {
+        match Pair::read(text, '=') {
+            Some(pair) if fields.iter().any(|(key, _)| key == pair.name) => {
+                flags.wrong_nth("exclusive", "this field was named already", "--field", i + 1, text);
+            }
+            Some(pair) => {
+                flags.field(&format!("/schema/{}", crate::input::json::pointer(pair.name)), "--field", Some(text));
+                fields.push((pair.name.to_owned(), PayloadType::from(pair.value.to_owned())));
+            }
+            None => flags.wrong_nth("type", "a field is KEY=TYPE", "--field", i + 1, text),
+        }
+    }
+    fields
+}
