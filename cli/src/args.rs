@@ -52,6 +52,10 @@ pub(crate) enum Command {
     #[command(subcommand, visible_alias = "contact-properties")]
     Properties(commands::properties::Command),
     #[command(subcommand)]
+    Automations(commands::automations::Command),
+    #[command(subcommand)]
+    Events(commands::events::Command),
+    #[command(subcommand)]
     Logs(commands::logs::Command),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]

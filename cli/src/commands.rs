@@ -1,12 +1,14 @@
 //! The commands, a file each.
 
 pub(crate) mod api;
+pub(crate) mod automations;
 pub(crate) mod broadcasts;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod domains;
 pub(crate) mod emails;
+pub(crate) mod events;
 pub(crate) mod help;
 pub(crate) mod logs;
 pub(crate) mod man;

@@ -109,6 +109,8 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Domains(command) => commands::domains::run(command, context).await,
         Command::Topics(command) => commands::topics::run(command, context).await,
         Command::Properties(command) => commands::properties::run(command, context).await,
+        Command::Automations(command) => commands::automations::run(command, context).await,
+        Command::Events(command) => commands::events::run(command, context).await,
         Command::Logs(command) => commands::logs::run(command, context).await,
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,

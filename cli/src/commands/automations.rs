@@ -5,7 +5,7 @@ mod runs;
 
 use jiff::Timestamp;
 use posthaste::{AutomationStatus, Call, Client};
-use Value;
+use serde_json::Value;
 
 use crate::change::{self, DryRunFlag, document};
 use crate::context::Context;
@@ -118,15 +118,36 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Update(args) => definition::update(args, context).await,
         Command::Stop(args) => {
             let doubt = "the automation may be stopped";
-            one(args.one, doubt, context, |client, id| client.automations().stop(id), |answer| answer.id.as_str()).await
+            one(
+                args.one,
+                doubt,
+                context,
+                |client, id| client.automations().stop(id),
+                |answer| answer.id.as_str(),
+            )
+            .await
         }
         Command::Duplicate(args) => {
             let doubt = "the automation may have been copied";
-            one(args.one, doubt, context, |client, id| client.automations().duplicate(id), |answer| answer.id.as_str()).await
+            one(
+                args.one,
+                doubt,
+                context,
+                |client, id| client.automations().duplicate(id),
+                |answer| answer.id.as_str(),
+            )
+            .await
         }
         Command::Delete(args) => {
             let doubt = "the automation may be deleted";
-            one(args.one, doubt, context, |client, id| client.automations().delete(id), |answer| answer.id.as_str()).await
+            one(
+                args.one,
+                doubt,
+                context,
+                |client, id| client.automations().delete(id),
+                |answer| answer.id.as_str(),
+            )
+            .await
         }
         Command::Runs(args) => runs::list(args, context).await,
         Command::Run(args) => runs::get(args, context).await,

@@ -198,7 +198,11 @@ fn fields(given: &[String], flags: &mut Flags) -> Vec<(String, PayloadType)> {
                 flags.wrong_nth("exclusive", "this field was named already", "--field", i + 1, text);
             }
             Some(pair) => {
-                flags.field(&format!("/schema/{}", crate::input::json::pointer(pair.name)), "--field", Some(text));
+                flags.field(
+                    &format!("/schema/{}", crate::input::json::pointer(pair.name)),
+                    "--field",
+                    Some(text),
+                );
                 fields.push((pair.name.to_owned(), PayloadType::from(pair.value.to_owned())));
             }
             None => flags.wrong_nth("type", "a field is KEY=TYPE", "--field", i + 1, text),

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that asked it")]
 
 mod api;
+mod automations;
 mod batch;
 mod broadcasts;
 mod config;

@@ -67,8 +67,7 @@ struct Fields {
 
 pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let CreateArgs { definition, fields, dry_run } = args;
-    let (automation, dry_run) =
-        read(definition, fields, &dry_run, context, "", NewAutomation::from_json)?;
+    let (automation, dry_run) = read(definition, fields, &dry_run, context, "", NewAutomation::from_json)?;
     let doubt = "the automation may have been made; look: posthaste automations list --limit 1";
     let done = change::carry_out(dry_run, doubt, context, |client| client.automations().create(&automation));
     match done.await? {
@@ -82,8 +81,9 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let nothing = "--name, --status or --definition";
     let (patch, dry_run) = read(definition, fields, &dry_run, context, nothing, AutomationPatch::from_json)?;
     let doubt = format!("the automation may have been changed; look: posthaste automations get {id}");
-    let done =
-        change::carry_out(dry_run, &doubt, context, |client| client.automations().update(id.as_str(), &patch));
+    let done = change::carry_out(dry_run, &doubt, context, |client| {
+        client.automations().update(id.as_str(), &patch)
+    });
     match done.await? {
         Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),

@@ -117,8 +117,7 @@ fn statuses(text: &str, flags: &mut Flags) -> Vec<RunStatus> {
 
 pub(super) async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    let wait =
-        flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, COMPLETED)).flatten();
+    let wait = flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, COMPLETED)).flatten();
     flags.finish()?;
     let client = context.client()?;
     let ended = match wait {

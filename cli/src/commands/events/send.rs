@@ -40,22 +40,21 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let name = args.event.clone();
-    let (event, dry_run) = plan(args)?;
+    let (event, dry_run) = plan(&args)?;
     let doubt = "the event may have been sent, and its runs begun; look: posthaste automations runs ID";
     match change::carry_out(dry_run, doubt, context, |client| client.events().send(&event)).await? {
-        Some(answer) => change::print(&name, &answer, context),
+        Some(answer) => change::print(&args.event, &answer, context),
         None => Ok(()),
     }
 }
 
-fn plan(args: Args) -> Result<(EventOccurrence, Option<DryRun>), Fail> {
+fn plan(args: &Args) -> Result<(EventOccurrence, Option<DryRun>), Fail> {
     let mut flags = Flags::default();
     flags.help("posthaste events send EVENT --email ada@example.com");
     flags.field("/event", "EVENT", Some(&args.event));
     flags.field("/contact_id", "--contact-id", args.contact_id.as_deref());
     flags.field("/email", "--email", args.email.as_deref());
-    let payload = payload(&args, &mut flags);
+    let payload = payload(args, &mut flags);
     let event = match (&args.contact_id, &args.email) {
         (Some(_), Some(email)) => {
             let rule = "--contact-id and --email exclude each other: an event happens to one contact";

@@ -1,0 +1,233 @@
+//! Automations, their runs and custom events from the command line.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+/// A trigger and a pause of a day.
+fn series() -> Value {
+    json!({"name": "Welcome", "status": "enabled", "steps": [
+        {"key": "start", "type": "trigger", "config": {"event_name": "user.created"}},
+        {"key": "pause", "type": "delay", "config": {"duration": "1 day"}},
+        {"key": "note", "type": "contact_update", "config": {"first_name": {"var": "event.name"}}},
+    ], "connections": [{"from": "start", "to": "pause"}, {"from": "pause", "to": "note"}]})
+}
+
+fn created(service: &Service, more: &[&str]) -> String {
+    let arguments = [&["automations", "create", "--definition", "-"], more].concat();
+    service.posthaste().run_with(&arguments, &series().to_string()).ok().trim().to_owned()
+}
+
+fn day(service: &Service) {
+    service.core().clock().advance(Duration::from_hours(24));
+}
+
+#[test]
+fn an_automation_is_made_from_a_file_and_gives_the_same_definition_back() {
+    // AUTO-01, AUTO-02
+    let service = Service::start();
+    let id = created(&service, &[]);
+    let shown = service.posthaste().run(&["automations", "get", &id]).ok();
+    for part in ["Welcome", "STEP", "user.created", "FROM", "default"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("[{"), "steps and connections are tables: {shown}");
+    let taken =
+        service.posthaste().run(&["automations", "get", &id, "--jq", "{name, steps, connections}"]).ok();
+    let arguments = ["automations", "create", "--definition", "-", "--name", "Again", "--status", "disabled"];
+    let again = service.posthaste().run_with(&arguments, &taken).ok();
+    let again = service.posthaste().run(&["automations", "get", again.trim(), "--json"]).json();
+    assert_eq!((&again["name"], &again["status"]), (&json!("Again"), &json!("disabled")));
+    assert_eq!(again["steps"], series()["steps"]);
+
+    // AUTO-03, AUTO-06
+    let enabled =
+        service.posthaste().run(&["automations", "ls", "--status", "enabled", "--limit", "5", "--json"]);
+    let enabled = enabled.json();
+    assert_eq!((&enabled["data"][0]["id"], enabled["data"].as_array().unwrap().len()), (&json!(id), 1));
+
+    service.posthaste().run(&["automations", "update", &id, "--status", "disabled", "--name", "Other"]).ok();
+    let copy = service.posthaste().run(&["automations", "duplicate", &id]).ok();
+    let names = service.posthaste().run(&["automations", "list", "--jq", ".data[].name"]).ok();
+    assert_eq!(names, "Other\nAgain\nOther\n");
+    service.posthaste().run(&["automations", "delete", copy.trim()]).ok();
+    service.posthaste().run(&["automations", "get", copy.trim()]).fails(5);
+}
+
+#[test]
+fn an_event_starts_a_run_that_can_be_watched_and_stopped() {
+    // RUN-01, RUN-03, RUN-04, RUN-06, GEN-07
+    let service = Service::start();
+    let id = created(&service, &[]);
+    let send = ["events", "send", "user.created", "--email", "ada@example.com", "--payload", "name=Ada"];
+    let name = service.posthaste().run(&[&send[..], &["--payload-json", "seats=5"]].concat()).ok();
+    assert_eq!(name, "user.created\n");
+    assert_eq!(service.bodies().last().unwrap()["payload"], json!({"name": "Ada", "seats": 5}));
+    let list = ["automations", "runs", &id, "--status", "running,failed", "--jq", ".data[].id"];
+    let run = service.posthaste().run(&list).ok().trim().to_owned();
+    let query = service.core().requests().last().unwrap().query.clone();
+    assert_eq!(query.as_deref(), Some("status=running%2Cfailed"));
+
+    let shown = service.posthaste().run(&["automations", "run", &id, &run]).ok();
+    for part in ["running", "waiting", "pending", "WHY"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let waited = ["automations", "run", &id, &run, "--wait", "--wait-timeout", "1s"];
+    service.posthaste().run(&waited).fails(8);
+    day(&service);
+    let ran = service.posthaste().run(&waited);
+    assert!(ran.stderr.contains("completed after"), "{ran:?}");
+    assert!(ran.ok().contains("status        completed"));
+
+    service.posthaste().run(&send).ok();
+    service.posthaste().run(&["automations", "stop", &id]).ok();
+    let run = service.posthaste().run(&[
+        "automations",
+        "runs",
+        &id,
+        "--status",
+        "cancelled",
+        "--jq",
+        ".data[0].id",
+    ]);
+    let run = run.ok().trim().to_owned();
+    let ran = service.posthaste().run(&["automations", "run", &id, &run, "--wait"]);
+    assert!(ran.stderr.contains("the run did not complete: cancelled"), "{ran:?}");
+    assert!(ran.stdout.contains("skipped"), "a run that ended badly is shown: {ran:?}");
+    assert_eq!(ran.code, Some(3));
+}
+
+#[test]
+fn what_is_wrong_with_a_definition_is_told_at_its_place_in_the_file() {
+    let service = Service::start();
+    let file = service.posthaste().home().join("series.json");
+    let text = r#"{
+  "name": "",
+  "steps": [
+    {"key": "start", "type": "trigger", "config": {"event_name": "user.created"}},
+    {"key": "start", "type": "sleep", "config": {}},
+    {"key": "mail", "type": "send_email", "config": {"template": {"id": "welcome"}, "form": "x"}},
+    {"key": "cond", "type": "condition", "config": {"type": "rule", "field": "plan", "operator": "eq"}}
+  ],
+  "connections": [
+    {"from": "start", "to": "male"},
+    {"from": "start", "to": "mail", "type": "timeout"}
+  ]
+}
+"#;
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let told =
+        service.posthaste().run(&["automations", "create", "--definition", path, "--status", "on"]).fails(2);
+    for part in [
+        "/name: `name` must not be empty",
+        "/status: a status is `enabled` or `disabled`",
+        "/steps/1/key: a key names one step",
+        "/steps/1/type: a step's type is one of",
+        "/steps/2/config/form: there is no such field here",
+        "/steps/3/config/field: it is taken from",
+        "/steps/3/config/value: `eq` needs a value",
+        "/connections/0/to: no step has this key",
+        "/connections/1/type: only a wait_for_event has this outcome",
+        "series.json:5:",
+        "series.json:10:",
+        "--status:1:1",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(service.asked(), 0);
+
+    for (text, part) in [
+        ("{", "JSON"),
+        ("[]", "one JSON object is expected here"),
+        ("{\"name\": \"a\", \"name\": \"b\", \"steps\": [], \"connections\": []}", "this key is given twice"),
+    ] {
+        let arguments = ["automations", "create", "--definition", "-"];
+        let told = service.posthaste().run_with(&arguments, text).fails(2);
+        assert!(told.to_lowercase().contains(&part.to_lowercase()), "{part}: {told}");
+    }
+    service.posthaste().run(&["automations", "create", "--definition", "/nonexistent.json"]).fails(2);
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn flags_that_make_no_sense_are_refused_before_anything_is_sent() {
+    // 5.1.44
+    let service = Service::start();
+    for (arguments, part) in [
+        (&["automations", "list", "--status", "on"][..], "a status is enabled or disabled"),
+        (&["automations", "runs", NOBODY, "--status", "running,bogus"], "a run is running, completed"),
+        (&["automations", "run", NOBODY, NOBODY, "--wait=failed"], "what can be waited for is `completed`"),
+        (&["automations", "update", NOBODY], "--name, --status or --definition"),
+        (&["automations", "update", NOBODY, "--name", ""], "`name` must not be empty"),
+        (&["events", "create", ""], "`name` must not be empty"),
+        (&["events", "create", "resend:x"], "belong to the service"),
+        (&["events", "create", "x", "--field", "plan"], "a field is KEY=TYPE"),
+        (&["events", "create", "x", "--field", "plan=list"], "string, number, boolean or date"),
+        (&["events", "create", "x", "--field", "a=string", "--field", "a=date"], "named already"),
+        (&["events", "update", "x"], "--field or --clear schema"),
+        (&["events", "update", "x", "--clear", "name"], "what can be taken away is schema"),
+        (&["events", "update", "x", "--clear", "schema", "--field", "a=date"], "exclude each other"),
+        (&["events", "send", "x"], "--email or --contact-id"),
+        (&["events", "send", "x", "--email", "a@b.test", "--contact-id", NOBODY], "exclude each other"),
+        (&["events", "send", "x", "--email", "nobody"], "an address has one `@`"),
+        (&["events", "send", "x", "--email", "a@b.test", "--payload", "plan"], "this is KEY=TEXT"),
+        (&["events", "send", "x", "--email", "a@b.test", "--payload-json", "n=x"], "this is KEY=JSON"),
+        (
+            &["events", "send", "x", "--email", "a@b.test", "--payload", "a=1", "--payload", "a=2"],
+            "given already",
+        ),
+    ] {
+        let told = service.posthaste().run(arguments).fails(2);
+        assert!(told.contains(part), "{arguments:?}: {told}");
+    }
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn events_are_defined_changed_and_deleted_by_name() {
+    let service = Service::start();
+    let define = ["events", "create", "user created/é", "--field", "plan=string", "--field", "seats=number"];
+    let id = service.posthaste().run(&define).ok();
+    let get = |more: &[&str]| service.posthaste().run(&[&["events", "get", "user created/é"], more].concat());
+    assert_eq!(get(&["--jq", ".id"]).ok(), id);
+    assert_eq!(get(&["--json"]).json()["schema"], json!({"plan": "string", "seats": "number"}));
+    let send = ["events", "send", "user created/é", "--email", "ada@example.com", "--payload", "seats=5"];
+    let refused = service.posthaste().run(&send).fails(3);
+    assert!(refused.contains("`payload.seats` must be a number"), "{refused}");
+    service.posthaste().run(&["events", "update", "user created/é", "--field", "plan=boolean"]).ok();
+    assert_eq!(get(&["--json"]).json()["schema"], json!({"plan": "boolean"}));
+    service.posthaste().run(&["events", "update", "user created/é", "--clear", "schema"]).ok();
+    service.posthaste().run(&send).ok();
+    assert!(service.posthaste().run(&["events", "list"]).ok().contains("user created/é"));
+    service.posthaste().run(&["events", "delete", "user created/é"]).ok();
+    get(&[]).fails(5);
+}
+
+#[test]
+fn a_dry_run_sends_nothing() {
+    let service = Service::start();
+    for arguments in [
+        &["automations", "stop", NOBODY, "--dry-run"][..],
+        &["automations", "duplicate", NOBODY, "-n"],
+        &["automations", "delete", NOBODY, "-n"],
+        &["automations", "update", NOBODY, "--name", "x", "-n"],
+        &["events", "create", "x", "-n"],
+        &["events", "update", "x", "--clear", "schema", "-n"],
+        &["events", "delete", "x", "-n"],
+        &["events", "send", "x", "--email", "a@b.test", "-n"],
+    ] {
+        let shown: Value = service.posthaste().run(arguments).json();
+        assert!(shown["dry_run"]["path"].is_string(), "{arguments:?}: {shown}");
+    }
+    let made = service
+        .posthaste()
+        .run_with(&["automations", "create", "--definition", "-", "-n"], &series().to_string());
+    assert_eq!(made.json()["dry_run"]["body"]["steps"][1], series()["steps"][1]);
+    assert_eq!(service.asked(), 0);
+}
