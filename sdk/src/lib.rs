@@ -79,7 +79,7 @@ pub use resources::{
     },
     contacts::{
         Contact, ContactPatch, ContactRef, ContactSummary, HeldProperty, Membership, NewContact,
-        PropertyValue,
+        PropertyValue, TopicSubscription, TopicsUpdated,
     },
     domains::{
         Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,

@@ -7,12 +7,14 @@ mod patch;
 mod property;
 mod record;
 mod reference;
+mod topics;
 
 pub use new::NewContact;
 pub use patch::ContactPatch;
 pub use property::PropertyValue;
 pub use record::{Contact, ContactSummary, HeldProperty, Membership};
 pub use reference::ContactRef;
+pub use topics::{TopicSubscription, TopicsUpdated};
 
 use http::Method;
 

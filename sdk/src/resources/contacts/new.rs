@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use super::property::{self, PropertyValue};
 use crate::{
     check::{Problem, Problems},
-    resources::topics::Subscription,
+    resources::topics::{Subscription, subscription_problem},
     types::{SegmentId, TopicId, address_fault},
 };
 
@@ -42,9 +42,9 @@ pub struct NewContact {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Choice {
-    id: TopicId,
-    subscription: Subscription,
+pub(super) struct Choice {
+    pub(super) id: TopicId,
+    pub(super) subscription: Subscription,
 }
 
 impl NewContact {
@@ -130,12 +130,13 @@ impl NewContact {
         }
         for (i, topic) in self.topics.iter().enumerate() {
             check_id(&format!("/topics/{i}/id"), topic.id.as_str(), &mut problems);
+            problems.extend(subscription_problem(&format!("/topics/{i}/subscription"), &topic.subscription));
         }
         problems
     }
 }
 
-fn check_id(at: &str, id: &str, problems: &mut Vec<Problem>) {
+pub(super) fn check_id(at: &str, id: &str, problems: &mut Vec<Problem>) {
     if id.is_empty() {
         problems.push(Problem::new(at, "empty", "an id must not be empty"));
     }

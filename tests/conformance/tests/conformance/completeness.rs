@@ -28,13 +28,11 @@ const IN_PROGRESS: &[&str] = &[
     "api-keys",
     "audiences",
     "automations",
-    "contact-properties",
     "contacts",
     "events",
     "receiving",
     "segments",
     "templates",
-    "topics",
     "webhooks",
 ];
 

@@ -1,6 +1,9 @@
 //! The table: `operationId: |client, id, …| the call;`
 
-use posthaste::{BatchEmail, BroadcastPatch, DomainPatch, Email, NewBroadcast, NewDomain};
+use posthaste::{
+    BatchEmail, BroadcastPatch, ContactPropertyPatch, DomainPatch, Email, NewBroadcast, NewContactProperty,
+    NewDomain, NewTopic, Subscription, TopicPatch,
+};
 
 use super::{Operation, as_json};
 
@@ -44,6 +47,20 @@ operations! {
     update_domain: |client, id| client.domains().update(id, &DomainPatch::new().open_tracking(true));
     delete_domain: |client, id| client.domains().delete(id);
     verify_domain: |client, id| client.domains().verify(id);
+
+    create_topic: |client| client.topics().create(&NewTopic::new("News", Subscription::OptIn).description("Weekly"));
+    list_topics: |client| client.topics().list();
+    get_topic: |client, id| client.topics().get(id);
+    update_topic: |client, id| client.topics().update(id, &TopicPatch::new().name("Weekly"));
+    delete_topic: |client, id| client.topics().delete(id);
+    list_contact_topics: |client, id| client.contacts().topics(id);
+    update_contact_topics: |client, id| client.contacts().update_topics(id, [(ID, Subscription::OptOut)]);
+
+    create_contact_property: |client| client.contact_properties().create(NewContactProperty::number("orders").fallback(0));
+    list_contact_properties: |client| client.contact_properties().list();
+    get_contact_property: |client, id| client.contact_properties().get(id);
+    update_contact_property: |client, id| client.contact_properties().update(id, &ContactPropertyPatch::new().fallback_value("x"));
+    delete_contact_property: |client, id| client.contact_properties().delete(id);
 
     list_logs: |client| client.logs().list();
 }
