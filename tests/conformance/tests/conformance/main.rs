@@ -8,6 +8,7 @@ mod agreement;
 mod attachments;
 mod auth;
 mod batch;
+mod broadcasts;
 mod clauses;
 mod completeness;
 mod delivery;
