@@ -20,7 +20,7 @@ impl Stage {
     fn new() -> Self {
         let noon = "2026-03-02T12:00:00Z".parse().unwrap();
         let settings = Settings { seed: Some(0), clock: ClockStart::Frozen(noon), ..Settings::default() };
-        let service = Service::with(settings).unjudged();
+        let service = Service::with(settings);
         let segment = made(&service, "/segments", &json!({"name": "Readers"}));
         let contact = made(&service, "/contacts", &json!({"email": "ada@example.com"}));
         made(&service, &format!("/contacts/{contact}/segments/{segment}"), &Value::Null);
