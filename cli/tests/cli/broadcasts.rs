@@ -53,8 +53,12 @@ impl Stage {
 /// Makes what the stage needs, from behind.
 fn made(service: &Service, path: &str, body: &Value) -> String {
     let request = http::Request::post(path).header("authorization", "Bearer sb_test");
-    let body = if body.is_null() { String::new() } else { body.to_string() };
-    let answer = service.core().handle(request.body(body.into()).unwrap());
+    let request = if body.is_null() {
+        request.body(String::new().into())
+    } else {
+        request.header("content-type", "application/json").body(body.to_string().into())
+    };
+    let answer = service.core().handle(request.unwrap());
     assert!(answer.status().is_success(), "{path}: {:?}", answer.body());
     let answer: Value = serde_json::from_slice(answer.body()).unwrap();
     answer["id"].as_str().unwrap_or_default().to_owned()
