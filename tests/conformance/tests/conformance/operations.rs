@@ -30,8 +30,11 @@ pub(crate) struct Operation {
     pub(crate) id: &'static str,
     /// How it is called, as it is written.
     pub(crate) call: &'static str,
-    run: for<'a> fn(&'a Client, [&'a str; 2]) -> Pin<Box<dyn Future<Output = posthaste::Result<Value>> + 'a>>,
+    run: Run,
 }
+
+type Run = for<'a> fn(&'a Client, [&'a str; 2]) -> Came<'a>;
+type Came<'a> = Pin<Box<dyn Future<Output = posthaste::Result<Value>> + 'a>>;
 
 impl Operation {
     /// The operation of this name.

@@ -204,7 +204,7 @@ fn lay_under(first: &mut Map<String, Value>, second: &Map<String, Value>) {
                 }
             }
             (Some(Value::Array(names)), Value::Array(more)) if key == "required" => {
-                names.extend(more.iter().cloned())
+                names.extend(more.iter().cloned());
             }
             _ => {}
         }
