@@ -72,8 +72,8 @@ impl Args {
         let mut unread = false;
         let mut body = |flag, text: &Option<String>, file_flag, file: &Option<String>| {
             let read = body(flags, &mut stdin, (flag, text.as_deref()), (file_flag, file.as_deref()));
-            unread |= read.is_none();
-            read.flatten()
+            unread |= read.is_err();
+            read.unwrap_or_default()
         };
         let text = body("--text", &self.text, "--text-file", &self.text_file);
         let html = body("--html", &self.html, "--html-file", &self.html_file);
@@ -81,31 +81,34 @@ impl Args {
     }
 }
 
-/// One body; none at all when something is wrong with it.
+/// Something is wrong with a body; the flags know what.
+struct Unread;
+
+/// One body, if it was given.
 fn body(
     flags: &mut Flags,
     stdin: &mut StdinReaders,
     (flag, text): (&'static str, Option<&str>),
     (file_flag, file): (&'static str, Option<&str>),
-) -> Option<Option<String>> {
-    let Some(path) = file else { return Some(text.map(str::to_owned)) };
+) -> Result<Option<String>, Unread> {
+    let Some(path) = file else { return Ok(text.map(str::to_owned)) };
     if let Some(text) = text {
         flags.wrong("exclusive", format!("{flag} and {file_flag} exclude each other"), flag, text);
-        return None;
+        return Err(Unread);
     }
     let source = match stdin.claim(file_flag, path) {
         Ok(source) => source,
         Err(found) => {
             flags.push(*found);
-            return None;
+            return Err(Unread);
         }
     };
     match source.text() {
-        Ok(text) => Some(Some(text.to_string())),
+        Ok(text) => Ok(Some(text.to_string())),
         Err(rule) => {
             let problem = Problem::new("", "file", format!("{source} can't be read: {rule}"));
             flags.push(Found { problem, origin: Some(flag_origin(file_flag, 1, path)), hint: None });
-            None
+            Err(Unread)
         }
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Args {
     dry_run: DryRunFlag,
 }
 
+type Set = fn(NewBroadcast, String) -> NewBroadcast;
+
 struct Plan {
     broadcast: NewBroadcast,
     /// What is asked about, if it goes out.
@@ -95,7 +97,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         content.subject.clone().unwrap_or_default(),
     );
     let given = bodies.unread || bodies.html.is_some() || bodies.text.is_some();
-    let setters: [(_, fn(NewBroadcast, String) -> NewBroadcast); 5] = [
+    let setters: [(_, Set); 5] = [
         (bodies.html, NewBroadcast::html),
         // Without any body it is said below, by its flags.
         (bodies.text.or((!given || bodies.unread).then(|| "-".to_owned())), NewBroadcast::text),

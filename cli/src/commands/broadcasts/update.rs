@@ -28,6 +28,7 @@ pub(crate) struct Args {
     dry_run: DryRunFlag,
 }
 
+type Set = fn(BroadcastPatch, String) -> BroadcastPatch;
 type Clear = fn(BroadcastPatch) -> BroadcastPatch;
 
 /// What can be taken away.
@@ -46,7 +47,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let bodies = content.bodies(&mut flags, context);
     let mut patch = BroadcastPatch::new();
     let mut set = Vec::new();
-    let setters: [(&str, _, fn(BroadcastPatch, String) -> BroadcastPatch); 8] = [
+    let setters: [(&str, _, Set); 8] = [
         ("segment-id", content.segment_id, |patch, segment| patch.segment_id(segment)),
         ("from", content.from, BroadcastPatch::from),
         ("subject", content.subject, BroadcastPatch::subject),

@@ -24,7 +24,7 @@ impl Stage {
     }
 
     /// A contact of the segment; the fields are laid over an address.
-    fn contact(&self, email: &str, fields: Value) -> String {
+    fn contact(&self, email: &str, fields: &Value) -> String {
         let mut contact = json!({"email": email});
         for (name, value) in fields.as_object().unwrap() {
             contact[name] = value.clone();
@@ -36,7 +36,7 @@ impl Stage {
     }
 
     /// The least that a broadcast says, with some fields set; `null` leaves one out.
-    fn broadcast(&self, fields: Value) -> Value {
+    fn broadcast(&self, fields: &Value) -> Value {
         let mut body = json!({
             "segment_id": self.segment, "from": "Acme <news@acme.test>", "subject": "Your week", "text": "Hello",
         });
@@ -50,11 +50,11 @@ impl Stage {
         body
     }
 
-    fn created(&self, fields: Value) -> String {
+    fn created(&self, fields: &Value) -> String {
         made(&self.sandbox, "/broadcasts", &self.broadcast(fields))
     }
 
-    fn refused(&self, fields: Value) -> Answer {
+    fn refused(&self, fields: &Value) -> Answer {
         let answer = self.sandbox.post("/broadcasts", &self.broadcast(fields));
         assert_eq!(answer.status, 422, "{}", answer.text());
         assert_eq!(self.list().len(), 0, "a refused broadcast is there");
@@ -132,8 +132,8 @@ fn link(mail: &CapturedMail) -> String {
 fn a_draft_has_every_field_and_sends_nothing() {
     // BCAST-01, BCAST-02, BCAST-05, BCAST-15, BCAST-16, BCAST-28, VER-02
     let stage = Stage::new();
-    stage.contact("ada@example.com", json!({}));
-    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(json!({})));
+    stage.contact("ada@example.com", &json!({}));
+    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(&json!({})));
     assert_eq!(answer.status, 201);
     let id = answer.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(answer.json(), json!({"object": "broadcast", "id": id}));
@@ -158,10 +158,10 @@ fn sent_at_once_every_contact_gets_a_mail_of_its_own() {
     // BCAST-17, BCAST-26, GEN-03
     let stage = Stage::new();
     for email in ["ada@example.com", "bob@example.com", "eve@example.com"] {
-        stage.contact(email, json!({}));
+        stage.contact(email, &json!({}));
     }
     made(&stage.sandbox, "/contacts", &json!({"email": "other@example.com"}));
-    let id = stage.created(json!({"send": true}));
+    let id = stage.created(&json!({"send": true}));
     let record = stage.record(&id);
     assert_eq!((&record["status"], &record["scheduled_at"]), (&json!("sent"), &Value::Null));
     assert_eq!(record["sent_at"], "2026-03-02 12:00:00.000000+00");
@@ -185,8 +185,8 @@ fn scheduled_it_goes_out_when_it_is_due_and_not_before() {
         ("in 1 hour", "2026-03-02 13:00:00.000000+00"),
     ] {
         let stage = Stage::new();
-        stage.contact("ada@example.com", json!({}));
-        let id = stage.created(json!({"send": true, "scheduled_at": when}));
+        stage.contact("ada@example.com", &json!({}));
+        let id = stage.created(&json!({"send": true, "scheduled_at": when}));
         let record = stage.record(&id);
         assert_eq!(
             (&record["status"], &record["scheduled_at"]),
@@ -207,11 +207,11 @@ fn scheduled_it_goes_out_when_it_is_due_and_not_before() {
 #[test]
 fn who_is_in_the_segment_is_judged_when_it_leaves() {
     let stage = Stage::new();
-    stage.contact("ada@example.com", json!({}));
-    let bob = stage.contact("bob@example.com", json!({}));
-    let eve = stage.contact("eve@example.com", json!({}));
-    stage.created(json!({"send": true, "scheduled_at": "in 1 hour"}));
-    stage.contact("late@example.com", json!({}));
+    stage.contact("ada@example.com", &json!({}));
+    let bob = stage.contact("bob@example.com", &json!({}));
+    let eve = stage.contact("eve@example.com", &json!({}));
+    stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
+    stage.contact("late@example.com", &json!({}));
     assert!(stage.act(Method::DELETE, format!("/contacts/{bob}"), "").status.is_success());
     let gone = stage.act(Method::PATCH, format!("/contacts/{eve}"), r#"{"unsubscribed": true}"#);
     assert!(gone.status.is_success(), "{}", gone.text());
@@ -229,15 +229,15 @@ fn a_topic_keeps_from_those_who_do_not_want_it() {
     let (by_default, on_demand) = (topic("opt_in"), topic("opt_out"));
     let wants =
         |topic: &str, subscription: &str| json!({"topics": [{"id": topic, "subscription": subscription}]});
-    stage.contact("silent@example.com", json!({}));
-    stage.contact("out@example.com", wants(&by_default, "opt_out"));
-    stage.contact("in@example.com", wants(&on_demand, "opt_in"));
-    stage.contact("gone@example.com", json!({"unsubscribed": true}));
+    stage.contact("silent@example.com", &json!({}));
+    stage.contact("out@example.com", &wants(&by_default, "opt_out"));
+    stage.contact("in@example.com", &wants(&on_demand, "opt_in"));
+    stage.contact("gone@example.com", &json!({"unsubscribed": true}));
 
-    let id = stage.created(json!({"send": true, "topic_id": by_default}));
+    let id = stage.created(&json!({"send": true, "topic_id": by_default}));
     assert_eq!(stage.record(&id)["topic_id"], json!(by_default));
     assert_eq!(stage.reached(), ["in@example.com", "silent@example.com"]);
-    stage.created(json!({"send": true, "topic_id": on_demand}));
+    stage.created(&json!({"send": true, "topic_id": on_demand}));
     assert_eq!(stage.reached(), ["in@example.com", "in@example.com", "silent@example.com"]);
 }
 
@@ -250,9 +250,9 @@ fn placeholders_are_filled_for_each_contact() {
     made(&stage.sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
     let properties = json!({"city": "London", "plan": "gold"});
     let ada = json!({"first_name": "Ada", "last_name": "Lovelace", "properties": properties});
-    stage.contact("ada@example.com", ada);
-    stage.contact("bob@example.com", json!({}));
-    stage.created(json!({
+    stage.contact("ada@example.com", &ada);
+    stage.contact("bob@example.com", &json!({}));
+    stage.created(&json!({
         "send": true,
         "subject": "Hello {{{FIRST_NAME}}}{{{LAST_NAME}}}, {{{contact.first_name|you}}}",
         "html": "<p>{{{contact.city|your town}}}: {{{contact.city}}}, {{{contact.plan}}}, {{{contact.plan|none}}}, \
@@ -277,14 +277,14 @@ fn placeholders_are_filled_for_each_contact() {
 fn a_text_is_kept_derived_or_left_out() {
     // BCAST-11
     let stage = Stage::new();
-    stage.contact("ada@example.com", json!({}));
+    stage.contact("ada@example.com", &json!({}));
     let html = "<p>Hello you</p>";
     for (text, expected, shown) in [
         (json!("own"), Some("own"), json!("own")),
         (Value::Null, Some("Hello you"), Value::Null),
         (json!(""), None, json!("")),
     ] {
-        let id = stage.created(json!({"html": html, "text": text, "send": true}));
+        let id = stage.created(&json!({"html": html, "text": text, "send": true}));
         assert_eq!(stage.record(&id)["text"], shown);
         let mail = stage.sandbox.mails().remove(0);
         assert_eq!(mail.text.as_deref().map(str::trim), expected);
@@ -296,9 +296,9 @@ fn a_text_is_kept_derived_or_left_out() {
 fn a_name_is_internal_and_a_preview_is_hidden_in_the_html() {
     // BCAST-13, BCAST-09
     let stage = Stage::new();
-    stage.contact("ada@example.com", json!({"first_name": "Ada"}));
+    stage.contact("ada@example.com", &json!({"first_name": "Ada"}));
     for reply_to in [json!("help@acme.test"), json!(["help@acme.test"])] {
-        stage.created(json!({
+        stage.created(&json!({
             "send": true, "name": "Secret plan 47", "reply_to": reply_to, "text": null,
             "preview_text": "For {{{FIRST_NAME}}} & co", "html": "<html><body class=x><p>Hi</p></body></html>",
         }));
@@ -316,9 +316,9 @@ fn a_name_is_internal_and_a_preview_is_hidden_in_the_html() {
 #[test]
 fn recipients_have_their_fates() {
     let stage = Stage::new();
-    stage.contact("bounced@example.com", json!({}));
-    stage.contact("failed@example.com", json!({}));
-    stage.created(json!({"send": true}));
+    stage.contact("bounced@example.com", &json!({}));
+    stage.contact("failed@example.com", &json!({}));
+    stage.created(&json!({"send": true}));
     stage.sandbox.advance(1);
     assert_eq!(stage.reached(), ["bounced@example.com"]);
     let emails = stage.sandbox.get("/emails").json();
@@ -337,7 +337,7 @@ fn what_is_missing_or_wrong_is_named() {
     // BCAST-06, BCAST-07, BCAST-08, BCAST-20
     let stage = Stage::new();
     for field in ["segment_id", "from", "subject", "text"] {
-        let answer = stage.refused(json!({ field: null }));
+        let answer = stage.refused(&json!({ field: null }));
         assert_eq!(answer.name(), "missing_required_field", "{field}");
         assert!(answer.message().contains(field), "{}", answer.message());
     }
@@ -358,11 +358,11 @@ fn what_is_missing_or_wrong_is_named() {
         (json!({"scheduled_at": "2026-03-02T11:00:00Z", "send": true}), "must not lie in the past"),
         (json!({"react": {}}), "`react` exists only in client libraries"),
     ] {
-        let answer = stage.refused(fields);
+        let answer = stage.refused(&fields);
         assert_eq!(answer.name(), "validation_error", "{words}");
         assert!(answer.message().contains(words), "{}", answer.message());
     }
-    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(json!({"segmentId": 1})));
+    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(&json!({"segmentId": 1})));
     assert_eq!(answer.header("x-sandbox-ignored-fields"), Some("/segmentId"));
 }
 
@@ -370,7 +370,7 @@ fn what_is_missing_or_wrong_is_named() {
 fn an_audience_is_a_segment() {
     // VER-03
     let stage = Stage::new();
-    let id = stage.created(json!({"segment_id": null, "audience_id": stage.segment}));
+    let id = stage.created(&json!({"segment_id": null, "audience_id": stage.segment}));
     assert_eq!(stage.record(&id)["segment_id"], json!(stage.segment));
 }
 
@@ -378,9 +378,9 @@ fn an_audience_is_a_segment() {
 fn a_draft_is_sent_once_at_once_or_later() {
     // BCAST-22, BCAST-23, BCAST-27
     let stage = Stage::new();
-    stage.contact("ada@example.com", json!({}));
+    stage.contact("ada@example.com", &json!({}));
     for body in ["", "{}", r#"{"scheduled_at": null}"#] {
-        let id = stage.created(json!({}));
+        let id = stage.created(&json!({}));
         let answer = stage.send(&id, body);
         assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({"id": id})), "{body}");
         assert_eq!(stage.status(&id), "sent");
@@ -388,11 +388,11 @@ fn a_draft_is_sent_once_at_once_or_later() {
     }
     assert_eq!(stage.sandbox.mails().len(), 3);
 
-    let id = stage.created(json!({}));
+    let id = stage.created(&json!({}));
     assert_eq!(stage.send(&id, r#"{"scheduled_at": "in 1 hour"}"#).status, 200);
     assert_eq!(stage.status(&id), "scheduled");
     forbidden(&stage.send(&id, ""), "this one is scheduled");
-    let wrong = stage.created(json!({}));
+    let wrong = stage.created(&json!({}));
     for (body, status) in
         [(r#"{"scheduled_at": "whenever"}"#, 422), (r#"{"scheduled_at": 5}"#, 422), ("[]", 422), ("{", 400)]
     {
@@ -407,19 +407,19 @@ fn a_draft_is_sent_once_at_once_or_later() {
 #[test]
 fn what_has_gone_out_stays_as_it_is() {
     let stage = Stage::new();
-    let id = stage.created(json!({"send": true}));
+    let id = stage.created(&json!({"send": true}));
     forbidden(&stage.patch(&id, &json!({"subject": "New"})), "this one is sent");
     forbidden(&stage.delete(&id), "this one is sent");
     forbidden(&stage.cancel(&id), "this one is sent");
-    forbidden(&stage.cancel(&stage.created(json!({}))), "this one is draft");
+    forbidden(&stage.cancel(&stage.created(&json!({}))), "this one is draft");
     assert_eq!(stage.record(&id)["subject"], "Your week");
 }
 
 #[test]
 fn a_schedule_that_was_taken_back_is_a_draft_again() {
     let stage = Stage::new();
-    stage.contact("ada@example.com", json!({}));
-    let id = stage.created(json!({"send": true, "scheduled_at": "in 1 hour"}));
+    stage.contact("ada@example.com", &json!({}));
+    let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
     assert_eq!(stage.cancel(&id).json(), json!({"object": "broadcast", "id": id}));
     let record = stage.record(&id);
     assert_eq!((&record["status"], &record["scheduled_at"]), (&json!("draft"), &Value::Null));
@@ -434,21 +434,21 @@ fn a_schedule_that_was_taken_back_is_a_draft_again() {
 #[test]
 fn a_deleted_schedule_sends_nothing() {
     let stage = Stage::new();
-    stage.contact("ada@example.com", json!({}));
-    let id = stage.created(json!({"send": true, "scheduled_at": "in 1 hour"}));
+    stage.contact("ada@example.com", &json!({}));
+    let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
     assert_eq!(stage.delete(&id).json(), json!({"object": "broadcast", "id": id, "deleted": true}));
     stage.sandbox.advance(3_600);
     assert!(stage.sandbox.mails().is_empty());
     let answer = stage.sandbox.get(format!("/broadcasts/{id}"));
     assert_eq!((answer.status.as_u16(), answer.message().as_str()), (404, "Broadcast not found."));
-    assert_eq!(stage.delete(&stage.created(json!({}))).status, 200);
+    assert_eq!(stage.delete(&stage.created(&json!({}))).status, 200);
 }
 
 #[test]
 fn a_change_of_a_schedule_goes_out_with_it() {
     let stage = Stage::new();
-    stage.contact("ada@example.com", json!({}));
-    let id = stage.created(json!({
+    stage.contact("ada@example.com", &json!({}));
+    let id = stage.created(&json!({
         "send": true, "scheduled_at": "in 1 hour", "html": "<p>x</p>", "preview_text": "p", "reply_to": "a@x.test",
     }));
     let answer = stage.patch(
@@ -478,7 +478,7 @@ fn a_change_of_a_schedule_goes_out_with_it() {
 #[test]
 fn a_copy_is_a_draft_with_a_name_of_its_own() {
     let stage = Stage::new();
-    let id = stage.created(json!({"send": true, "name": "n".repeat(70), "preview_text": "p"}));
+    let id = stage.created(&json!({"send": true, "name": "n".repeat(70), "preview_text": "p"}));
     let answer = stage.act(Method::POST, format!("/broadcasts/{id}/duplicate"), "");
     assert_eq!(answer.status, 200);
     let copy = stage.record(answer.json()["id"].as_str().unwrap());
@@ -486,7 +486,7 @@ fn a_copy_is_a_draft_with_a_name_of_its_own() {
     assert_eq!((&copy["status"], &copy["sent_at"]), (&json!("draft"), &Value::Null));
     assert_eq!(copy["name"], "n".repeat(70));
     assert_eq!(copy["preview_text"], "p");
-    let plain = stage.created(json!({"name": "Week"}));
+    let plain = stage.created(&json!({"name": "Week"}));
     let answer = stage.act(Method::POST, format!("/broadcasts/{plain}/duplicate"), "");
     assert_eq!(stage.record(answer.json()["id"].as_str().unwrap())["name"], "Week (copy)");
 }
@@ -495,16 +495,16 @@ fn a_copy_is_a_draft_with_a_name_of_its_own() {
 fn a_large_segment_takes_its_time_and_can_be_stopped() {
     let stage = Stage::new();
     for n in 0..1_001 {
-        stage.contact(&format!("u{n}@example.com"), json!({}));
+        stage.contact(&format!("u{n}@example.com"), &json!({}));
     }
-    let first = stage.created(json!({"send": true}));
+    let first = stage.created(&json!({"send": true}));
     let record = stage.record(&first);
     assert_eq!((&record["status"], &record["sent_at"]), (&json!("queued"), &Value::Null));
     assert_eq!(stage.sandbox.mails().len(), 1_000);
     forbidden(&stage.send(&first, ""), "this one is queued");
     forbidden(&stage.patch(&first, &json!({"subject": "New"})), "this one is queued");
     forbidden(&stage.delete(&first), "this one is queued");
-    let second = stage.created(json!({"send": true}));
+    let second = stage.created(&json!({"send": true}));
     assert_eq!(stage.cancel(&second).status, 200);
     assert_eq!(stage.status(&second), "canceled");
     forbidden(&stage.cancel(&second), "this one is canceled");
@@ -517,9 +517,9 @@ fn a_large_segment_takes_its_time_and_can_be_stopped() {
 fn a_send_only_key_sends_drafts_and_nothing_else() {
     // BCAST-24, SCOPE-05, SCOPE-08
     let stage = Stage::new();
-    let id = stage.created(json!({}));
+    let id = stage.created(&json!({}));
     let ask = |method: Method, path: &str| stage.sandbox.ask(method, path).key("sb_test_sending");
-    let answer = ask(Method::POST, "/broadcasts").json(&stage.broadcast(json!({"send": true})));
+    let answer = ask(Method::POST, "/broadcasts").json(&stage.broadcast(&json!({"send": true})));
     assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "restricted_api_key"));
     for (method, path) in [
         (Method::GET, "/broadcasts".to_owned()),
@@ -562,7 +562,7 @@ fn an_id_that_is_none_and_one_of_nothing_are_told_apart() {
 fn the_list_is_whole_without_a_limit_and_newest_first() {
     // BCAST-25
     let stage = Stage::new();
-    let mut ids: Vec<_> = (0..25).map(|_| stage.created(json!({}))).collect();
+    let mut ids: Vec<_> = (0..25).map(|_| stage.created(&json!({}))).collect();
     ids.reverse();
     let found: Vec<_> = stage.list().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(found, ids);
@@ -575,15 +575,15 @@ fn the_list_is_whole_without_a_limit_and_newest_first() {
 fn a_strict_service_asks_for_a_verified_sender() {
     let settings = posthaste_reference_server::Settings { strict_domains: true, ..Default::default() };
     let stage = Stage::of(Sandbox::with(&settings));
-    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(json!({})));
+    let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(&json!({})));
     forbidden(&answer, "acme.test is not verified");
 }
 
 #[test]
 fn the_link_in_a_mail_asks_and_unsubscribes() {
     let stage = Stage::new();
-    let contact = stage.contact("ada&b@example.com", json!({}));
-    stage.created(json!({"send": true, "html": "<a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">Leave</a>"}));
+    let contact = stage.contact("ada&b@example.com", &json!({}));
+    stage.created(&json!({"send": true, "html": "<a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">Leave</a>"}));
     let mail = stage.sandbox.mail();
     let path = link(&mail);
     assert_eq!(mail.html.as_deref(), Some(&*format!("<a href=\"http://sandbox.invalid{path}\">Leave</a>")));
@@ -612,7 +612,7 @@ fn the_link_in_a_mail_asks_and_unsubscribes() {
         assert!(done.text().contains("<h1>Unsubscribed</h1>"), "{}", done.text());
         assert!(unsubscribed());
     }
-    stage.created(json!({"send": true}));
+    stage.created(&json!({"send": true}));
     assert_eq!(stage.sandbox.mails().len(), 1, "the next broadcast leaves it out");
     assert_eq!(ask(Method::PUT).send("").status, 405);
 }
@@ -622,8 +622,8 @@ fn the_link_of_a_broadcast_under_a_topic_leaves_the_topic_only() {
     let stage = Stage::new();
     let topic =
         made(&stage.sandbox, "/topics", &json!({"name": "News <b>", "default_subscription": "opt_in"}));
-    let contact = stage.contact("ada@example.com", json!({}));
-    stage.created(json!({"send": true, "topic_id": topic}));
+    let contact = stage.contact("ada@example.com", &json!({}));
+    stage.created(&json!({"send": true, "topic_id": topic}));
     let path = link(&stage.sandbox.mail());
     let page = stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("");
     assert!(page.text().contains("News &lt;b&gt;"), "{}", page.text());
@@ -632,17 +632,17 @@ fn the_link_of_a_broadcast_under_a_topic_leaves_the_topic_only() {
     assert_eq!(record["unsubscribed"], false);
     let topics = stage.sandbox.get(format!("/contacts/{contact}/topics")).json();
     assert_eq!(topics["data"][0]["subscription"], "opt_out");
-    stage.created(json!({"send": true, "topic_id": topic}));
+    stage.created(&json!({"send": true, "topic_id": topic}));
     assert_eq!(stage.sandbox.mails().len(), 1);
-    stage.created(json!({"send": true}));
+    stage.created(&json!({"send": true}));
     assert_eq!(stage.sandbox.mails().len(), 2, "other broadcasts still come");
 }
 
 #[test]
 fn a_link_that_was_tampered_with_is_refused() {
     let stage = Stage::new();
-    let contact = stage.contact("ada@example.com", json!({}));
-    stage.created(json!({"send": true}));
+    let contact = stage.contact("ada@example.com", &json!({}));
+    stage.created(&json!({"send": true}));
     let path = link(&stage.sandbox.mail());
     let word = path.rsplit_once('/').unwrap().1;
     let mut other = word.to_owned();
