@@ -15,6 +15,8 @@ mod batch;
 mod bounds;
 #[path = "service/broadcasts.rs"]
 mod broadcasts;
+#[path = "service/contact_properties.rs"]
+mod contact_properties;
 #[path = "service/custom_events.rs"]
 mod custom_events;
 #[path = "service/domains.rs"]
@@ -41,3 +43,5 @@ mod schedules;
 mod sending;
 #[path = "service/sockets.rs"]
 mod sockets;
+#[path = "service/topics.rs"]
+mod topics;

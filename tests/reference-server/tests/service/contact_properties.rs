@@ -1,0 +1,154 @@
+//! Contact properties: keys, types, fallbacks, and what deleting one takes along.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox};
+
+fn made(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+    let answer = sandbox.post(path, body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn patch(sandbox: &Sandbox, id: &str, body: &Value) -> Answer {
+    sandbox.ask(Method::PATCH, format!("/contact-properties/{id}")).json(body)
+}
+
+fn refused(answer: &Answer, name: &str, part: &str) {
+    assert_eq!(answer.status, 422, "{}", answer.text());
+    assert_eq!(answer.json()["name"], name, "{}", answer.text());
+    assert!(answer.text().contains(part), "{part}: {}", answer.text());
+}
+
+#[test]
+fn a_property_is_made_shown_changed_and_deleted() {
+    // PROP-01, PROP-02
+    let sandbox = Sandbox::new();
+    let city = made(
+        &sandbox,
+        "/contact-properties",
+        &json!({ "key": "city", "type": "string", "fallback_value": "your town" }),
+    );
+    let orders = made(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
+    let shown = sandbox.get(format!("/contact-properties/{city}")).json();
+    let mut expected = json!({"object": "contact_property", "id": city, "key": "city", "type": "string",
+        "fallback_value": "your town", "created_at": "2026-03-02 12:00:00.000000+00"});
+    assert_eq!(shown, expected);
+    let list = sandbox.get("/contact-properties").json();
+    assert_eq!(
+        (&list["data"][0]["id"], &list["data"][0]["fallback_value"]),
+        (&json!(orders), &Value::Null),
+        "newest first"
+    );
+    expected.as_object_mut().unwrap().remove("object");
+    assert_eq!(list["data"][1], expected);
+    let fallback = |id: &str, body: Value| {
+        let answer = patch(&sandbox, id, &body);
+        assert_eq!(answer.json(), json!({ "object": "contact_property", "id": id }), "{}", answer.text());
+        sandbox.get(format!("/contact-properties/{id}")).json()["fallback_value"].clone()
+    };
+    assert_eq!(fallback(&city, json!({ "fallback_value": "" })), "");
+    assert_eq!(fallback(&city, json!({})), "", "what is not named stays");
+    assert_eq!(fallback(&city, json!({ "fallback_value": null })), Value::Null);
+    assert_eq!(fallback(&orders, json!({ "fallback_value": -2.5 })), -2.5);
+    let path = format!("/contact-properties/{city}");
+    let gone = sandbox.ask(Method::DELETE, &path).send("");
+    assert_eq!(gone.json(), json!({ "object": "contact_property", "id": city, "deleted": true }));
+    for method in [Method::GET, Method::DELETE] {
+        assert_eq!(sandbox.ask(method, &path).send("").status, 404);
+    }
+    refused(&sandbox.get("/contact-properties/city"), "invalid_parameter", "UUID");
+    // Its key is free again, for another type as well.
+    made(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "number", "fallback_value": 0 }));
+}
+
+#[test]
+fn keys_are_short_plain_new_and_not_reserved() {
+    let sandbox = Sandbox::new();
+    let new = |key: &str| sandbox.post("/contact-properties", &json!({ "key": key, "type": "string" }));
+    assert_eq!(new(&"k".repeat(50)).status, 201);
+    refused(&new(&"k".repeat(51)), "validation_error", "51");
+    for key in ["", " ", "a b", "a-b", "a.b", "é", "a\n"] {
+        refused(&new(key), "validation_error", "`key`");
+    }
+    for key in
+        ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"]
+    {
+        refused(&new(key), "validation_error", "reserved");
+    }
+    for key in ["city", "City", "CITY_2", "_", "1", "email"] {
+        assert_eq!(new(key).status, 201, "{key}");
+    }
+    refused(&new("city"), "validation_error", "city");
+}
+
+#[test]
+fn types_and_fallbacks_go_together_and_stay() {
+    let sandbox = Sandbox::new();
+    refused(&sandbox.post("/contact-properties", &json!({})), "missing_required_field", "`key`");
+    refused(&sandbox.post("/contact-properties", &json!({ "key": "x" })), "missing_required_field", "`type`");
+    for (r#type, fallback, fits) in [
+        ("string", json!("1"), true),
+        ("string", json!(1), false),
+        ("number", json!(1), true),
+        ("number", json!("1"), false),
+        ("number", json!(true), false),
+        ("string", json!([]), false),
+        ("string", Value::Null, true),
+    ] {
+        let key = format!("k{fits}_{}", fallback.to_string().len());
+        let body = json!({ "key": format!("{key}_{type}"), "type": r#type, "fallback_value": fallback });
+        let answer = sandbox.post("/contact-properties", &body);
+        if fits {
+            assert_eq!(answer.status, 201, "{}", answer.text());
+        } else {
+            refused(&answer, "validation_error", "fallback_value");
+        }
+    }
+    for wrong in [json!("boolean"), json!("String"), json!(1)] {
+        let body = json!({ "key": "x", "type": wrong });
+        refused(&sandbox.post("/contact-properties", &body), "validation_error", "type");
+    }
+    let id = made(&sandbox, "/contact-properties", &json!({ "key": "x", "type": "number" }));
+    for (field, value) in [("key", json!("y")), ("type", json!("string")), ("fallback_value", json!("1"))] {
+        refused(&patch(&sandbox, &id, &json!({ field: value })), "validation_error", field);
+    }
+}
+
+#[test]
+fn a_deleted_property_takes_every_contacts_value_along() {
+    let sandbox = Sandbox::new();
+    let city = made(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
+    made(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
+    for (address, properties) in [
+        ("ada@example.com", json!({ "city": "London", "orders": 3 })),
+        ("bob@example.com", json!({ "city": "Paris" })),
+    ] {
+        made(&sandbox, "/contacts", &json!({ "email": address, "properties": properties }));
+    }
+    sandbox.ask(Method::DELETE, format!("/contact-properties/{city}")).send("");
+    // One that has the same key later begins without values.
+    made(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
+    let properties = |address: &str| sandbox.get(format!("/contacts/{address}")).json()["properties"].clone();
+    assert_eq!(properties("ada@example.com"), json!({ "orders": { "type": "number", "value": 3 } }));
+    assert_eq!(properties("bob@example.com"), json!({}));
+}
+
+#[test]
+fn twenty_are_shown_when_no_limit_is_given() {
+    // PROP-03
+    let sandbox = Sandbox::new();
+    for n in 0..25 {
+        made(&sandbox, "/contact-properties", &json!({ "key": format!("k{n}"), "type": "string" }));
+    }
+    let list = sandbox.get("/contact-properties").json();
+    assert_eq!((list["data"].as_array().unwrap().len(), &list["has_more"]), (20, &json!(true)));
+    assert_eq!(list["data"][0]["key"], "k24");
+    let last = list["data"][19]["id"].as_str().unwrap();
+    let rest = sandbox.get(format!("/contact-properties?after={last}")).json();
+    assert_eq!((rest["data"].as_array().unwrap().len(), &rest["has_more"]), (5, &json!(false)));
+    let first = rest["data"][0]["id"].as_str().unwrap();
+    let back = sandbox.get(format!("/contact-properties?before={first}&limit=100")).json();
+    assert_eq!(back["data"], list["data"]);
+}

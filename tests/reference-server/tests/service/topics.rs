@@ -1,0 +1,320 @@
+//! Topics, what contacts say to them, and who gets an email that was sent under one.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, KEY, Sandbox, email, email_with};
+
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+fn made(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+    let answer = sandbox.post(path, body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn topic(sandbox: &Sandbox, default: &str) -> String {
+    made(sandbox, "/topics", &json!({ "name": "News", "default_subscription": default }))
+}
+
+fn contact(sandbox: &Sandbox, address: &str, topic: &str, choice: Option<&str>) -> String {
+    let topics: Vec<_> = choice.iter().map(|choice| json!({ "id": topic, "subscription": choice })).collect();
+    made(sandbox, "/contacts", &json!({ "email": address, "topics": topics }))
+}
+
+fn patch(sandbox: &Sandbox, path: &str, body: &Value) -> Answer {
+    sandbox.ask(Method::PATCH, path).json(body)
+}
+
+fn refused(answer: &Answer, name: &str, part: &str) {
+    assert_eq!(answer.status, 422, "{}", answer.text());
+    assert_eq!(answer.json()["name"], name, "{}", answer.text());
+    assert!(answer.text().contains(part), "{part}: {}", answer.text());
+}
+
+fn subscriptions(sandbox: &Sandbox, contact: &str) -> Vec<(Value, Value)> {
+    let list = sandbox.get(format!("/contacts/{contact}/topics")).json();
+    let items = list["data"].as_array().unwrap().iter();
+    items.map(|item| (item["id"].clone(), item["subscription"].clone())).collect()
+}
+
+#[test]
+fn a_topic_is_made_shown_changed_and_deleted() {
+    let sandbox = Sandbox::new();
+    let id = topic(&sandbox, "opt_in");
+    let shown = sandbox.get(format!("/topics/{id}")).json();
+    assert_eq!(
+        shown,
+        json!({"object": "topic", "id": id, "name": "News", "description": null, "default_subscription": "opt_in",
+            "visibility": "private", "created_at": "2026-03-02 12:00:00.000000+00"})
+    );
+    let path = format!("/topics/{id}");
+    let all = json!({ "name": "Digest", "description": "Weekly", "visibility": "public" });
+    assert_eq!(patch(&sandbox, &path, &all).json(), json!({ "object": "topic", "id": id }));
+    let shown = sandbox.get(&path).json();
+    assert_eq!(
+        (&shown["name"], &shown["description"], &shown["visibility"]),
+        (&json!("Digest"), &json!("Weekly"), &json!("public"))
+    );
+    patch(&sandbox, &path, &json!({ "description": null }));
+    let shown = sandbox.get(&path).json();
+    assert_eq!((&shown["name"], &shown["description"]), (&json!("Digest"), &Value::Null));
+    let gone = sandbox.ask(Method::DELETE, &path).send("");
+    assert_eq!((gone.status.as_u16(), gone.json()["deleted"].clone()), (200, json!(true)));
+    for method in [Method::GET, Method::DELETE] {
+        assert_eq!(sandbox.ask(method, &path).send("").status, 404);
+    }
+    assert_eq!(patch(&sandbox, &path, &json!({})).status, 404);
+    refused(&sandbox.get("/topics/news"), "invalid_parameter", "UUID");
+}
+
+#[test]
+fn names_and_descriptions_are_as_long_as_they_may_be() {
+    let sandbox = Sandbox::new();
+    let id = topic(&sandbox, "opt_in");
+    let path = format!("/topics/{id}");
+    for (field, most) in [("name", 50), ("description", 200)] {
+        // Characters, not bytes.
+        let mut body = json!({ "name": "x", "default_subscription": "opt_in" });
+        body[field] = json!("é".repeat(most));
+        made(&sandbox, "/topics", &body);
+        assert_eq!(patch(&sandbox, &path, &json!({ field: "é".repeat(most) })).status, 200);
+        body[field] = json!("é".repeat(most + 1));
+        refused(&sandbox.post("/topics", &body), "validation_error", &(most + 1).to_string());
+        let too_long = json!({ field: "é".repeat(most + 1) });
+        refused(&patch(&sandbox, &path, &too_long), "validation_error", field);
+    }
+}
+
+#[test]
+fn a_topic_that_breaks_a_rule_is_refused() {
+    let sandbox = Sandbox::new();
+    refused(&sandbox.post("/topics", &json!({})), "missing_required_field", "`name`");
+    refused(
+        &sandbox.post("/topics", &json!({ "name": "x" })),
+        "missing_required_field",
+        "default_subscription",
+    );
+    for (field, value) in [
+        ("name", json!("")),
+        ("name", json!("  ")),
+        ("name", json!(1)),
+        ("default_subscription", json!("opt-in")),
+        ("default_subscription", json!("")),
+        ("default_subscription", json!(true)),
+        ("description", json!([])),
+        ("visibility", json!("hidden")),
+        ("visibility", json!("Public")),
+    ] {
+        let mut body = json!({ "name": "x", "default_subscription": "opt_in" });
+        body[field] = value;
+        refused(&sandbox.post("/topics", &body), "validation_error", field);
+    }
+    assert_eq!(sandbox.get("/topics").json()["data"], json!([]));
+    let path = format!("/topics/{}", topic(&sandbox, "opt_in"));
+    for body in [
+        json!({ "default_subscription": "opt_out" }),
+        json!({ "name": "" }),
+        json!({ "visibility": "everybody" }),
+    ] {
+        refused(
+            &patch(&sandbox, &path, &body),
+            "validation_error",
+            body.as_object().unwrap().keys().next().unwrap(),
+        );
+    }
+    assert_eq!(sandbox.get(&path).json()["default_subscription"], "opt_in");
+}
+
+#[test]
+fn twenty_topics_are_shown_when_no_limit_is_given() {
+    let sandbox = Sandbox::new();
+    let ids: Vec<_> = (0..25).map(|_| topic(&sandbox, "opt_in")).collect();
+    let list = sandbox.get("/topics").json();
+    let shown: Vec<_> = list["data"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
+    let expected: Vec<_> = ids.iter().rev().take(20).map(|id| json!(id)).collect();
+    assert_eq!((shown, &list["has_more"]), (expected, &json!(true)));
+    // Of a contact they are a mode B list.
+    contact(&sandbox, "ada@example.com", &ids[0], None);
+    assert_eq!(subscriptions(&sandbox, "ada@example.com").len(), 25);
+    let page = sandbox.get(format!("/contacts/ada@example.com/topics?limit=2&after={}", ids[20])).json();
+    assert_eq!((&page["data"][0]["id"], &page["has_more"]), (&json!(ids[19]), &json!(true)));
+    refused(&sandbox.get("/contacts/ada@example.com/topics?limit=0"), "validation_error", "limit");
+    refused(&sandbox.get(format!("/topics?after={NOBODY}")), "validation_error", "after");
+}
+
+#[test]
+fn a_contact_without_a_choice_has_the_default_and_a_choice_stands_above_it() {
+    // TOPIC-01, TOPIC-02, TOPIC-03
+    let sandbox = Sandbox::new();
+    let (wanted, unwanted) = (topic(&sandbox, "opt_in"), topic(&sandbox, "opt_out"));
+    let id = contact(&sandbox, "ada@example.com", &unwanted, Some("opt_in"));
+    let expect = |first: &str, second: &str| {
+        let expected = vec![(json!(unwanted), json!(first)), (json!(wanted), json!(second))];
+        assert_eq!(subscriptions(&sandbox, &id), expected);
+        assert_eq!(subscriptions(&sandbox, "ADA@example.com"), expected);
+    };
+    expect("opt_in", "opt_in");
+    let path = format!("/contacts/{id}/topics");
+    let one = |id: &str, choice: &str| json!({ "id": id, "subscription": choice });
+    let answer = patch(&sandbox, &path, &json!({ "topics": [one(&wanted, "opt_out")] }));
+    assert_eq!(
+        (answer.status.as_u16(), answer.json()),
+        (200, json!({ "object": "contact_topics", "id": id }))
+    );
+    expect("opt_in", "opt_out");
+    // The bare array says the same, by address too; of two choices the last counts.
+    let both = json!([one(&unwanted, "opt_in"), one(&unwanted, "opt_out"), one(&wanted, "opt_in")]);
+    assert_eq!(patch(&sandbox, "/contacts/ada@example.com/topics", &both).status, 200);
+    expect("opt_out", "opt_in");
+    assert_eq!(patch(&sandbox, &path, &json!([])).status, 200);
+    expect("opt_out", "opt_in");
+    // What is wrong anywhere keeps all of it from being written.
+    for (body, name, part) in [
+        (json!([one(&unwanted, "opt_in"), one(NOBODY, "opt_in")]), "validation_error", "topics[1].id"),
+        (json!([one(&unwanted, "opt_in"), one("news", "opt_in")]), "validation_error", "UUID"),
+        (
+            json!([one(&unwanted, "opt_in"), one(&wanted, "maybe")]),
+            "validation_error",
+            "topics[1].subscription",
+        ),
+        (json!([one(&unwanted, "opt_in"), { "id": wanted }]), "missing_required_field", "subscription"),
+        (json!([one(&unwanted, "opt_in"), { "subscription": "opt_in" }]), "missing_required_field", "id"),
+        (json!([one(&unwanted, "opt_in"), 1]), "validation_error", "topics[1]"),
+        (json!({ "topics": one(&unwanted, "opt_in") }), "validation_error", "topics"),
+        (json!({}), "missing_required_field", "topics"),
+        (json!("opt_in"), "validation_error", ""),
+    ] {
+        refused(&patch(&sandbox, &path, &body), name, part);
+    }
+    expect("opt_out", "opt_in");
+    for nobody in [NOBODY, "bob@example.com", "bob"] {
+        let path = format!("/contacts/{nobody}/topics");
+        assert_eq!(sandbox.get(&path).status, 404);
+        assert_eq!(patch(&sandbox, &path, &json!([])).status, 404);
+    }
+    // A deleted topic takes the choices along.
+    sandbox.ask(Method::DELETE, format!("/topics/{unwanted}")).send("");
+    assert_eq!(subscriptions(&sandbox, &id), [(json!(wanted), json!("opt_in"))]);
+}
+
+#[test]
+fn each_address_is_judged_alone() {
+    // EMAIL-27
+    let sandbox = Sandbox::new();
+    let topic = topic(&sandbox, "opt_in");
+    contact(&sandbox, "yes@example.com", &topic, Some("opt_in"));
+    contact(&sandbox, "no@example.com", &topic, Some("opt_out"));
+    contact(&sandbox, "silent@example.com", &topic, None);
+    let mut wanted = email();
+    wanted["topic_id"] = json!(topic);
+    wanted["to"] = json!(["Yes <YES@example.com>", "no@example.com", "stranger@example.com"]);
+    wanted["cc"] = json!(["NO@example.com", "silent@example.com"]);
+    wanted["bcc"] = json!(["no@example.com"]);
+    let id = sandbox.sent(&wanted);
+    let mail = sandbox.mail();
+    assert_eq!(mail.to, ["Yes <YES@example.com>", "stranger@example.com"]);
+    assert_eq!(mail.cc, ["silent@example.com"]);
+    assert!(mail.bcc.is_empty());
+    let mime = String::from_utf8_lossy(&mail.mime).to_lowercase();
+    assert!(!mime.contains("no@example.com"), "{mime}");
+    sandbox.advance(10);
+    let record = sandbox.record(&id);
+    assert_eq!((&record["last_event"], &record["topic_id"]), (&json!("delivered"), &json!(topic)));
+    // The record shows what was asked for.
+    assert_eq!(
+        (&record["to"], &record["cc"], &record["bcc"]),
+        (&wanted["to"], &wanted["cc"], &wanted["bcc"])
+    );
+}
+
+#[test]
+fn an_email_fails_when_nobody_is_left_in_to() {
+    // EMAIL-24, EMAIL-67, ERR-03
+    let sandbox = Sandbox::new();
+    let topic = topic(&sandbox, "opt_in");
+    contact(&sandbox, "no@example.com", &topic, Some("opt_out"));
+    let mut unwanted = email_with("topic_id", topic.as_str());
+    unwanted["to"] = json!("no@example.com");
+    // Copies alone carry no mail.
+    unwanted["cc"] = json!("stranger@example.com");
+    let id = sandbox.sent(&unwanted);
+    sandbox.advance(60);
+    assert_eq!(sandbox.last_event(&id), "failed");
+    assert_eq!(sandbox.mails().len(), 0);
+    let listed = sandbox.get("/emails").json();
+    assert_eq!((&listed["data"][0]["id"], &listed["data"][0]["last_event"]), (&json!(id), &json!("failed")));
+}
+
+#[test]
+fn who_is_no_contact_or_has_not_chosen_has_the_default() {
+    // EMAIL-25, EMAIL-26
+    for (default, gets) in [("opt_in", true), ("opt_out", false)] {
+        let sandbox = Sandbox::new();
+        let topic = topic(&sandbox, default);
+        contact(&sandbox, "silent@example.com", &topic, None);
+        // `unsubscribed` is about broadcasts.
+        made(&sandbox, "/contacts", &json!({ "email": "gone@example.com", "unsubscribed": true }));
+        for to in ["stranger@example.com", "silent@example.com", "gone@example.com"] {
+            let mut email = email_with("topic_id", topic.as_str());
+            email["to"] = json!(to);
+            let id = sandbox.sent(&email);
+            sandbox.advance(10);
+            assert_eq!(sandbox.last_event(&id), if gets { "delivered" } else { "failed" }, "{to} {default}");
+        }
+        assert_eq!(sandbox.mails().len(), if gets { 3 } else { 0 });
+    }
+}
+
+#[test]
+fn a_scheduled_email_is_judged_when_it_leaves() {
+    let sandbox = Sandbox::new();
+    let news = topic(&sandbox, "opt_in");
+    let passing = topic(&sandbox, "opt_in");
+    let id = contact(&sandbox, "ada@example.com", &news, Some("opt_in"));
+    let mut later = email_with("topic_id", news.as_str());
+    later["scheduled_at"] = json!("in 1 hour");
+    let mut orphan = later.clone();
+    orphan["topic_id"] = json!(passing);
+    let (later, orphan) = (sandbox.sent(&later), sandbox.sent(&orphan));
+    assert_eq!(sandbox.last_event(&later), "scheduled");
+    patch(&sandbox, &format!("/contacts/{id}/topics"), &json!([{ "id": news, "subscription": "opt_out" }]));
+    sandbox.ask(Method::DELETE, format!("/topics/{passing}")).send("");
+    sandbox.advance(2 * 3600);
+    // A topic that is gone is wanted by nobody.
+    assert_eq!((sandbox.last_event(&later), sandbox.last_event(&orphan)), ("failed".into(), "failed".into()));
+    assert_eq!(sandbox.service.mails(KEY).len(), 0);
+}
+
+#[test]
+fn a_batch_is_judged_email_by_email() {
+    let sandbox = Sandbox::new();
+    let topic = topic(&sandbox, "opt_out");
+    contact(&sandbox, "yes@example.com", &topic, Some("opt_in"));
+    let one =
+        |to: &str| json!({"from": "hi@acme.test", "to": to, "subject": "Hi", "text": "x", "topic_id": topic});
+    let answer = sandbox.post("/emails/batch", &json!([one("yes@example.com"), one("stranger@example.com")]));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let ids = answer.json();
+    let event = |n: usize| sandbox.last_event(ids["data"][n]["id"].as_str().unwrap());
+    sandbox.advance(10);
+    assert_eq!((event(0), event(1)), ("delivered".into(), "failed".into()));
+    assert_eq!(sandbox.mail().to, ["yes@example.com"]);
+}
+
+#[test]
+fn a_topic_that_is_not_there_is_refused() {
+    let sandbox = Sandbox::new();
+    let deleted = topic(&sandbox, "opt_in");
+    sandbox.ask(Method::DELETE, format!("/topics/{deleted}")).send("");
+    for id in [NOBODY, "news", "", &deleted] {
+        let answer = sandbox.refused(&email_with("topic_id", id));
+        refused(&answer, "validation_error", "topic_id");
+    }
+    sandbox.refused(&email_with("topic_id", 7));
+    // Another tenant's topics are not there.
+    let id = topic(&sandbox, "opt_in");
+    let answer =
+        sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email_with("topic_id", id.as_str()));
+    refused(&answer, "validation_error", "topic_id");
+}
