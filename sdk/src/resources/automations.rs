@@ -30,6 +30,31 @@ use crate::{
 };
 
 /// The operations on automations: [`Client::automations`].
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// use posthaste::{AutomationPatch, AutomationStatus, Connection, EventOccurrence, NewAutomation, Step};
+///
+/// let welcome = NewAutomation::new("Welcome")
+///     .step(Step::trigger("signed_up", "user.created"))
+///     .step(Step::send_email("welcome", "welcome-mail"))
+///     .connection(Connection::new("signed_up", "welcome"));
+/// let id = client.automations().create(&welcome).await?.id;
+/// client.automations().update(&id, &AutomationPatch::new().status(AutomationStatus::Enabled)).await?;
+///
+/// client.events().send(&EventOccurrence::of_email("user.created", "ada@example.com")).await?;
+/// for run in client.automations().runs(&id).await?.data {
+///     let run = client.automations().run(&id, &run.id).await?;
+///     println!("{:?}: {:?}", run.summary.status, run.steps);
+/// }
+///
+/// let copy = client.automations().duplicate(&id).await?.id;
+/// println!("{:?}", client.automations().get(&copy).await?.steps);
+/// client.automations().stop(&id).await?;
+/// client.automations().delete(&copy).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Automations<'a> {
     client: &'a Client,

@@ -237,6 +237,23 @@ pub struct SentEvent {
 }
 
 /// The operations on custom events: [`Client::events`].
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// use posthaste::{EventOccurrence, EventPatch, NewEvent, PayloadType};
+///
+/// client.events().create(&NewEvent::new("user.created").field("plan", PayloadType::String)).await?;
+/// client.events().update("user.created", &EventPatch::schema([("plan", PayloadType::String)])).await?;
+/// println!("{:?}", client.events().get("user.created").await?.schema);
+///
+/// let signed_up = EventOccurrence::of_email("user.created", "ada@example.com").with("plan", "pro");
+/// client.events().send(&signed_up).await?;
+///
+/// println!("{} kinds of events", client.events().list().await?.data.len());
+/// client.events().delete("user.created").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Events<'a> {
     client: &'a Client,

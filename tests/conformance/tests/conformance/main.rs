@@ -7,6 +7,7 @@
 mod agreement;
 mod attachments;
 mod auth;
+mod automations;
 mod batch;
 mod broadcasts;
 mod clauses;

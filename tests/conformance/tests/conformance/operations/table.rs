@@ -1,8 +1,9 @@
 //! The table: `operationId: |client, id, …| the call;`
 
 use posthaste::{
-    BatchEmail, BroadcastPatch, ContactPropertyPatch, DomainPatch, Email, NewBroadcast, NewContactProperty,
-    NewDomain, NewTopic, Subscription, TopicPatch,
+    AutomationPatch, BatchEmail, BroadcastPatch, ContactPropertyPatch, DomainPatch, Email, EventOccurrence,
+    EventPatch, NewAutomation, NewBroadcast, NewContactProperty, NewDomain, NewEvent, NewTopic, Step,
+    Subscription, TopicPatch,
 };
 
 use super::{Operation, as_json};
@@ -61,6 +62,23 @@ operations! {
     get_contact_property: |client, id| client.contact_properties().get(id);
     update_contact_property: |client, id| client.contact_properties().update(id, &ContactPropertyPatch::new().fallback_value("x"));
     delete_contact_property: |client, id| client.contact_properties().delete(id);
+
+    create_automation: |client| client.automations().create(&NewAutomation::new("Welcome").step(Step::trigger("start", "user.created")));
+    list_automations: |client| client.automations().list();
+    get_automation: |client, id| client.automations().get(id);
+    update_automation: |client, id| client.automations().update(id, &AutomationPatch::new().name("Welcome"));
+    delete_automation: |client, id| client.automations().delete(id);
+    duplicate_automation: |client, id| client.automations().duplicate(id);
+    stop_automation: |client, id| client.automations().stop(id);
+    list_automation_runs: |client, id| client.automations().runs(id);
+    get_automation_run: |client, id, run| client.automations().run(id, run);
+
+    create_event: |client| client.events().create(&NewEvent::new("user.created"));
+    list_events: |client| client.events().list();
+    send_event: |client| client.events().send(&EventOccurrence::of_email("user.created", "ada@example.com"));
+    get_event: |client, id| client.events().get(id);
+    update_event: |client, id| client.events().update(id, &EventPatch::clear_schema());
+    delete_event: |client, id| client.events().delete(id);
 
     list_logs: |client| client.logs().list();
 }
