@@ -229,6 +229,12 @@ fn records_are_for_people_for_pipes_and_for_name_servers() {
         service.posthaste().run(&["domains", "records", &id, "--json", "--jq", ".data[0].priority"]).ok();
     assert_eq!(json, "10\n");
     service.posthaste().run(&["domains", "records", &id, "--format", "bind"]).fails(2);
+    // Whatever the width of the terminal, a value that was cut could not be copied.
+    let narrow = service.posthaste().env("POSTHASTE_FORCE_TTY", "40").run(&["domains", "records", &id]).ok();
+    assert!(
+        narrow.contains("v=spf1 include:spf.us-east-1.mail.example ~all ") && !narrow.contains('…'),
+        "{narrow}"
+    );
 }
 
 #[test]

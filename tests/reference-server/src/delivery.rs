@@ -171,7 +171,13 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
     if !course.leaves {
         return;
     }
-    let tracked = domain.and_then(|domain| tracking::track(draft.html.as_deref()?, &domain, email.id));
+    let own = || format!("{}/_/", service.links().address());
+    let tracked =
+        domain.and_then(|domain| tracking::track(draft.html.as_deref()?, &domain, email.id, &own()));
+    if let Some(html) = &tracked {
+        // In the mail and beside it.
+        service.state().grow_mail(email.id, 2 * html.len());
+    }
     // The record shows what was sent; only the mail on its way is tracked.
     let draft = match tracked {
         Some(html) => Cow::Owned(Draft { html: Some(html), ..draft.clone() }),

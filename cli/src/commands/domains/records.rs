@@ -10,6 +10,7 @@ use crate::fail::Fail;
 use crate::input::flags::Flags;
 use crate::narrate;
 use crate::output::table::{Column, Columns, Kind, at};
+use crate::settings::Form;
 
 /// Show the DNS records of a domain
 ///
@@ -57,17 +58,24 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let lines: Vec<_> = domain.value.records.iter().map(zone_line).collect();
         return context.out.result(&lines, &envelope);
     }
+    if context.out.form() == Form::Human && context.out.terminal.stdout {
+        let rows = envelope["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        return context.out.result(&table(rows, &columns), &envelope);
+    }
     context.out.list(&envelope, &columns)
 }
 
 /// The records of a domain as a table.
 pub(super) fn lines(domain: &Value) -> Vec<String> {
     let rows = domain.get("records").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    table(rows, &Columns::all(&COLUMNS))
+}
+
+fn table(rows: &[Value], columns: &Columns) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let table = Columns::all(&COLUMNS).human(rows, WIDTH, Timestamp::now(), false);
-    table.lines().map(str::to_owned).collect()
+    columns.human(rows, WIDTH, Timestamp::now(), false).lines().map(str::to_owned).collect()
 }
 
 /// A record as a zone file has it; without a time to live, which is the zone's own.

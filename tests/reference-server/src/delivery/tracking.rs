@@ -10,12 +10,16 @@ use uuid::Uuid;
 
 use crate::resources::domains::record::Domain;
 
-/// The HTML with what the domain tracks, or none if it tracks nothing.
-pub(crate) fn track(html: &str, domain: &Domain, email: Uuid) -> Option<Arc<str>> {
+/// The HTML with what the domain tracks, or none if it tracks nothing. Links that begin with `own` are the service's and stay as they are:
+/// who unsubscribes is not asked who they are.
+pub(crate) fn track(html: &str, domain: &Domain, email: Uuid, own: &str) -> Option<Arc<str>> {
     let (opens, clicks) = (domain.setup.open_tracking, domain.setup.click_tracking);
     let host = domain.tracking_host().filter(|_| opens || clicks)?;
-    let mut tracked =
-        if clicks { with_links(html, &format!("https://{host}/click/{email}?to=")) } else { html.to_owned() };
+    let mut tracked = if clicks {
+        with_links(html, &format!("https://{host}/click/{email}?to="), own)
+    } else {
+        html.to_owned()
+    };
     if opens {
         let picture = format!(
             r#"<img src="https://{host}/open/{email}" width="1" height="1" alt="" style="display:none">"#
@@ -26,8 +30,8 @@ pub(crate) fn track(html: &str, domain: &Domain, email: Uuid) -> Option<Arc<str>
     Some(tracked.into())
 }
 
-/// Puts the prefix before every web address that an `a` element leads to.
-fn with_links(html: &str, prefix: &str) -> String {
+/// Puts the prefix before every web address that an `a` element leads to, but those that begin with `own`.
+fn with_links(html: &str, prefix: &str, own: &str) -> String {
     let mut tracked = String::with_capacity(html.len() * 2);
     let mut rest = html;
     while let Some(at) = rest.find('<') {
@@ -43,6 +47,11 @@ fn with_links(html: &str, prefix: &str) -> String {
             Some((start, end)) => {
                 // Only the address is replaced; as it stands in HTML, its ampersands may be written out.
                 let address = tag[start..end].replace("&amp;", "&");
+                if address.starts_with(own) {
+                    tracked.push_str(tag);
+                    rest = after;
+                    continue;
+                }
                 tracked.push_str(&tag[..start]);
                 tracked.push_str(prefix);
                 tracked.extend(utf8_percent_encode(&address, NON_ALPHANUMERIC));
@@ -124,7 +133,7 @@ mod tests {
             ),
         ];
         for (html, tracked) in cases {
-            assert_eq!(with_links(html, "P:"), tracked);
+            assert_eq!(with_links(html, "P:", "http://own.test/_/"), tracked);
         }
         for same in [
             "",
@@ -136,6 +145,7 @@ mod tests {
             "<a href=\"https://open",
             "<a href=https://bare.test>x</a>",
             r#"<a href="mailto:a@b.test">m</a>"#,
+            r#"<a href="http://own.test/_/unsubscribe/x">u</a>"#,
             r##"<a href="#top">t</a>"##,
             r#"<abbr href="https://a.test">"#,
             r#"<img src="https://a.test/x.png">"#,
@@ -143,14 +153,14 @@ mod tests {
             r#"<a data-href="https://a.test" disabled>x</a>"#,
             "<a ===>x</a>",
         ] {
-            assert_eq!(with_links(same, "P:"), same);
+            assert_eq!(with_links(same, "P:", "http://own.test/_/"), same);
         }
     }
 
     proptest::proptest! {
         #[test]
         fn no_body_is_too_strange(html in "[<>a= \"'/hrefé!-]{0,40}") {
-            with_links(&html, "P:");
+            with_links(&html, "P:", "http://own.test/_/");
         }
     }
 }
