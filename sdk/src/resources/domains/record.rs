@@ -28,7 +28,10 @@ open_enum! {
 }
 
 impl DomainStatus {
-    /// Whether a check has ended, well or badly. A status that this version has no name for counts as not ended.
+    /// Whether a check has shown something, good or bad. A status that this version has no name for counts as none.
+    ///
+    /// [`PartiallyVerified`](Self::PartiallyVerified) and [`TemporaryFailure`](Self::TemporaryFailure) may change again without another
+    /// check being asked for; the specification is silent on how long that takes, so nobody is made to wait for it.
     pub fn is_checked(&self) -> bool {
         !matches!(self, Self::NotStarted | Self::Pending | Self::Unknown(_))
     }
