@@ -85,8 +85,8 @@ mod tests {
         let (_, rest) = bob.html.as_deref().unwrap().split_once("href=\"").unwrap();
         let link = rest.split_once('"').unwrap().0;
         let path = link.strip_prefix(&server.base_url()).unwrap();
-        let click = http::Request::post(path).body("List-Unsubscribe=One-Click".into()).unwrap();
-        assert_eq!(server.service().handle(click).status(), 200);
+        let pressed = http::Request::post(path).body("List-Unsubscribe=One-Click".into()).unwrap();
+        assert_eq!(server.service().handle(pressed).status(), 200);
         assert!(client.contacts().get("bob@example.com").await.unwrap().unsubscribed);
 
         let copy = client.broadcasts().duplicate(&id).await.unwrap().id;

@@ -282,7 +282,7 @@ mod at_a_terminal {
             run(stage.service.posthaste(), &["broadcasts", "send", &id, "--scheduled-at", "in 1 hour"]);
         let segment = &stage.segment;
         let question = format!(
-            "send \"Your week\" from news@acme.test to all contacts of segment {segment}, in 1 hour? [y/N] "
+            "send \"Your week\" from news@acme.test to 1 contact of segment {segment}, in 1 hour? [y/N] "
         );
         session.pty.exp_string(&question).unwrap();
         assert_eq!(stage.get(&id)["status"], "draft");

@@ -22,6 +22,32 @@ use crate::{
 };
 
 /// The operations on broadcasts: [`Client::broadcasts`].
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// use posthaste::{BroadcastPatch, NewBroadcast};
+///
+/// let draft = NewBroadcast::new("78261eea-8f8b-4381-83c6-79fa7120f1cf", "news@acme.test", "Your week").text("Hello");
+/// let id = client.broadcasts().create(&draft).await?.id;
+/// client.broadcasts().update(&id, &BroadcastPatch::new().subject("Your week, corrected")).await?;
+///
+/// // Later, and then not, and then at once.
+/// client.broadcasts().send_at(&id, "in 1 hour").await?;
+/// client.broadcasts().cancel(&id).await?;
+/// client.broadcasts().send(&id).await?;
+/// let sent = client.broadcasts().wait(&id).await?;
+/// println!("{:?} at {:?}", sent.status, sent.sent_at);
+///
+/// // The next one begins as a copy of it; a draft can be thrown away.
+/// let copy = client.broadcasts().duplicate(&id).await?.id;
+/// println!("{:?}", client.broadcasts().get(&copy).await?.subject);
+/// client.broadcasts().delete(&copy).await?;
+/// for broadcast in client.broadcasts().list().await?.data {
+///     println!("{} is {:?}", broadcast.id, broadcast.status);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Broadcasts<'a> {
     client: &'a Client,

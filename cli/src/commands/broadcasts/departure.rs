@@ -27,8 +27,27 @@ pub(super) struct Letter {
 pub(super) async fn confirm(letter: &Letter, context: &Context) -> Result<(), Fail> {
     let Letter { subject, from, segment, when } = letter;
     let when = when.as_ref().map(|when| format!(", {when}")).unwrap_or_default();
-    let question = format!("send {subject:?} from {from} to all contacts of segment {segment}{when}?");
+    let readers = if context.global.yes || !confirm::may_ask(context)? {
+        "all contacts".to_owned()
+    } else {
+        count(&context.client()?, segment).await
+    };
+    let question = format!("send {subject:?} from {from} to {readers} of segment {segment}{when}?");
     confirm::confirm(&question, context).await
+}
+
+/// How many contacts a segment has, as far as one request tells.
+async fn count(client: &Client, segment: &str) -> String {
+    match client.segments().contacts(segment).limit(100).await {
+        Ok(page) if page.has_more => format!("more than {} contacts", page.data.len()),
+        Ok(page) => match page.data.len() {
+            0 => "no contact".to_owned(),
+            1 => "1 contact".to_owned(),
+            n => format!("{n} contacts"),
+        },
+        // It may be asked without the number.
+        Err(_) => "all contacts".to_owned(),
+    }
 }
 
 /// Waits until it has gone out.
