@@ -46,6 +46,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Broadcasts(commands::broadcasts::Command),
     #[command(subcommand)]
+    Templates(commands::templates::Command),
+    #[command(subcommand)]
     Domains(commands::domains::Command),
     #[command(subcommand)]
     Topics(commands::topics::Command),

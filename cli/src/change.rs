@@ -1,12 +1,14 @@
 //! What every command that changes something does: show it, or do it and say what came of it.
 
-use posthaste::{Call, Client, Raw};
+use posthaste::{Call, Client, Deleted, Raw, Reference};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::input::flags::Flags;
 use crate::narrate;
+use crate::output::record;
 use crate::preview::{self, DryRun};
 use crate::unsettled::Unsettled;
 
@@ -39,6 +41,53 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     let answer = narrate::carry_out(context, || make(&client)).await;
     unsettled.settled();
     answer.map(Some).map_err(|error| Fail::of_call(error, doubt))
+}
+
+/// Carries out, or shows, what needs nothing but an id and answers with one; and prints that.
+pub(crate) async fn by_id<I: AsRef<str> + DeserializeOwned + Send + 'static>(
+    dry_run: &DryRunFlag,
+    doubt: &str,
+    context: &Context,
+    make: impl Fn(&Client) -> Call<Reference<I>>,
+) -> Result<(), Fail> {
+    match carry_out(dry_run.plan()?, doubt, context, make).await? {
+        Some(answer) => print(answer.value.id.as_ref(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+/// The same for a deletion.
+pub(crate) async fn delete<I: AsRef<str> + DeserializeOwned + Send + 'static>(
+    dry_run: &DryRunFlag,
+    doubt: &str,
+    context: &Context,
+    make: impl Fn(&Client) -> Call<Deleted<I>>,
+) -> Result<(), Fail> {
+    match carry_out(dry_run.plan()?, doubt, context, make).await? {
+        Some(answer) => print(answer.value.id.as_ref(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+impl DryRunFlag {
+    /// Reads it where no other flag can be wrong.
+    fn plan(&self) -> Result<Option<DryRun>, Fail> {
+        let mut flags = Flags::default();
+        let dry_run = flags.dry_run(self.dry_run.as_deref());
+        flags.finish()?;
+        Ok(dry_run)
+    }
+}
+
+/// Shows one thing as the service tells it.
+pub(crate) async fn show<T: DeserializeOwned + Send + 'static>(
+    context: &Context,
+    make: impl Fn(&Client) -> Call<T>,
+) -> Result<(), Fail> {
+    let client = context.client()?;
+    let record = narrate::carry_out(context, || make(&client)).await?;
+    let document = document(&record);
+    context.out.result(&record::lines(&document), &document)
 }
 
 /// Prints the id that people want, and the whole answer for programs.

@@ -16,3 +16,4 @@ pub(crate) mod properties;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;
 pub(crate) mod topics;
+pub(crate) mod templates;

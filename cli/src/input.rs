@@ -1,6 +1,8 @@
 //! What a command line names and spells out: files and standard input, JSON with its places, attachments, pairs.
 
 pub(crate) mod attach;
+pub(crate) mod bodies;
+pub(crate) mod clear;
 pub(crate) mod documents;
 pub(crate) mod draft;
 pub(crate) mod flags;

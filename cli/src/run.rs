@@ -106,6 +106,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Emails(command) => commands::emails::run(command, context).await,
         Command::Broadcasts(command) => commands::broadcasts::run(command, context).await,
+        Command::Templates(command) => commands::templates::run(command, context).await,
         Command::Domains(command) => commands::domains::run(command, context).await,
         Command::Topics(command) => commands::topics::run(command, context).await,
         Command::Properties(command) => commands::properties::run(command, context).await,

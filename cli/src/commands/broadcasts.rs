@@ -6,14 +6,11 @@ mod departure;
 mod send;
 mod update;
 
-use posthaste::{Call, Client, Reference};
+use posthaste::Client;
 
-use crate::change::{self, DryRunFlag, document};
+use crate::change::{self, DryRunFlag};
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::narrate;
-use crate::output::record;
 use crate::output::table::{Column, Kind, at};
 use crate::paging::{self, Table};
 
@@ -120,53 +117,24 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::List(args) => {
             paging::list(args.part, &TABLE, context, |client| client.broadcasts().list()).await
         }
-        Command::Get(args) => {
-            let client = context.client()?;
-            let record = narrate::carry_out(context, || client.broadcasts().get(args.id.as_str())).await?;
-            let document = document(&record);
-            context.out.result(&record::lines(&document), &document)
-        }
+        Command::Get(args) => change::show(context, |client| client.broadcasts().get(args.id.as_str())).await,
         Command::Update(args) => update::run(*args, context).await,
         Command::Send(args) => send::run(args, context).await,
         Command::Cancel(args) => {
             let doubt = format!("the broadcast may have been taken back; look: {}", look(&args.id));
             let make = |client: &Client| client.broadcasts().cancel(args.id.as_str());
-            change(&args.dry_run, &doubt, context, make).await
+            change::by_id(&args.dry_run, &doubt, context, make).await
         }
         Command::Duplicate(args) => {
             let doubt = "the copy may have been made; look: posthaste broadcasts list --limit 1";
-            change(&args.dry_run, doubt, context, |client| client.broadcasts().duplicate(args.id.as_str()))
-                .await
+            let make = |client: &Client| client.broadcasts().duplicate(args.id.as_str());
+            change::by_id(&args.dry_run, doubt, context, make).await
         }
-        Command::Delete(args) => delete(args, context).await,
-    }
-}
-
-/// Carries out what answers with an id, and prints it.
-async fn change(
-    dry_run: &DryRunFlag,
-    doubt: &str,
-    context: &Context,
-    make: impl Fn(&Client) -> Call<Reference<posthaste::BroadcastId>>,
-) -> Result<(), Fail> {
-    let mut flags = Flags::default();
-    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.finish()?;
-    match change::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
-        None => Ok(()),
-    }
-}
-
-async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
-    let mut flags = Flags::default();
-    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
-    flags.finish()?;
-    let doubt = format!("the broadcast may be deleted; look: {}", look(&args.id));
-    let make = |client: &Client| client.broadcasts().delete(args.id.as_str());
-    match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
-        None => Ok(()),
+        Command::Delete(args) => {
+            let doubt = format!("the broadcast may be deleted; look: {}", look(&args.id));
+            let make = |client: &Client| client.broadcasts().delete(args.id.as_str());
+            change::delete(&args.dry_run, &doubt, context, make).await
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::{content, look};
 use crate::change::{self, DryRunFlag};
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::input::clear;
 use crate::input::flags::Flags;
 
 /// Change a draft or a scheduled broadcast
@@ -67,20 +68,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         patch = patch.reply_to(content.reply_to);
         set.push("reply-to");
     }
-    for (i, field) in clear.iter().enumerate() {
-        match CLEARS.iter().find(|(name, _)| name == field) {
-            Some((name, _)) if set.contains(name) => {
-                let rule = format!("--{name} and --clear {name} exclude each other");
-                flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
-            }
-            Some((_, clear)) => patch = clear(patch),
-            None => {
-                let names: Vec<_> = CLEARS.iter().map(|(name, _)| *name).collect();
-                let rule = format!("what can be taken away is one of {}", names.join(", "));
-                flags.wrong_nth("type", rule, "--clear", i + 1, field);
-            }
-        }
-    }
+    patch = clear::apply(patch, &clear, &CLEARS, &set, &mut flags);
     let nothing = set.is_empty() && clear.is_empty() && !bodies.unread;
     if nothing {
         flags.help("posthaste broadcasts update ID --subject '…'");

@@ -1,10 +1,8 @@
 //! `emails get`: one email with its body, as the service tells it.
 
-use crate::change::document;
+use crate::change;
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::narrate;
-use crate::output::record;
 
 /// Show one email
 #[derive(Debug, clap::Args)]
@@ -19,8 +17,5 @@ pub(crate) struct Args {
 
 /// Shows it.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let client = context.client()?;
-    let record = narrate::carry_out(context, || client.emails().get(args.id.as_str())).await?;
-    let document = document(&record);
-    context.out.result(&record::lines(&document), &document)
+    change::show(context, |client| client.emails().get(args.id.as_str())).await
 }

@@ -25,6 +25,7 @@ mod limits;
 mod lists;
 mod logs;
 mod operations;
+mod templates;
 
 use serde_json::{Value, json};
 

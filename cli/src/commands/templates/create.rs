@@ -1,0 +1,67 @@
+//! `templates create`: a draft, or with --publish one that can be sent.
+
+use posthaste::NewTemplate;
+
+use super::{content, publish_now};
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+
+/// Store a template, and print its id
+///
+/// It is a draft: it can be sent once it was published, with --publish or with `templates publish`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste templates create --name Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      \
+    --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish\n  \
+    posthaste templates create --name Invoice --html-file invoice.html --variable TOTAL:number")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    content: content::Args,
+    /// Publish it at once
+    #[arg(long)]
+    publish: bool,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let Args { content, publish, dry_run } = args;
+    let mut flags = Flags::default();
+    flags.help("posthaste templates create --name Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME");
+    let bodies = content.bodies(&mut flags, context);
+    flags.field("/html", "--html or --html-file", None);
+    let variables = content.variables(&mut flags);
+    // A body that could not be read is told already.
+    let html = bodies.html.or_else(|| bodies.unread.then(|| "-".to_owned())).unwrap_or_default();
+    let mut template = NewTemplate::new(content.name.unwrap_or_default(), html);
+    let setters: [(_, fn(NewTemplate, String) -> NewTemplate); 4] = [
+        (content.alias, NewTemplate::alias),
+        (content.from, NewTemplate::from),
+        (content.subject, NewTemplate::subject),
+        (bodies.text, NewTemplate::text),
+    ];
+    for (value, set) in setters {
+        if let Some(value) = value {
+            template = set(template, value);
+        }
+    }
+    if !content.reply_to.is_empty() {
+        template = template.reply_to(content.reply_to);
+    }
+    template = variables.into_iter().fold(template, NewTemplate::variable);
+    flags.judge(template.check());
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = "the template may have been stored; look: posthaste templates list --limit 1";
+    let done = change::carry_out(dry_run, doubt, context, |client| client.templates().create(&template));
+    let Some(answer) = done.await? else { return Ok(()) };
+    let id = answer.value.id.as_str();
+    change::print(id, &answer, context)?;
+    if publish {
+        return publish_now(id, context).await;
+    }
+    context.out.note(&format!("a draft · publish it: posthaste templates publish {id}"));
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! `templates update`: changes what flags name, and leaves the rest.
+
+use posthaste::TemplatePatch;
+
+use super::{content, look, publish_now};
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::clear;
+use crate::input::flags::Flags;
+
+/// Change a template
+///
+/// What no flag names stays as it is. A published template goes on being sent as it was published until the change is published too; its name
+/// and its alias change at once. Variables that are named take the place of all that it had.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste templates update welcome --subject 'Hello, {{{NAME}}}' --publish\n  \
+    posthaste templates update welcome --html-file welcome.html --clear text")]
+pub(crate) struct Args {
+    /// Id or alias of the template
+    #[arg(value_name = "ID|ALIAS")]
+    id: String,
+    #[command(flatten)]
+    content: content::Args,
+    /// Take a field away: alias, from, subject, reply-to, text or variable; repeat it
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    /// Publish the change at once
+    #[arg(long)]
+    publish: bool,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// What can be taken away.
+const CLEARS: [(&str, fn(TemplatePatch) -> TemplatePatch); 6] = [
+    ("alias", TemplatePatch::clear_alias),
+    ("from", TemplatePatch::clear_from),
+    ("subject", TemplatePatch::clear_subject),
+    ("reply-to", TemplatePatch::clear_reply_to),
+    ("text", TemplatePatch::clear_text),
+    ("variable", |patch| patch.variables::<posthaste::TemplateVariable>([])),
+];
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let Args { id, content, clear, publish, dry_run } = args;
+    let mut flags = Flags::default();
+    let bodies = content.bodies(&mut flags, context);
+    let variables = content.variables(&mut flags);
+    let mut patch = TemplatePatch::new();
+    let mut set = Vec::new();
+    let setters: [(&str, _, fn(TemplatePatch, String) -> TemplatePatch); 6] = [
+        ("name", content.name, TemplatePatch::name),
+        ("alias", content.alias, TemplatePatch::alias),
+        ("from", content.from, TemplatePatch::from),
+        ("subject", content.subject, TemplatePatch::subject),
+        ("html", bodies.html, TemplatePatch::html),
+        ("text", bodies.text, TemplatePatch::text),
+    ];
+    for (field, value, setter) in setters {
+        if let Some(value) = value {
+            patch = setter(patch, value);
+            set.push(field);
+        }
+    }
+    if !content.reply_to.is_empty() {
+        patch = patch.reply_to(content.reply_to);
+        set.push("reply-to");
+    }
+    if !variables.is_empty() {
+        patch = patch.variables(variables);
+        set.push("variable");
+    }
+    patch = clear::apply(patch, &clear, &CLEARS, &set, &mut flags);
+    if set.is_empty() && clear.is_empty() && !bodies.unread {
+        flags.help("posthaste templates update welcome --subject '…'");
+        flags.missing("what to change");
+    }
+    flags.judge(patch.check());
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("the template may have been changed; look: {}", look(&id));
+    let done =
+        change::carry_out(dry_run, &doubt, context, |client| client.templates().update(id.as_str(), &patch));
+    let Some(answer) = done.await? else { return Ok(()) };
+    change::print(answer.value.id.as_str(), &answer, context)?;
+    if publish { publish_now(&id, context).await } else { Ok(()) }
+}
