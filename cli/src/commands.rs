@@ -15,5 +15,5 @@ pub(crate) mod man;
 pub(crate) mod properties;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;
-pub(crate) mod topics;
 pub(crate) mod templates;
+pub(crate) mod topics;

@@ -22,4 +22,5 @@ mod service;
 mod sessions;
 mod streams;
 mod support;
+mod templates;
 mod tls;

@@ -3,7 +3,7 @@
 use http::Method;
 use mail_parser::MessageParser;
 use posthaste::{
-    BatchEmail, Email, Error, NewContactProperty, NewTemplate, TemplatePatch, TemplateStatus,
+    BatchEmail, Email, Error, NewContact, NewContactProperty, NewTemplate, TemplatePatch, TemplateStatus,
     TemplateVariable,
 };
 use posthaste_conformance::bench::{Bench, Expect};
@@ -373,15 +373,8 @@ async fn a_recipient_who_is_a_contact_is_called_by_name() {
     // The specification is silent on the recipient's placeholders outside broadcasts.
     let bench = Bench::start().await;
     bench.client().contact_properties().create(NewContactProperty::string("city")).await.unwrap();
-    let contact =
-        json!({ "email": "ada@example.com", "first_name": "Ada", "properties": { "city": "London" } });
-    bench.ask(
-        bench
-            .request(Method::POST, "/contacts")
-            .header("content-type", "application/json")
-            .header("x-conformance", "anything"),
-        contact.to_string(),
-    );
+    let ada = NewContact::new("ada@example.com").first_name("Ada").property("city", "London");
+    bench.client().contacts().create(&ada).await.unwrap();
     let html = "{{{FIRST_NAME|friend}}} of {{{contact.city|somewhere}}} <{{{EMAIL}}}>";
     published(&bench, NewTemplate::new("n", html).alias("n").from("a@acme.test").subject("s").text(html))
         .await;

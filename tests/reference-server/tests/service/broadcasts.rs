@@ -581,6 +581,7 @@ fn a_strict_service_asks_for_a_verified_sender() {
 
 #[test]
 fn the_link_in_a_mail_asks_and_unsubscribes() {
+    // TPL-18
     let stage = Stage::new();
     let contact = stage.contact("ada&b@example.com", &json!({}));
     stage.created(&json!({"send": true, "html": "<a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">Leave</a>"}));

@@ -1,0 +1,125 @@
+//! `templates`: what is typed, what leaves, what is said.
+
+use http::Method;
+use posthaste_reference_server::faults::{Action, Rule};
+use serde_json::json;
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+const WELCOME: [&str; 10] = [
+    "templates",
+    "create",
+    "--name",
+    "Welcome",
+    "--alias",
+    "welcome",
+    "--subject",
+    "Welcome, {{{NAME}}}",
+    "--from",
+    "hi@acme.test",
+];
+
+fn with<'a>(least: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    least.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn a_template_is_stored_published_and_sent() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    std::fs::write(posthaste.home().join("welcome.html"), "<p>Hello {{{NAME}}}, {{{N}}}</p>").unwrap();
+    let create = with(
+        &WELCOME,
+        &["--html-file", "welcome.html", "--variable", "NAME=friend", "--variable", "N:number", "--publish"],
+    );
+    let id = posthaste.run(&create).ok();
+    let body = &service.bodies()[0];
+    assert_eq!(body["html"], "<p>Hello {{{NAME}}}, {{{N}}}</p>");
+    let variables = json!([{"key": "NAME", "type": "string", "fallback_value": "friend"}, {"key": "N", "type": "number"}]);
+    assert_eq!(body["variables"], variables);
+    let shown = posthaste.run(&["templates", "get", "welcome", "--json=id,status"]).json();
+    assert_eq!(shown, json!({"id": id.trim(), "status": "published"}));
+    posthaste
+        .run(&["emails", "send", "--template", "welcome", "--to", "ada@example.com", "--var-json", "N=7"])
+        .ok();
+    assert_eq!(service.core().mails("sb_test")[0].subject, "Welcome, friend");
+    let listed = posthaste.run(&["templates", "list", "--columns", "alias,status"]).ok();
+    assert_eq!(listed, "welcome\tpublished\n");
+    let copy = posthaste.run(&["templates", "duplicate", "welcome"]).ok();
+    assert_eq!(posthaste.run(&["templates", "delete", copy.trim()]).ok(), copy);
+    posthaste.run(&["templates", "get", copy.trim()]).fails(5);
+}
+
+#[test]
+fn an_update_sends_what_was_named_and_clears_what_was_to_be_cleared() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    posthaste.run(&with(&WELCOME, &["--html", "x"])).ok();
+    let update = [
+        "templates",
+        "update",
+        "welcome",
+        "--subject",
+        "",
+        "--clear",
+        "from",
+        "--clear",
+        "variable",
+        "--publish",
+    ];
+    posthaste.run(&update).ok();
+    assert_eq!(service.bodies()[1], json!({"subject": "", "from": null, "variables": []}));
+    let requests = service.core().requests();
+    assert_eq!(requests.last().unwrap().path, "/templates/welcome/publish");
+}
+
+#[test]
+fn everything_wrong_is_said_at_once() {
+    let said = Posthaste::new().run(&[
+        "templates",
+        "create",
+        "--from",
+        "nobody",
+        "--variable",
+        "A:boolean",
+        "--variable",
+        "EMAIL",
+        "--variable",
+        "B:number=x",
+        "--html-file",
+        "nowhere.html",
+    ]);
+    let said = said.fails(2);
+    for expected in
+        ["--from", "A:boolean", "reserved", "a number is a number", "nowhere.html", "missing: --name"]
+    {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let nothing = Posthaste::new().run(&["templates", "update", "welcome"]).fails(2);
+    assert!(nothing.contains("what to change"), "{nothing}");
+    let both = Posthaste::new()
+        .run(&["templates", "update", "welcome", "--text", "x", "--clear", "text", "--clear", "html"])
+        .fails(2);
+    assert!(both.contains("exclude each other") && both.contains("one of alias, from"), "{both}");
+}
+
+#[test]
+fn a_template_that_could_not_be_published_is_stored_all_the_same() {
+    let service = Service::start();
+    let rule = Rule::new(Action::answer(503, "{}")).on(Method::POST, "/templates/{id}/publish").always();
+    service.core().faults().add(rule);
+    let ran = service.posthaste().run(&with(&WELCOME, &["--html", "x", "--publish", "--retries", "0"]));
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert!(
+        !ran.stdout.is_empty() && ran.stderr.contains("try again: posthaste templates publish"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_dry_run_shows_the_request_and_needs_no_credential() {
+    let ran =
+        Posthaste::new().run(&with(&WELCOME, &["--html", "x", "--dry-run", "--jq", ".dry_run.body.name"]));
+    assert_eq!(ran.ok(), "Welcome\n");
+}

@@ -1,0 +1,54 @@
+//! A welcome from a stored template: made once, sent to everybody who signs up, and to nobody twice.
+
+use posthaste::{Accepted, Client, Email, NewTemplate, TemplateVariable};
+
+/// Makes the template, once for all. Its alias stands for its id from then on.
+async fn set_up(client: &Client) -> posthaste::Result<()> {
+    let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}, your plan is {{{PLAN}}}.</p>")
+        .alias("welcome")
+        .from("Acme <hi@acme.test>")
+        .subject("Welcome, {{{NAME}}}")
+        .variable(TemplateVariable::string("NAME"))
+        .variable(TemplateVariable::string("PLAN").fallback("free"));
+    client.templates().create(&welcome).await?;
+    client.templates().publish("welcome").await?;
+    Ok(())
+}
+
+/// Somebody has signed up. However often this runs for the same user, there is one mail: the key says which one it is.
+async fn signed_up(client: &Client, user: u64, name: &str, address: &str) -> posthaste::Result<Accepted> {
+    let email = Email::from_template("welcome", address).variable("NAME", name).tag("kind", "welcome");
+    client.emails().send(&email).idempotency_key(format!("welcome-{user}")).await
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "what became of it is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    let client = Client::from_env()?;
+    set_up(&client).await?;
+    println!("accepted as {}", signed_up(&client, 17, "Ada", "ada@example.com").await?.id);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use mail_parser::MessageParser;
+    use posthaste_reference_server::ReferenceServer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn everybody_is_welcomed_by_name_and_once() {
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        set_up(&client).await.unwrap();
+        let first = signed_up(&client, 17, "Ada", "ada@example.com").await.unwrap();
+        let again = signed_up(&client, 17, "Ada", "ada@example.com").await.unwrap();
+        assert_eq!(first, again);
+        let mails = server.service().mails("sb_test");
+        let [mail] = &mails[..] else { panic!("{} mails left", mails.len()) };
+        assert_eq!(mail.subject, "Welcome, Ada");
+        let body = MessageParser::default().parse(&mail.mime).unwrap().body_text(0).unwrap().into_owned();
+        assert_eq!(body.trim(), "Hello Ada, your plan is free.");
+    }
+}
