@@ -50,6 +50,12 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Domains(commands::domains::Command),
     #[command(subcommand)]
+    Contacts(commands::contacts::Command),
+    #[command(subcommand)]
+    Segments(commands::segments::Command),
+    #[command(subcommand)]
+    Audiences(commands::audiences::Command),
+    #[command(subcommand)]
     Topics(commands::topics::Command),
     #[command(subcommand, visible_alias = "contact-properties")]
     Properties(commands::properties::Command),

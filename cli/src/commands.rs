@@ -1,10 +1,12 @@
 //! The commands, a file each.
 
 pub(crate) mod api;
+pub(crate) mod audiences;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod contacts;
 pub(crate) mod doctor;
 pub(crate) mod domains;
 pub(crate) mod emails;
@@ -15,5 +17,6 @@ pub(crate) mod man;
 pub(crate) mod properties;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;
+pub(crate) mod segments;
 pub(crate) mod templates;
 pub(crate) mod topics;

@@ -9,6 +9,7 @@ mod automations;
 mod batch;
 mod broadcasts;
 mod config;
+mod contacts;
 mod doctor;
 mod domains;
 mod help;

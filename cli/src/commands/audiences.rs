@@ -1,0 +1,33 @@
+//! `audiences`: the former name of segments.
+
+use super::segments;
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::paging;
+
+/// Deprecated: the former name of segments
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+}
+
+/// Deprecated: list segments under their former name; use `segments list`
+///
+/// It shows the same records. The service will remove it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  posthaste segments list")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Runs it, with a warning.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    let Command::List(args) = command;
+    context.out.warn(
+        "`audiences list` is deprecated: audiences are called segments now; use `posthaste segments list`",
+    );
+    #[expect(deprecated, reason = "the deprecated command shows what the deprecated operation answers")]
+    paging::list(args.part, &segments::TABLE, context, |client| client.audiences().list()).await
+}

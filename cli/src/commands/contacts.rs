@@ -1,0 +1,145 @@
+//! `contacts`: whom broadcasts go to.
+
+mod create;
+mod export;
+mod fields;
+mod import;
+mod membership;
+mod update;
+
+use posthaste::Client;
+
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::narrate;
+use crate::output::record;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+
+/// Keep the people whom broadcasts go to, and their segments
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(Box<create::Args>),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Get(GetArgs),
+    Update(Box<update::Args>),
+    Delete(DeleteArgs),
+    Segments(membership::ListArgs),
+    AddToSegment(membership::ChangeArgs),
+    RemoveFromSegment(membership::RemoveArgs),
+    Import(Box<import::Args>),
+    Export(export::Args),
+}
+
+/// List contacts, newest first
+///
+/// Without --limit, the service shows all of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, email, first_name, last_name, unsubscribed, created_at\n\n\
+    Examples:\n  \
+    posthaste contacts list --limit 10\n  \
+    posthaste contacts list --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --all --columns email")]
+pub(crate) struct ListArgs {
+    /// Only contacts in this segment
+    #[arg(long, value_name = "ID")]
+    segment_id: Option<String>,
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Show one contact with its properties
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste contacts get ada@example.com\n  \
+    posthaste contacts get 479e3145-dd38-476b-932c-529ceb705947 --jq .properties.city.value")]
+pub(crate) struct GetArgs {
+    /// Id or address of the contact
+    #[arg(value_name = "ID|EMAIL")]
+    contact: String,
+}
+
+/// Delete a contact, and with it its memberships and its choices
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste contacts delete ada@example.com")]
+pub(crate) struct DeleteArgs {
+    /// Id or address of the contact
+    #[arg(value_name = "ID|EMAIL")]
+    contact: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// What a list of contacts can show.
+pub(crate) const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "email", header: "EMAIL", get: |row| at(row, "/email"), kind: Kind::Shrinks },
+        Column {
+            name: "first_name",
+            header: "FIRST NAME",
+            get: |row| at(row, "/first_name"),
+            kind: Kind::Shrinks,
+        },
+        Column {
+            name: "last_name",
+            header: "LAST NAME",
+            get: |row| at(row, "/last_name"),
+            kind: Kind::Shrinks,
+        },
+        Column {
+            name: "unsubscribed",
+            header: "UNSUBSCRIBED",
+            get: |row| at(row, "/unsubscribed"),
+            kind: Kind::State,
+        },
+        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ],
+    shown: 6,
+    nothing: "no contacts",
+};
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(args) => create::run(*args, context).await,
+        Command::List(ListArgs { segment_id, part }) => {
+            paging::list(part, &TABLE, context, |client| match segment_id {
+                Some(segment) => client.contacts().list_of_segment(segment),
+                None => client.contacts().list(),
+            })
+            .await
+        }
+        Command::Get(args) => {
+            let client = context.client()?;
+            let record = narrate::carry_out(context, || client.contacts().get(&args.contact)).await?;
+            let document = document(&record);
+            context.out.result(&record::lines(&document), &document)
+        }
+        Command::Update(args) => update::run(*args, context).await,
+        Command::Delete(args) => delete(args, context).await,
+        Command::Segments(args) => membership::list(args, context).await,
+        Command::AddToSegment(args) => membership::add(args, context).await,
+        Command::RemoveFromSegment(args) => membership::remove(args, context).await,
+        Command::Import(args) => import::run(*args, context).await,
+        Command::Export(args) => export::run(args, context).await,
+    }
+}
+
+async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("the contact may be deleted; look: {}", look(&args.contact));
+    let make = |client: &Client| client.contacts().delete(&args.contact);
+    match change::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+/// The command that shows one contact.
+fn look(contact: &str) -> String {
+    format!("posthaste contacts get {contact}")
+}

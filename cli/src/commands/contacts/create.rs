@@ -1,0 +1,84 @@
+//! `contacts create`.
+
+use posthaste::{NewContact, Subscription};
+
+use super::{fields, look};
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::input::pair::Pair;
+
+/// Make a contact, and print its id
+///
+/// The specification is silent on an address that a contact has already; the sandbox writes what is given over that contact.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste contacts create ada@example.com --first-name Ada --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
+    posthaste contacts create ada@example.com --property city=London --property-json orders=3 \\\n      \
+    --topic b6d24b8e-af0b-4c3c-be0c-359bbd97381e=opt_in")]
+pub(crate) struct Args {
+    /// Address of the contact, without a name
+    #[arg(value_name = "EMAIL")]
+    email: String,
+    #[command(flatten)]
+    fields: fields::Args,
+    /// Segment that the contact is put into; repeat it
+    #[arg(long, value_name = "ID")]
+    segment_id: Vec<String>,
+    /// What the contact chooses of a topic: opt_in or opt_out; repeat it
+    #[arg(long, value_name = "ID=CHOICE")]
+    topic: Vec<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    let contact = contact(&args, &mut flags);
+    flags.judge(contact.check());
+    flags.finish()?;
+    let doubt = format!("the contact may have been made; look: {}", look(&args.email));
+    match change::carry_out(dry_run, &doubt, context, |client| client.contacts().create(&contact)).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+fn contact(args: &Args, flags: &mut Flags) -> NewContact {
+    let mut contact = NewContact::new(&args.email);
+    flags.field("/email", "EMAIL", Some(&args.email));
+    args.fields.name(flags);
+    if let Some(name) = &args.fields.first_name {
+        contact = contact.first_name(name);
+    }
+    if let Some(name) = &args.fields.last_name {
+        contact = contact.last_name(name);
+    }
+    if let Some(unsubscribed) = args.fields.unsubscribed(flags) {
+        contact = contact.unsubscribed(unsubscribed);
+    }
+    for (key, value) in args.fields.properties(flags) {
+        contact = contact.property(key, value);
+    }
+    for (i, segment) in args.segment_id.iter().enumerate() {
+        flags.field(&format!("/segments/{i}"), "--segment-id", Some(segment));
+        contact = contact.segment(segment.as_str());
+    }
+    for (i, text) in args.topic.iter().enumerate() {
+        let choice = Pair::read(text, '=').and_then(|pair| match pair.value {
+            "opt_in" => Some((pair.name, Subscription::OptIn)),
+            "opt_out" => Some((pair.name, Subscription::OptOut)),
+            _ => None,
+        });
+        match choice {
+            Some((topic, subscription)) => contact = contact.topic(topic, subscription),
+            None => {
+                let rule = "--topic is the id of a topic, `=`, and opt_in or opt_out";
+                flags.wrong_nth("type", rule, "--topic", i + 1, text);
+            }
+        }
+    }
+    contact
+}

@@ -1,0 +1,162 @@
+//! `contacts export`: contacts as CSV, page by page.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use csv::Writer;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use posthaste::{Client, Contact, ContactSummary, Error};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::output::rows::Rows;
+
+/// Fields that every contact has; a property of such a name can't have a column of its own.
+const FIELDS: [&str; 4] = ["email", "first_name", "last_name", "unsubscribed"];
+/// How many contacts are read at once for their properties.
+const READS: usize = 8;
+
+/// Write contacts as CSV, newest first
+///
+/// The columns are email, first_name, last_name, unsubscribed and the contact properties that there are; `contacts import` reads it back.
+/// Properties take a request for each contact; --no-properties leaves them out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste contacts export --output-file people.csv\n  \
+    posthaste contacts export --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --no-properties")]
+pub(crate) struct Args {
+    /// Only contacts in this segment
+    #[arg(long, value_name = "ID", visible_alias = "segment")]
+    segment_id: Option<String>,
+    /// Write into this file instead of standard output; it appears when it is whole
+    #[arg(long, value_name = "PATH")]
+    output_file: Option<PathBuf>,
+    /// Leave the properties out: a request for each page instead of one for each contact
+    #[arg(long)]
+    no_properties: bool,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    if args.segment_id.as_deref() == Some("") {
+        flags.wrong("empty", "--segment-id is the id of a segment", "--segment-id", "");
+    }
+    flags.finish()?;
+    let client = context.client()?;
+    let keys = if args.no_properties { Vec::new() } else { properties(&client, context).await? };
+    let mut sink = Sink::open(args.output_file.as_deref())?;
+    let header: Vec<&str> = FIELDS.into_iter().chain(keys.iter().map(String::as_str)).collect();
+    sink.write(&csv_lines(&[header])?, context)?;
+    let progress = Rows::new(context.settings()?.progress.value, &context.out, None);
+    let list = match args.segment_id {
+        Some(segment) => client.segments().contacts(segment),
+        None => client.contacts().list(),
+    };
+    let (mut pages, mut count) = (list.pages(), 0_u64);
+    while let Some(page) = pages.try_next().await? {
+        let rows = rows(&client, page.data, &keys).await?;
+        count += rows.len() as u64;
+        sink.write(&csv_lines(&rows)?, context)?;
+        progress.set(count);
+    }
+    drop(progress);
+    let Some(path) = sink.finish()? else { return Ok(()) };
+    let document = json!({"object": "export", "rows": count, "file": path});
+    context.out.result(&[format!("{count} contacts written to {path}")], &document)
+}
+
+/// The keys of the contact properties, oldest first.
+async fn properties(client: &Client, context: &Context) -> Result<Vec<String>, Fail> {
+    let mut keys = Vec::new();
+    let mut all = client.contact_properties().list().stream();
+    while let Some(property) = all.try_next().await? {
+        if FIELDS.contains(&property.key.as_str()) {
+            context.out.warn(&format!("the property `{0}` is left out: `{0}` is a field", property.key));
+        } else {
+            keys.push(property.key);
+        }
+    }
+    keys.reverse();
+    Ok(keys)
+}
+
+/// The rows of one page. A contact that is deleted meanwhile has none.
+async fn rows(client: &Client, page: Vec<ContactSummary>, keys: &[String]) -> Result<Vec<Vec<String>>, Fail> {
+    if keys.is_empty() {
+        return Ok(page
+            .into_iter()
+            .map(|one| row(one.email, one.first_name, one.last_name, one.unsubscribed))
+            .collect());
+    }
+    let reads = page.into_iter().map(|summary| async move {
+        match client.contacts().get(&summary.id).await {
+            Ok(contact) => Ok(Some(contact)),
+            Err(Error::Api(api)) if api.status.as_u16() == 404 => Ok(None),
+            Err(error) => Err(error),
+        }
+    });
+    let contacts: Vec<Option<Contact>> =
+        futures_util::stream::iter(reads).buffered(READS).try_collect().await?;
+    let whole = |contact: Contact| {
+        let Contact { email, first_name, last_name, unsubscribed, properties, .. } = contact;
+        let mut row = row(email, first_name, last_name, unsubscribed);
+        let cell = |key: &String| properties.get(key).map(|held| held.value.to_string());
+        row.extend(keys.iter().map(|key| cell(key).unwrap_or_default()));
+        row
+    };
+    Ok(contacts.into_iter().flatten().map(whole).collect())
+}
+
+fn row(
+    email: String,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    unsubscribed: bool,
+) -> Vec<String> {
+    vec![email, first_name.unwrap_or_default(), last_name.unwrap_or_default(), unsubscribed.to_string()]
+}
+
+fn csv_lines<T: AsRef<[u8]>>(rows: &[Vec<T>]) -> Result<Vec<u8>, Fail> {
+    let failed = |error: csv::Error| Fail::local("a row cannot be written as CSV", error);
+    let mut writer = Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row).map_err(failed)?;
+    }
+    writer.into_inner().map_err(|error| failed(error.into_error().into()))
+}
+
+/// Where the rows go.
+enum Sink {
+    Stdout,
+    /// The file under construction, and what it will be.
+    File(tempfile::NamedTempFile, PathBuf),
+}
+
+impl Sink {
+    fn open(path: Option<&Path>) -> Result<Self, Fail> {
+        let Some(path) = path else { return Ok(Self::Stdout) };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::NamedTempFile::new_in(folder);
+        Ok(Self::File(file.map_err(|error| unwritable(path, error))?, path.to_owned()))
+    }
+
+    fn write(&mut self, bytes: &[u8], context: &Context) -> Result<(), Fail> {
+        match self {
+            Self::Stdout => context.out.bytes(bytes),
+            Self::File(file, path) => file.write_all(bytes).map_err(|error| unwritable(path, error)),
+        }
+    }
+
+    /// The file's name, once it is there.
+    fn finish(self) -> Result<Option<String>, Fail> {
+        let Self::File(file, path) = self else { return Ok(None) };
+        file.persist(&path).map_err(|error| unwritable(&path, error.error))?;
+        Ok(Some(path.display().to_string()))
+    }
+}
+
+fn unwritable(path: &Path, error: std::io::Error) -> Fail {
+    Fail::local(format!("{} cannot be written", path.display()), error)
+}

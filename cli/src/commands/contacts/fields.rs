@@ -1,0 +1,87 @@
+//! What a new contact and a change of one can say.
+
+use posthaste::PropertyValue;
+use serde_json::Value;
+
+use crate::input::flags::Flags;
+use crate::input::pair::Pair;
+
+/// The fields of a contact as flags.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct Args {
+    /// What the person is called
+    #[arg(long, value_name = "NAME")]
+    pub(super) first_name: Option<String>,
+    /// The family name
+    #[arg(long, value_name = "NAME")]
+    pub(super) last_name: Option<String>,
+    /// Whether the contact wants no broadcast at all: true or false
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(super) unsubscribed: Option<String>,
+    /// Text for a property of the contact; repeat it
+    ///
+    /// The property must exist: posthaste properties create. The value is always a text: `--property N=007` stays `007`.
+    #[arg(long, value_name = "KEY=TEXT")]
+    property: Vec<String>,
+    /// JSON text or number for a property; repeat it
+    #[arg(long, value_name = "KEY=JSON")]
+    property_json: Vec<String>,
+}
+
+impl Args {
+    /// The properties in the order in which they were given; what is spelled wrong is told.
+    pub(super) fn properties(&self, flags: &mut Flags) -> Vec<(String, PropertyValue)> {
+        let mut found: Vec<(String, PropertyValue)> = Vec::new();
+        let texts = self.property.iter().enumerate().map(|(i, text)| ("--property", i, text));
+        let json = self.property_json.iter().enumerate().map(|(i, text)| ("--property-json", i, text));
+        for (flag, i, text) in texts.chain(json) {
+            let value = match (Pair::read(text, '='), flag) {
+                (Some(pair), "--property") => Ok((pair.name, pair.value.into())),
+                (Some(pair), _) => match serde_json::from_str(pair.value) {
+                    Ok(Value::String(text)) => Ok((pair.name, text.into())),
+                    Ok(Value::Number(number)) => Ok((pair.name, number.into())),
+                    _ => Err(format!("{flag} is KEY=JSON with a JSON text or number")),
+                },
+                (None, _) => Err(format!("{flag} is a key and a value with `=` between them")),
+            };
+            match value {
+                Ok((key, _)) if found.iter().any(|(known, _)| known == key) => {
+                    flags.wrong_nth(
+                        "exclusive",
+                        format!("the property `{key}` is given twice"),
+                        flag,
+                        i + 1,
+                        text,
+                    );
+                }
+                Ok((key, value)) => {
+                    flags.field(
+                        &format!("/properties/{}", key.replace('~', "~0").replace('/', "~1")),
+                        flag,
+                        Some(text),
+                    );
+                    found.push((key.to_owned(), value));
+                }
+                Err(rule) => flags.wrong_nth("type", rule, flag, i + 1, text),
+            }
+        }
+        found
+    }
+
+    /// `--unsubscribed`; what is neither true nor false is told.
+    pub(super) fn unsubscribed(&self, flags: &mut Flags) -> Option<bool> {
+        let text = self.unsubscribed.as_deref()?;
+        let read = text.parse().ok();
+        if read.is_none() {
+            flags.wrong("type", "--unsubscribed is true or false", "--unsubscribed", text);
+        }
+        read
+    }
+
+    /// Which flags stand for which fields.
+    pub(super) fn name(&self, flags: &mut Flags) {
+        flags.field("/first_name", "--first-name", self.first_name.as_deref());
+        flags.field("/last_name", "--last-name", self.last_name.as_deref());
+    }
+}

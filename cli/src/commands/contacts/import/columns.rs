@@ -1,0 +1,147 @@
+//! What each column of the file means.
+
+use std::collections::HashMap;
+
+use super::file::Csv;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::input::pair::Pair;
+use crate::problem::{Found, Problem, Report};
+
+/// What the cells of a column are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Field {
+    Email,
+    FirstName,
+    LastName,
+    Unsubscribed,
+    Property {
+        key: String,
+        number: bool,
+    },
+    /// Left out.
+    Nothing,
+}
+
+/// The columns in their order, with the names that the file gives them.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) all: Vec<(String, Field)>,
+}
+
+impl Columns {
+    /// Reads the first row and the `--map` flags.
+    pub(super) fn read(csv: &Csv, map: &[String], flags: &mut Flags) -> Option<Self> {
+        let Csv { name, .. } = csv;
+        let header = match csv.header() {
+            Ok(Some(header)) => header,
+            Ok(None) => {
+                wrong(flags, "empty", format!("{name} is empty: its first row names the columns"));
+                return None;
+            }
+            Err(error) => {
+                wrong(flags, "file", format!("{name} cannot be read: {error}"));
+                return None;
+            }
+        };
+        let mut names = Vec::new();
+        for (i, cell) in header.iter().enumerate() {
+            match std::str::from_utf8(cell) {
+                Ok(text) => names.push(text.trim().to_owned()),
+                Err(_) => {
+                    wrong(flags, "charset", format!("{name}:1, column {}: this is not UTF-8 text", i + 1));
+                    return None;
+                }
+            }
+        }
+        let mapped = mapped(map, &names, flags);
+        let mut all: Vec<(String, Field)> = Vec::new();
+        for (i, column) in names.into_iter().enumerate() {
+            let target = mapped.get(&column).map_or(column.as_str(), String::as_str);
+            let at = format!("{name}:1, column {}", i + 1);
+            let field = match target {
+                "" if mapped.contains_key(&column) => Field::Nothing,
+                "" => {
+                    wrong(flags, "empty", format!("{at}: this column has no name"));
+                    Field::Nothing
+                }
+                "email" => Field::Email,
+                "first_name" => Field::FirstName,
+                "last_name" => Field::LastName,
+                "unsubscribed" => Field::Unsubscribed,
+                key => Field::Property { key: key.to_owned(), number: false },
+            };
+            let same = |known: &Field| *known != Field::Nothing && *known == field;
+            if all.iter().any(|(_, known)| same(known)) {
+                wrong(flags, "exclusive", format!("{at}: there is another column for `{target}` already"));
+            }
+            all.push((column, field));
+        }
+        if !all.iter().any(|(_, field)| *field == Field::Email) {
+            wrong(
+                flags,
+                "required",
+                format!("{name}:1: no column is `email`; name it with --map COLUMN=email"),
+            );
+        }
+        Some(Self { all })
+    }
+
+    /// Compares the properties with those that there are.
+    pub(super) fn learn(&mut self, csv: &Csv, known: &HashMap<String, bool>) -> Result<(), Fail> {
+        let mut found = Vec::new();
+        for (i, (_, field)) in self.all.iter_mut().enumerate() {
+            let Field::Property { key, number } = field else { continue };
+            match known.get(key) {
+                Some(holds_numbers) => *number = *holds_numbers,
+                None => {
+                    let rule = format!(
+                        "{}:1, column {}: `{key}` is neither a field nor a contact property of the service",
+                        csv.name,
+                        i + 1
+                    );
+                    found.push(Found {
+                        problem: Problem::new("", "unknown", rule),
+                        origin: None,
+                        hint: None,
+                    });
+                }
+            }
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        let help = "leave a column out with --map COLUMN=, or make the property: posthaste properties create";
+        Err(Fail::Usage(Report { found, help: Some(help.to_owned()), ..Report::default() }))
+    }
+
+    /// Whether some column is a property.
+    pub(super) fn has_properties(&self) -> bool {
+        self.all.iter().any(|(_, field)| matches!(field, Field::Property { .. }))
+    }
+}
+
+/// From column to field, as the flags say.
+fn mapped(map: &[String], names: &[String], flags: &mut Flags) -> HashMap<String, String> {
+    let mut mapped = HashMap::new();
+    for (i, text) in map.iter().enumerate() {
+        // The field has no `=` in it; the column may.
+        let Some((column, field)) = text.rsplit_once('=') else {
+            let rule = "--map is a column, `=`, and the field or the property that it is";
+            flags.wrong_nth("type", rule, "--map", i + 1, text);
+            continue;
+        };
+        let pair = Pair { name: column.trim(), value: field.trim(), value_at: 0..0 };
+        if !names.iter().any(|name| name == pair.name) {
+            let rule = format!("there is no column `{}`; there are: {}", pair.name, names.join(", "));
+            flags.wrong_nth("unknown", rule, "--map", i + 1, text);
+        } else if mapped.insert(pair.name.to_owned(), pair.value.to_owned()).is_some() {
+            flags.wrong_nth("exclusive", "this column is mapped twice", "--map", i + 1, text);
+        }
+    }
+    mapped
+}
+
+fn wrong(flags: &mut Flags, code: &'static str, rule: String) {
+    flags.push(Found { problem: Problem::new("", code, rule), origin: None, hint: None });
+}

@@ -1,0 +1,194 @@
+//! From one row to one contact.
+
+use csv::ByteRecord;
+use posthaste::{ContactPatch, NewContact, PropertyValue};
+
+use super::columns::{Columns, Field};
+
+/// What a row says. What it does not say is left as it is.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Row {
+    pub(super) email: String,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    unsubscribed: Option<bool>,
+    properties: Vec<(String, PropertyValue)>,
+}
+
+/// What is wrong with one cell: the column's place and name, and the rule.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// From 1; none if it is the row as a whole.
+    pub(super) column: Option<(usize, String)>,
+    pub(super) rule: String,
+}
+
+impl Row {
+    /// Reads a row; everything that is wrong with it is told.
+    pub(super) fn read(record: &ByteRecord, columns: &Columns) -> Result<Self, Vec<Wrong>> {
+        let mut wrong = Vec::new();
+        if record.len() != columns.all.len() {
+            let rule = format!("the row has {} cells and not {}", record.len(), columns.all.len());
+            wrong.push(Wrong { column: None, rule });
+            return Err(wrong);
+        }
+        let mut row = Self::default();
+        for (i, (cell, (name, field))) in record.iter().zip(&columns.all).enumerate() {
+            if *field == Field::Nothing {
+                continue;
+            }
+            let told = |rule: String| Wrong { column: Some((i + 1, name.clone())), rule };
+            match std::str::from_utf8(cell) {
+                Ok(text) => wrong.extend(row.set(field, text).err().map(told)),
+                Err(_) => wrong.push(told("this is not UTF-8 text".to_owned())),
+            }
+        }
+        if wrong.is_empty() { Ok(row) } else { Err(wrong) }
+    }
+
+    fn set(&mut self, field: &Field, text: &str) -> Result<(), String> {
+        let said = || (!text.is_empty()).then(|| text.to_owned());
+        match field {
+            Field::Email => {
+                text.trim().clone_into(&mut self.email);
+                judged(&NewContact::new(&self.email))
+            }
+            Field::FirstName => {
+                self.first_name = said();
+                judged(&NewContact::new("a@b.c").first_name(text))
+            }
+            Field::LastName => {
+                self.last_name = said();
+                judged(&NewContact::new("a@b.c").last_name(text))
+            }
+            Field::Unsubscribed => {
+                self.unsubscribed = match text.trim().to_ascii_lowercase().as_str() {
+                    "" => None,
+                    "true" | "yes" | "1" => Some(true),
+                    "false" | "no" | "0" => Some(false),
+                    _ => return Err(format!("this is neither true nor false: {}", quoted(text))),
+                };
+                Ok(())
+            }
+            Field::Property { .. } if text.is_empty() => Ok(()),
+            Field::Property { key, number: true } => {
+                let number: serde_json::Number = serde_json::from_str(text.trim())
+                    .map_err(|_| format!("the property `{key}` holds numbers; found {}", quoted(text)))?;
+                self.properties.push((key.clone(), number.into()));
+                Ok(())
+            }
+            Field::Property { key, number: false } => {
+                let value = PropertyValue::from(text);
+                let judged = judged(&NewContact::new("a@b.c").property(key, value.clone()));
+                self.properties.push((key.clone(), value));
+                judged
+            }
+            Field::Nothing => Ok(()),
+        }
+    }
+
+    /// The contact to be made.
+    pub(super) fn contact(&self, segments: &[String]) -> NewContact {
+        let mut contact = NewContact::new(&self.email);
+        if let Some(name) = &self.first_name {
+            contact = contact.first_name(name);
+        }
+        if let Some(name) = &self.last_name {
+            contact = contact.last_name(name);
+        }
+        if let Some(unsubscribed) = self.unsubscribed {
+            contact = contact.unsubscribed(unsubscribed);
+        }
+        for (key, value) in &self.properties {
+            contact = contact.property(key, value.clone());
+        }
+        segments.iter().fold(contact, |contact, segment| contact.segment(segment.as_str()))
+    }
+
+    /// The same for a contact that is there; nothing if the row says no more than the address.
+    pub(super) fn patch(&self) -> Option<ContactPatch> {
+        let mut patch = ContactPatch::new();
+        if let Some(name) = &self.first_name {
+            patch = patch.first_name(name);
+        }
+        if let Some(name) = &self.last_name {
+            patch = patch.last_name(name);
+        }
+        if let Some(unsubscribed) = self.unsubscribed {
+            patch = patch.unsubscribed(unsubscribed);
+        }
+        for (key, value) in &self.properties {
+            patch = patch.property(key, value.clone());
+        }
+        patch.check().is_ok().then_some(patch)
+    }
+}
+
+fn judged(contact: &NewContact) -> Result<(), String> {
+    contact.check().map_err(|problems| match &problems[0].found {
+        Some(found) => format!("{}; found \"{found}\"", problems[0].message),
+        None => problems[0].message.clone(),
+    })
+}
+
+fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(40).collect();
+    format!("{short:?}{}", if short.len() < text.len() { "…" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn columns(fields: Vec<Field>) -> Columns {
+        Columns { all: fields.into_iter().map(|field| ("c".to_owned(), field)).collect() }
+    }
+
+    fn property(key: &str, number: bool) -> Field {
+        Field::Property { key: key.to_owned(), number }
+    }
+
+    #[test]
+    fn a_row_says_what_its_cells_say_and_empty_ones_say_nothing() {
+        let columns = columns(vec![
+            Field::Email,
+            Field::FirstName,
+            Field::LastName,
+            Field::Unsubscribed,
+            property("city", false),
+            property("orders", true),
+            Field::Nothing,
+        ]);
+        let row = ByteRecord::from(vec![" ada@example.com ", "Ada", "", "Yes", "007", "7.50", "x"]);
+        let row = Row::read(&row, &columns).unwrap();
+        let expected = json!({
+            "email": "ada@example.com", "first_name": "Ada", "unsubscribed": true,
+            "properties": {"city": "007", "orders": 7.5}, "segments": [{"id": "s1"}],
+        });
+        assert_eq!(serde_json::to_value(row.contact(&["s1".to_owned()])).unwrap(), expected);
+        let bare =
+            Row::read(&ByteRecord::from(vec!["ada@example.com", "", "", "", "", "", ""]), &columns).unwrap();
+        assert_eq!(serde_json::to_value(bare.contact(&[])).unwrap(), json!({"email": "ada@example.com"}));
+        assert!(bare.patch().is_none() && row.patch().is_some());
+    }
+
+    #[test]
+    fn everything_wrong_with_a_row_is_told_at_its_column() {
+        let columns = columns(vec![
+            Field::Email,
+            Field::FirstName,
+            Field::Unsubscribed,
+            property("orders", true),
+            property("bad key", false),
+        ]);
+        let cells: Vec<&[u8]> = vec![b"nobody", b"\xff", b"perhaps", b"many", b"x"];
+        let wrong = Row::read(&ByteRecord::from(cells), &columns).unwrap_err();
+        let places: Vec<_> =
+            wrong.iter().filter_map(|wrong| wrong.column.as_ref().map(|(n, _)| *n)).collect();
+        assert_eq!(places, [1, 2, 3, 4, 5]);
+        let wrong = Row::read(&ByteRecord::from(vec!["ada@example.com"]), &columns).unwrap_err();
+        assert_eq!(wrong[0].rule, "the row has 1 cells and not 5");
+    }
+}

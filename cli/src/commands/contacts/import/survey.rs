@@ -1,0 +1,78 @@
+//! The first reading of the file: everything that is wrong, told at once.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use csv::ByteRecord;
+use sha2::{Digest as _, Sha256};
+
+use super::columns::Columns;
+use super::file::Csv;
+use super::row::{Row, Wrong};
+use crate::fail::Fail;
+use crate::problem::{Found, Problem, Report};
+
+/// So many problems are told; a file with more of them has one cause.
+const TOLD: usize = 50;
+
+/// Counts the rows.
+///
+/// # Errors
+/// All that is wrong with them, with line and column.
+pub(super) fn look(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
+    let unreadable = |error: csv::Error| Fail::local(format!("{} cannot be read", csv.name), error);
+    let mut reader = csv.rows().map_err(csv::Error::from).map_err(unreadable)?;
+    let mut record = ByteRecord::new();
+    let (mut rows, mut count, mut found) = (0_u64, 0_usize, Vec::new());
+    // Of each address a digest and its line: a file of any size, in memory a small part of it.
+    let mut lines: HashMap<[u8; 16], u64> = HashMap::new();
+    let mut header = true;
+    while reader.read_byte_record(&mut record).map_err(unreadable)? {
+        if std::mem::take(&mut header) {
+            continue;
+        }
+        rows += 1;
+        let line = record.position().map_or(0, csv::Position::line);
+        let problems = match Row::read(&record, columns) {
+            Err(problems) => problems,
+            Ok(row) => match lines.entry(digest(&row.email)) {
+                Entry::Occupied(first) => {
+                    let rule = format!("the address {} is on line {} already", row.email, first.get());
+                    vec![Wrong { column: None, rule }]
+                }
+                Entry::Vacant(place) => {
+                    place.insert(line);
+                    Vec::new()
+                }
+            },
+        };
+        count += problems.len();
+        for problem in problems.into_iter().take(TOLD.saturating_sub(found.len())) {
+            let rule = format!("{}:{line}{}: {}", csv.name, place(&problem), problem.rule);
+            found.push(Found { problem: Problem::new("", "row", rule), origin: None, hint: None });
+        }
+    }
+    if count == 0 {
+        return Ok(rows);
+    }
+    let more = count.saturating_sub(found.len());
+    let more = if more == 0 { String::new() } else { format!(", the first {} are shown", found.len()) };
+    let problems = if count == 1 { "problem" } else { "problems" };
+    let summary = Some(format!("{count} {problems} in {}{more}; nothing was sent", csv.name));
+    Err(Fail::Usage(Report { summary, found, ..Report::default() }))
+}
+
+fn place(wrong: &Wrong) -> String {
+    match &wrong.column {
+        Some((number, name)) => format!(", column {number} ({name})"),
+        None => String::new(),
+    }
+}
+
+/// Addresses that differ in case alone are the same contact.
+fn digest(email: &str) -> [u8; 16] {
+    let digest = Sha256::digest(email.to_ascii_lowercase());
+    let mut short = [0; 16];
+    short.copy_from_slice(&digest[..16]);
+    short
+}

@@ -1,0 +1,89 @@
+//! `contacts segments`, `add-to-segment`, `remove-from-segment`.
+
+use posthaste::Client;
+
+use super::DryRunFlag;
+use crate::change;
+use crate::commands::segments;
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::paging;
+
+/// List the segments that a contact is in
+///
+/// Without --limit, the service shows all of them.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Columns: id, name, created_at\n\nExample:\n  posthaste contacts segments ada@example.com"
+)]
+pub(crate) struct ListArgs {
+    /// Id or address of the contact
+    #[arg(value_name = "ID|EMAIL")]
+    contact: String,
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Put a contact into a segment
+///
+/// Who is in it already stays in it. It prints the id of the segment.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  posthaste contacts add-to-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf"
+)]
+pub(crate) struct ChangeArgs {
+    /// Id or address of the contact
+    #[arg(value_name = "ID|EMAIL")]
+    contact: String,
+    /// Id of the segment
+    #[arg(value_name = "SEGMENT")]
+    segment: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// Take a contact out of a segment
+///
+/// The contact itself stays. It prints the id of the segment.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    posthaste contacts remove-from-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
+pub(crate) struct RemoveArgs {
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
+    paging::list(args.part, &segments::TABLE, context, |client| client.contacts().segments(&args.contact))
+        .await
+}
+
+pub(super) async fn add(args: ChangeArgs, context: &Context) -> Result<(), Fail> {
+    let segment = args.segment.as_str();
+    let make = |client: &Client| client.contacts().add_to_segment(&args.contact, segment);
+    carry_out(&args, context, make).await
+}
+
+pub(super) async fn remove(args: RemoveArgs, context: &Context) -> Result<(), Fail> {
+    let args = args.change;
+    let segment = args.segment.as_str();
+    let make = |client: &Client| client.contacts().remove_from_segment(&args.contact, segment);
+    carry_out(&args, context, make).await
+}
+
+async fn carry_out(
+    args: &ChangeArgs,
+    context: &Context,
+    make: impl Fn(&Client) -> posthaste::Call<posthaste::Membership>,
+) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt =
+        format!("the membership may have changed; look: posthaste contacts segments {}", args.contact);
+    match change::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => change::print(&args.segment, &answer, context),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,170 @@
+//! `segments`: groups of contacts.
+
+use posthaste::{Call, Client};
+use serde::de::DeserializeOwned;
+
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::narrate;
+use crate::output::record;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+
+/// Group contacts, so that a broadcast can go to them
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(CreateArgs),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Get(GetArgs),
+    Rename(RenameArgs),
+    Delete(DeleteArgs),
+    Contacts(ContactsArgs),
+}
+
+/// Make a segment that nobody is in, and print its id
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste segments create 'Readers of the weekly'")]
+pub(crate) struct CreateArgs {
+    /// What the segment is called
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// List segments, newest first
+///
+/// Without --limit, the service shows all of them.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Columns: id, name, created_at\n\nExample:\n  posthaste segments list --columns id,name"
+)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Show one segment
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
+pub(crate) struct GetArgs {
+    /// Id of the segment
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Give a segment another name
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  posthaste segments rename 78261eea-8f8b-4381-83c6-79fa7120f1cf 'Readers of the monthly'"
+)]
+pub(crate) struct RenameArgs {
+    /// Id of the segment
+    #[arg(value_name = "ID")]
+    id: String,
+    /// What it is called from now on
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// Delete a segment; its contacts stay
+///
+/// The service answers the same for a segment that does not exist.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
+pub(crate) struct DeleteArgs {
+    /// Id of the segment
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// List the contacts in a segment, newest first
+///
+/// Without --limit, the service shows all of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, email, first_name, last_name, unsubscribed, created_at\n\n\
+    Example:\n  posthaste segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10")]
+pub(crate) struct ContactsArgs {
+    /// Id of the segment
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// What a list of segments can show.
+pub(crate) const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
+        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ],
+    shown: 3,
+    nothing: "no segments",
+};
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(CreateArgs { name, dry_run }) => {
+            let doubt = "the segment may have been made; look: posthaste segments list --limit 1";
+            let make = |client: &Client| client.segments().create(&name);
+            change("/name", "NAME", &name, &dry_run, doubt, context, make, |made| made.id.to_string()).await
+        }
+        Command::List(args) => {
+            paging::list(args.part, &TABLE, context, |client| client.segments().list()).await
+        }
+        Command::Get(args) => {
+            let client = context.client()?;
+            let record = narrate::carry_out(context, || client.segments().get(args.id.as_str())).await?;
+            let document = document(&record);
+            context.out.result(&record::lines(&document), &document)
+        }
+        Command::Rename(RenameArgs { id, name, dry_run }) => {
+            let doubt = format!("the segment may have been renamed; look: posthaste segments get {id}");
+            let make = |client: &Client| client.segments().rename(id.as_str(), &name);
+            change("/name", "NAME", &name, &dry_run, &doubt, context, make, |made| made.id.to_string()).await
+        }
+        Command::Delete(DeleteArgs { id, dry_run }) => {
+            let doubt = format!("the segment may be deleted; look: posthaste segments get {id}");
+            let make = |client: &Client| client.segments().delete(id.as_str());
+            change("", "ID", &id, &dry_run, &doubt, context, make, |gone| gone.id.to_string()).await
+        }
+        Command::Contacts(ContactsArgs { id, part }) => {
+            let table = &super::contacts::TABLE;
+            paging::list(part, table, context, |client| client.segments().contacts(id.as_str())).await
+        }
+    }
+}
+
+/// Carries out a change and prints the id that it answers; what is wrong with the argument is told at it.
+#[expect(clippy::too_many_arguments, reason = "one place for three commands that differ in each of them")]
+async fn change<T: DeserializeOwned + Send + 'static>(
+    pointer: &str,
+    argument: &'static str,
+    value: &str,
+    dry_run: &DryRunFlag,
+    doubt: &str,
+    context: &Context,
+    make: impl Fn(&Client) -> Call<T>,
+    id: impl Fn(&T) -> String,
+) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.field(pointer, argument, Some(value));
+    if let Err(posthaste::Error::Invalid(problems)) = make(&context.client_for_preview()?).preview() {
+        flags.judge(Err(problems));
+    }
+    flags.finish()?;
+    match change::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => change::print(&id(&answer.value), &answer, context),
+        None => Ok(()),
+    }
+}

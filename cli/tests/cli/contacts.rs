@@ -1,0 +1,278 @@
+//! `contacts`, `segments`, `audiences`: what is typed, what leaves, what is said; CSV in and out.
+
+use std::fmt::Write as _;
+
+use http::Method;
+use posthaste_reference_server::faults::{Action, Rule};
+use serde_json::{Value, json};
+
+use crate::service::Service;
+
+fn made(service: &Service, arguments: &[&str]) -> String {
+    service.posthaste().run(arguments).ok().trim().to_owned()
+}
+
+fn contact(service: &Service, email: &str) -> Value {
+    service.posthaste().run(&["contacts", "get", email, "--json"]).json()
+}
+
+fn emails(service: &Service, list: &[&str]) -> Vec<String> {
+    let arguments: Vec<_> = list.iter().copied().chain(["--json"]).collect();
+    let page = service.posthaste().run(&arguments).json();
+    page["data"].as_array().unwrap().iter().map(|one| one["email"].as_str().unwrap().to_owned()).collect()
+}
+
+fn properties(service: &Service) {
+    made(service, &["properties", "create", "--key", "city", "--type", "string"]);
+    made(service, &["properties", "create", "--key", "orders", "--type", "number"]);
+}
+
+#[test]
+fn a_contact_is_made_shown_changed_and_deleted_by_its_address() {
+    // CONT-02
+    let service = Service::start();
+    properties(&service);
+    let weekly = made(&service, &["segments", "create", "Weekly"]);
+    let address = "a+b/c#d%e?f@x.test";
+    let id = made(
+        &service,
+        &[
+            "contacts",
+            "create",
+            address,
+            "--first-name",
+            "Ada",
+            "--last-name",
+            "L",
+            "--property",
+            "city=007",
+            "--property-json",
+            "orders=3",
+            "--segment-id",
+            &weekly,
+        ],
+    );
+    let found = contact(&service, address);
+    assert_eq!(found["id"], id.as_str());
+    assert_eq!(
+        found["properties"],
+        json!({"city": {"type": "string", "value": "007"}, "orders": {"type": "number", "value": 3}})
+    );
+    let change = [
+        "contacts",
+        "update",
+        address,
+        "--clear",
+        "last-name",
+        "--clear-property",
+        "orders",
+        "--unsubscribed",
+    ];
+    assert_eq!(made(&service, &change), id);
+    let found = contact(&service, &id);
+    assert_eq!((&found["last_name"], &found["unsubscribed"]), (&Value::Null, &json!(true)));
+    assert_eq!(found["properties"].as_object().unwrap().len(), 1);
+    assert_eq!(emails(&service, &["contacts", "list", "--segment-id", &weekly]), [address]);
+    assert_eq!(made(&service, &["contacts", "delete", address]), id);
+    service.posthaste().run(&["contacts", "get", address]).fails(5);
+}
+
+#[test]
+fn membership_is_seen_from_both_sides() {
+    let service = Service::start();
+    let weekly = made(&service, &["segments", "create", "Weekly"]);
+    made(&service, &["contacts", "create", "ada@example.com"]);
+    assert_eq!(made(&service, &["contacts", "add-to-segment", "ada@example.com", &weekly]), weekly);
+    assert_eq!(emails(&service, &["segments", "contacts", &weekly]), ["ada@example.com"]);
+    let segments = service.posthaste().run(&["contacts", "segments", "ada@example.com", "--json"]).json();
+    assert_eq!(segments["data"][0]["name"], "Weekly");
+    assert_eq!(made(&service, &["segments", "rename", &weekly, "Monthly"]), weekly);
+    assert_eq!(service.posthaste().run(&["segments", "get", &weekly, "--json"]).json()["name"], "Monthly");
+    made(&service, &["contacts", "remove-from-segment", "ada@example.com", &weekly]);
+    assert_eq!(emails(&service, &["segments", "contacts", &weekly]), Vec::<String>::new());
+    assert_eq!(made(&service, &["segments", "delete", &weekly]), weekly);
+    service.posthaste().run(&["segments", "get", &weekly]).fails(5);
+}
+
+#[test]
+fn audiences_show_the_segments_and_warn_once() {
+    // AUD-02, AUD-03
+    let service = Service::start();
+    made(&service, &["segments", "create", "Weekly"]);
+    let ran = service.posthaste().run(&["audiences", "list", "--limit", "1", "-o", "tsv"]);
+    assert_eq!(ran.stderr.matches("deprecated").count(), 1, "{ran:?}");
+    assert_eq!(ran.ok(), service.posthaste().run(&["segments", "list", "-o", "tsv"]).ok());
+    let help = service.posthaste().run(&["audiences", "--help"]).ok();
+    assert!(help.starts_with("Deprecated") && help.contains("Deprecated: list segments"), "{help}");
+}
+
+#[test]
+fn what_is_wrong_with_the_flags_is_said_at_once_and_nothing_is_sent() {
+    let service = Service::start();
+    let wrong = [
+        "contacts",
+        "create",
+        "Ada <a@b.c>",
+        "--property",
+        "city",
+        "--property-json",
+        "orders=x",
+        "--unsubscribed=maybe",
+        "--topic",
+        "t1=perhaps",
+    ];
+    let error = service.posthaste().run(&[&wrong[..], &["--json"]].concat()).error(2);
+    assert_eq!(error["problems"].as_array().unwrap().len(), 5, "{error}");
+    let wrong = ["contacts", "update", "ada@example.com", "--clear", "email", "--json"];
+    assert_eq!(service.posthaste().run(&wrong).error(2)["problems"].as_array().unwrap().len(), 1);
+    let nothing = service.posthaste().run(&["contacts", "update", "ada@example.com"]).fails(2);
+    assert!(nothing.contains("what to change"), "{nothing}");
+    service.posthaste().run(&["segments", "create", " "]).fails(2);
+    service.posthaste().run(&["contacts", "get", ".."]).fails(2);
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn a_file_is_imported_with_its_properties_and_segments_and_exported_as_it_was() {
+    let service = Service::start();
+    properties(&service);
+    let weekly = made(&service, &["segments", "create", "Weekly"]);
+    let text = "\u{feff}email,first_name,last_name,unsubscribed,city,orders\r\n\
+                ada@example.com,Ada,\"L, \"\"A\"\"\",false,\"two\nlines\",3\r\n\
+                b+c/d#e@x.test,,,true,,\r\n";
+    let program = service.posthaste();
+    std::fs::write(program.home().join("people.csv"), text).unwrap();
+    let said = program.run(&["contacts", "import", "people.csv", "--segment-id", &weekly]).ok();
+    assert_eq!(said, "2 written, 0 skipped, 0 refused\n");
+    assert_eq!(emails(&service, &["segments", "contacts", &weekly]), ["b+c/d#e@x.test", "ada@example.com"]);
+    let ada = contact(&service, "ada@example.com");
+    assert_eq!(ada["properties"]["orders"], json!({"type": "number", "value": 3}));
+    assert_eq!(
+        (&ada["last_name"], &ada["properties"]["city"]["value"]),
+        (&json!("L, \"A\""), &json!("two\nlines"))
+    );
+
+    let exported = program.run(&["contacts", "export", "--segment-id", &weekly]).ok();
+    let expected = "email,first_name,last_name,unsubscribed,city,orders\n\
+                    b+c/d#e@x.test,,,true,,\nada@example.com,Ada,\"L, \"\"A\"\"\",false,\"two\nlines\",3\n";
+    assert_eq!(exported, expected);
+
+    // Into another account, by standard input: the same again.
+    let other = Service::start();
+    properties(&other);
+    other.posthaste().run_with(&["contacts", "import", "-"], &exported).ok();
+    let again = other.posthaste().run(&["contacts", "export"]).ok();
+    let mut lines: Vec<_> = again.matches("ada@example.com").chain(again.matches("b+c/d#e@x.test")).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["ada@example.com", "b+c/d#e@x.test"]);
+    let file = ["contacts", "export", "--no-properties", "--output-file", "out.csv"];
+    assert_eq!(program.run(&file).ok(), "2 contacts written to out.csv\n");
+    let written = std::fs::read_to_string(program.home().join("out.csv")).unwrap();
+    assert!(written.starts_with("email,first_name,last_name,unsubscribed\nb+c"), "{written}");
+}
+
+#[test]
+fn everything_wrong_with_a_file_is_told_with_line_and_column_before_anything_is_sent() {
+    let service = Service::start();
+    properties(&service);
+    let before = service.asked();
+    let text =
+        "email,orders,unsubscribed\nada@example.com,3,no\nnobody,x,perhaps\nADA@example.com,1,\nb@x.test\n";
+    let said = service.posthaste().run_with(&["contacts", "import", "-"], text).fails(2);
+    for expected in [
+        "5 problems in standard input; nothing was sent",
+        "standard input:3, column 1 (email)",
+        "standard input:3, column 2 (orders)",
+        "standard input:3, column 3 (unsubscribed)",
+        "standard input:4: the address ADA@example.com is on line 2 already",
+        "standard input:5: the row has 1 cells and not 3",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    let said = service.posthaste().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
+    assert!(
+        said.contains("standard input:1, column 2: `town` is neither a field nor a contact property"),
+        "{said}"
+    );
+    let posts = service.core().requests();
+    assert!(posts[before..].iter().all(|request| request.method == Method::GET), "nothing was written");
+
+    let said = service.posthaste().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
+    assert!(said.contains("no column is `email`") && said.contains("another column"), "{said}");
+    service.posthaste().run_with(&["contacts", "import", "-"], "").fails(2);
+    service.posthaste().run(&["contacts", "import", "no-such-file.csv"]).fails(2);
+    service
+        .posthaste()
+        .run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"])
+        .fails(2);
+}
+
+#[test]
+fn columns_are_mapped_or_left_out_and_a_dry_run_sends_nothing() {
+    let service = Service::start();
+    properties(&service);
+    let text = "E-mail,Town,Notes\nada@example.com,London,x\n";
+    let map = ["contacts", "import", "-", "--map", "E-mail=email", "--map", "Town=city", "--map", "Notes="];
+    let before = service.asked();
+    let ran = service.posthaste().run_with(&[&map[..], &["--dry-run"]].concat(), text);
+    assert!(ran.stderr.contains("1 rows, nothing wrong, nothing sent"), "{ran:?}");
+    assert_eq!(service.asked(), before);
+    service.posthaste().run_with(&map, text).ok();
+    assert_eq!(contact(&service, "ada@example.com")["properties"]["city"]["value"], "London");
+    let wrong = ["contacts", "import", "-", "--map", "Mail=email", "--map", "x"];
+    let said = service.posthaste().run_with(&wrong, text).fails(2);
+    assert!(said.contains("there is no column `Mail`"), "{said}");
+}
+
+#[test]
+fn an_address_that_is_known_is_changed_skipped_or_refused_as_was_asked() {
+    let service = Service::start();
+    let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
+    made(&service, &["contacts", "create", "ada@example.com", "--first-name", "Old", "--last-name", "L"]);
+    let import = |how: &str| {
+        let arguments = ["contacts", "import", "-", "--on-conflict", how, "--json"];
+        let ran = service.posthaste().run_with(&arguments, text);
+        (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
+    };
+    let counted = |written: u64, skipped: u64, refused: u64| json!({"object": "import", "rows": 2, "written": written, "skipped": skipped, "refused": refused});
+    assert_eq!(import("skip"), (Some(0), counted(1, 1, 0)));
+    assert_eq!(contact(&service, "ada@example.com")["first_name"], "Old");
+    assert_eq!(import("update"), (Some(0), counted(2, 0, 0)));
+    let ada = contact(&service, "ada@example.com");
+    assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("L")));
+    assert_eq!(import("fail"), (Some(3), counted(0, 0, 2)));
+}
+
+#[test]
+fn a_refused_row_is_written_down_with_its_reason_and_the_others_go_on() {
+    let service = Service::start();
+    let answer = Action::error(422, "validation_error", "Not this one.");
+    service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").times(1));
+    let program = service.posthaste();
+    let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
+    let arguments = ["contacts", "import", "-", "--concurrency", "1", "--failed", "refused.csv"];
+    let ran = program.run_with(&arguments, text);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(10), "1 written, 0 skipped, 1 refused\n"), "{ran:?}");
+    let refused = std::fs::read_to_string(program.home().join("refused.csv")).unwrap();
+    assert_eq!(refused, "email,first_name,refused_because\nada@example.com,Ada,Not this one.\n");
+    // The same file again would be lost.
+    program.run_with(&arguments, text).fails(2);
+    let mend = ["contacts", "import", "refused.csv", "--map", "refused_because="];
+    assert_eq!(program.run(&mend).ok(), "1 written, 0 skipped, 0 refused\n");
+}
+
+#[test]
+fn an_import_that_is_stopped_says_how_far_it_came_and_how_to_go_on() {
+    let service = Service::start();
+    let answer = Action::error(403, "invalid_api_key", "No.");
+    let mut text = "email\n".to_owned();
+    for n in 0..20 {
+        writeln!(text, "person{n}@example.com").unwrap();
+    }
+    service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").after(7).times(1));
+    let arguments = ["contacts", "import", "-", "--concurrency", "1"];
+    let said = service.posthaste().run_with(&arguments, &text).fails(4);
+    assert!(said.contains("7 of 20 rows are done") && said.contains("run the same command again"), "{said}");
+    assert_eq!(service.posthaste().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 refused\n");
+    assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
+}
