@@ -619,6 +619,19 @@ fn the_link_in_a_mail_asks_and_unsubscribes() {
 }
 
 #[test]
+fn a_link_stays_whole_in_a_derived_text() {
+    let stage = Stage::new();
+    stage.contact("ada@example.com", &json!({}));
+    let html =
+        "<p>Leave: {{{SERVICE_UNSUBSCRIBE_URL}}}</p><a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">Or here</a>";
+    stage.created(&json!({"send": true, "html": html, "text": null}));
+    let mail = stage.sandbox.mail();
+    let (link, text) = (format!("http://sandbox.invalid{}", link(&mail)), mail.text.as_deref().unwrap());
+    assert_eq!(text.matches(&link).count(), 2, "{text}");
+    assert!(mail.html.as_deref().unwrap().contains(&format!("<p>Leave: {link}</p>")));
+}
+
+#[test]
 fn the_link_of_a_broadcast_under_a_topic_leaves_the_topic_only() {
     let stage = Stage::new();
     let topic =

@@ -19,6 +19,9 @@ use crate::resources::emails::recipients::Mailbox;
 use crate::service::Service;
 use crate::state::Tenant;
 
+/// Stands for the link while a text is derived: one short word, of a character that nobody has given a meaning.
+const STAND_IN: &str = "\u{e000}link\u{e000}";
+
 /// What is the same in every mail of a broadcast.
 pub(super) struct Letter<'a> {
     tenant: &'a Tenant,
@@ -37,11 +40,15 @@ impl<'a> Letter<'a> {
         let to = Mailbox::parse(&contact.email).ok()?;
         let message = self.message;
         let link = unsubscribe::link(service, self.tenant, contact.id, message.topic);
-        let filled = |text: &str| fill(text, |placeholder| self.value(placeholder, contact, &link));
+        let filled_with =
+            |text: &str, link: &str| fill(text, |placeholder| self.value(placeholder, contact, link));
+        let filled = |text: &str| filled_with(text, &link);
         let html = message.html.as_deref().map(filled);
-        let text = match (&message.text, &html) {
+        let text = match (&message.text, &message.html) {
             (Some(text), _) => Some(filled(text)).filter(|text| !text.is_empty()),
-            (None, html) => html.as_deref().map(derive),
+            // A link as long as this one would be broken where a line of the text ends.
+            (None, Some(html)) => Some(derive(&filled_with(html, STAND_IN)).replace(STAND_IN, &link)),
+            (None, None) => None,
         };
         let html = html.map(|html| match &message.preview_text {
             Some(preview) => with_preview(&html, &filled(preview)),
