@@ -30,7 +30,7 @@ fn chain(steps: impl IntoIterator<Item = Step>) -> NewAutomation {
     let mut last = "start".to_owned();
     for step in steps {
         automation = automation.connection(Connection::new(last, &step.key));
-        last = step.key.clone();
+        last.clone_from(&step.key);
         automation = automation.step(step);
     }
     automation

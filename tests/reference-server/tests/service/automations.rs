@@ -1,6 +1,7 @@
 //! Automations and their runs.
 
 use http::Method;
+use posthaste_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox};
@@ -637,4 +638,45 @@ fn ids_that_are_none_and_things_that_are_not_there_are_refused() {
     }
     assert_eq!(sandbox.get(format!("/automations/{known}/runs/{unknown}")).status, 404);
     assert_eq!(sandbox.get(format!("/automations/{known}/runs/x")).name(), "invalid_parameter");
+}
+
+#[test]
+fn a_definition_that_is_nested_without_end_is_refused() {
+    let sandbox = Sandbox::new();
+    for depth in [100, 1_000, 10_000] {
+        let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let rules = format!("{}{{}}{}", r#"{"type":"and","rules":["#.repeat(depth), "]}".repeat(depth));
+        for config in [
+            format!(r#"{{"type":"delay","config":{{"duration":"1 day","deep":{deep}}}}}"#),
+            format!(r#"{{"type":"condition","config":{rules}}}"#),
+        ] {
+            let body = format!(
+                r#"{{"name":"x","steps":[{}],"connections":[]}}"#,
+                config.replacen('{', r#"{"key":"a","#, 1)
+            );
+            let answer = sandbox.ask(Method::POST, "/automations").send(body);
+            assert_eq!(answer.status, 422, "{depth}: {}", answer.text());
+        }
+        let event = format!(r#"{{"event":"x","email":"a@b.test","payload":{{"deep":{deep}}}}}"#);
+        let answer = sandbox.ask(Method::POST, "/events/send").send(event);
+        assert_eq!(answer.status, if depth < 120 { 202 } else { 422 }, "{depth}: {}", answer.text());
+    }
+}
+
+#[test]
+fn where_there_are_too_many_runs_the_oldest_that_has_ended_is_forgotten() {
+    let sandbox = Sandbox::with(&Settings { keep_records: 3, ..Settings::default() });
+    let id = sandbox.created("/automations", &waiting(false));
+    let email = |n: u8| json!({"event": "user.created", "email": format!("{n}@example.com")});
+    for n in 0..3 {
+        sandbox.send(&email(n));
+    }
+    let runs = format!("/automations/{id}/runs");
+    let before = sandbox.ids(&runs);
+    let answer = sandbox.post("/events/send", &email(0));
+    assert_eq!(answer.status, 403, "all are running: {}", answer.text());
+    sandbox.send(&json!({"event": "paid", "email": "1@example.com"}));
+    sandbox.send(&email(0));
+    let after = sandbox.ids(&runs);
+    assert_eq!(after[1..], [before[0].clone(), before[2].clone()]);
 }

@@ -167,7 +167,11 @@ impl Step {
                 return None;
             };
             let action = Action::read(kind, config, &name, pointer, problems, ignored)?;
-            Some((kind, serde_json::from_str(config).ok()?, action))
+            let Ok(config) = serde_json::from_str(config) else {
+                problems.wrong(|| format!("`{}` is nested too deeply.", fields.name("config")));
+                return None;
+            };
+            Some((kind, config, action))
         });
         fields.leave(ignored);
         let (kind, config, action) = action?;

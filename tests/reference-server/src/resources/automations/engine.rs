@@ -52,11 +52,22 @@ pub(crate) fn happened(
         let id = service.next_id();
         let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
         run.begin(trigger, now);
-        tenant.runs.add(id, run)?;
+        add(tenant, id, run)?;
         let output = json!({ "event": event.name });
         go_on(service, tenant, id, trigger, Outcome::Done(Way::Default, Some(output)), now);
     }
     Ok(())
+}
+
+/// Adds a run. Where there are too many, the oldest one that has ended is forgotten: nobody can delete runs one by one.
+fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
+    if tenant.runs.add(id, run.clone()).is_ok() {
+        return Ok(());
+    }
+    if let Some(ended) = tenant.runs.all().iter().rev().find(|run| !run.is_running()) {
+        tenant.runs.remove(ended.id);
+    }
+    tenant.runs.add(id, run)
 }
 
 /// A time that a run waited for has come.
