@@ -1,22 +1,25 @@
 //! Automations: what happens by itself when an event is sent, and the runs in which it happens.
 
+mod action;
 mod automation;
 mod connection;
 mod definition;
 mod rule;
 mod run;
 mod step;
+mod value;
 
+pub use action::{
+    AddToSegment, AutomationEmail, AutomationTemplate, ContactUpdate, Delay, Trigger, WaitForEvent,
+};
 pub use automation::{
     Automation, AutomationPatch, AutomationStatus, AutomationSummary, NewAutomation, StoppedAutomation,
 };
 pub use connection::{Connection, ConnectionType};
 pub use rule::{FieldRule, Operator, Rule};
 pub use run::{AutomationRun, AutomationRunSummary, RunStatus, RunStep, StepStatus};
-pub use step::{
-    Action, AddToSegment, AutomationEmail, AutomationTemplate, ContactUpdate, Delay, RunValue, Step, Trigger,
-    WaitForEvent,
-};
+pub use step::{Action, Step};
+pub use value::RunValue;
 
 use http::Method;
 

@@ -1,12 +1,13 @@
 //! Steps: what an automation does, one thing after the other.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use super::rule::{Rule, given};
-use crate::types::{SegmentId, TemplateId};
+use super::{
+    action::{AddToSegment, AutomationEmail, ContactUpdate, Delay, Trigger, WaitForEvent},
+    rule::Rule,
+};
+use crate::types::SegmentId;
 
 /// One step of an automation: its key, by which connections name it, and what it does.
 ///
@@ -49,258 +50,6 @@ pub enum Action {
         /// Its configuration as the service wrote it.
         config: Value,
     },
-}
-
-/// What starts a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Trigger {
-    /// The name of the event.
-    pub event_name: String,
-}
-
-/// How long a run pauses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Delay {
-    /// The time in words: `30 minutes`, `1 day`.
-    pub duration: String,
-}
-
-/// Where the contact is added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct AddToSegment {
-    /// The segment's id.
-    pub segment_id: SegmentId,
-}
-
-/// An email that an automation sends, from a published template.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct AutomationEmail {
-    /// The template, and what its variables are replaced by.
-    pub template: AutomationTemplate,
-    /// The subject, if not the template's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    /// The sender, if not the template's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Where answers go, if not where the template says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply_to: Option<String>,
-}
-
-/// The template of an email that an automation sends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct AutomationTemplate {
-    /// The template's id or alias.
-    pub id: TemplateId,
-    /// What its variables are replaced by.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_empty")]
-    pub variables: BTreeMap<String, RunValue>,
-}
-
-impl AutomationEmail {
-    /// An email from this template, named by its id or alias.
-    pub fn new(template: impl Into<TemplateId>) -> Self {
-        let template = AutomationTemplate { id: template.into(), variables: BTreeMap::new() };
-        Self { template, subject: None, from: None, reply_to: None }
-    }
-
-    /// What a variable of the template is replaced by: a text or a number, or what the run knows ([`RunValue::var`]).
-    #[must_use]
-    pub fn variable(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
-        self.template.variables.insert(key.into(), value.into());
-        self
-    }
-
-    /// The subject instead of the template's.
-    #[must_use]
-    pub fn subject(mut self, subject: impl Into<String>) -> Self {
-        self.subject = Some(subject.into());
-        self
-    }
-
-    /// The sender instead of the template's: `email` or `Name <email>`.
-    #[must_use]
-    pub fn from(mut self, from: impl Into<String>) -> Self {
-        self.from = Some(from.into());
-        self
-    }
-
-    /// Where answers go, instead of where the template says.
-    #[must_use]
-    pub fn reply_to(mut self, address: impl Into<String>) -> Self {
-        self.reply_to = Some(address.into());
-        self
-    }
-}
-
-impl From<&str> for AutomationEmail {
-    fn from(template: &str) -> Self {
-        Self::new(template)
-    }
-}
-
-impl From<TemplateId> for AutomationEmail {
-    fn from(template: TemplateId) -> Self {
-        Self::new(template)
-    }
-}
-
-impl From<&TemplateId> for AutomationEmail {
-    fn from(template: &TemplateId) -> Self {
-        Self::new(template)
-    }
-}
-
-/// A pause that ends when an event is sent for the contact.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct WaitForEvent {
-    /// The name of the event.
-    pub event_name: String,
-    /// The longest to wait, in words: `3 days`. Without it the run waits until the event comes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<String>,
-    /// What the event must be like; another one of the same name does not end the wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filter_rule: Option<Rule>,
-}
-
-impl WaitForEvent {
-    /// Waits for an event of this name.
-    pub fn new(event_name: impl Into<String>) -> Self {
-        Self { event_name: event_name.into(), timeout: None, filter_rule: None }
-    }
-
-    /// The longest to wait, in words: `3 days`.
-    #[must_use]
-    pub fn timeout(mut self, duration: impl Into<String>) -> Self {
-        self.timeout = Some(duration.into());
-        self
-    }
-
-    /// What the event must be like. Its fields are those of the event that is waited for: `event.amount`.
-    #[must_use]
-    pub fn filter_rule(mut self, rule: Rule) -> Self {
-        self.filter_rule = Some(rule);
-        self
-    }
-}
-
-impl From<&str> for WaitForEvent {
-    fn from(event_name: &str) -> Self {
-        Self::new(event_name)
-    }
-}
-
-/// What changes about a contact. What is not named stays as it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ContactUpdate {
-    /// The first name.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub first_name: Option<RunValue>,
-    /// The last name.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub last_name: Option<RunValue>,
-    /// Whether the contact gets no broadcasts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unsubscribed: Option<RunValue>,
-    /// The contact's properties, by key.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_empty")]
-    pub properties: BTreeMap<String, RunValue>,
-}
-
-impl ContactUpdate {
-    /// Changes nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The first name; [`RunValue::null`] clears it.
-    #[must_use]
-    pub fn first_name(mut self, name: impl Into<RunValue>) -> Self {
-        self.first_name = Some(name.into());
-        self
-    }
-
-    /// The last name; [`RunValue::null`] clears it.
-    #[must_use]
-    pub fn last_name(mut self, name: impl Into<RunValue>) -> Self {
-        self.last_name = Some(name.into());
-        self
-    }
-
-    /// Whether the contact gets no broadcasts.
-    #[must_use]
-    pub fn unsubscribed(mut self, unsubscribed: impl Into<RunValue>) -> Self {
-        self.unsubscribed = Some(unsubscribed.into());
-        self
-    }
-
-    /// A property; [`RunValue::null`] clears it.
-    #[must_use]
-    pub fn property(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
-        self.properties.insert(key.into(), value.into());
-        self
-    }
-}
-
-/// A value that is fixed in the definition, or taken from what the run knows when it gets there.
-///
-/// ```
-/// use posthaste::RunValue;
-///
-/// assert_eq!(serde_json::to_string(&RunValue::from("Ada"))?, r#""Ada""#);
-/// assert_eq!(serde_json::to_string(&RunValue::var("event.plan"))?, r#"{"var":"event.plan"}"#);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-#[non_exhaustive]
-pub enum RunValue {
-    /// Taken from the event that started the run, or from the contact: `event.plan`, `contact.first_name`.
-    Var {
-        /// Where it comes from.
-        var: String,
-    },
-    /// The same in every run.
-    Fixed(Value),
-}
-
-impl RunValue {
-    /// Takes the value from the event that started the run, or from the contact: `event.plan`, `contact.first_name`.
-    pub fn var(name: impl Into<String>) -> Self {
-        Self::Var { var: name.into() }
-    }
-
-    /// Null, which clears what is set to it.
-    pub fn null() -> Self {
-        Self::Fixed(Value::Null)
-    }
-}
-
-macro_rules! fixed_values {
-    ($($of:ty),+) => {
-        $(impl From<$of> for RunValue {
-            fn from(value: $of) -> Self {
-                Self::Fixed(Value::from(value))
-            }
-        })+
-    };
-}
-
-fixed_values!(&str, String, bool, i32, i64, u32, u64, f64, Value);
-
-fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Step {
@@ -437,6 +186,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::resources::automations::RunValue;
 
     #[test]
     fn every_step_is_written_and_read_as_the_service_does() {
