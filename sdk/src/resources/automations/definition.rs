@@ -160,8 +160,11 @@ impl Judge {
                     for (place, step) in steps.iter().enumerate() {
                         complete &= self.step(place, step, &mut nodes);
                     }
-                    let triggered = nodes.values().any(|node: &Node<'_>| node.kind == "trigger");
-                    if complete && !triggered && !steps.is_empty() {
+                    // A type that is misspelt may have meant one.
+                    let triggered = nodes
+                        .values()
+                        .any(|node: &Node<'_>| node.kind == "trigger" || !STEP_TYPES.contains(&node.kind));
+                    if complete && !triggered {
                         self.problem("/steps", "required", "one step at least is a `trigger`");
                     }
                 }
