@@ -43,5 +43,7 @@ mod schedules;
 mod sending;
 #[path = "service/sockets.rs"]
 mod sockets;
+#[path = "service/templates.rs"]
+mod templates;
 #[path = "service/topics.rs"]
 mod topics;

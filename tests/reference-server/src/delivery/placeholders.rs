@@ -38,18 +38,35 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> 
 }
 
 /// The text with values in place of its placeholders. One for which there is no value stays as it was written.
-pub(crate) fn fill<'v>(text: &str, mut value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>) -> String {
-    let mut filled = String::with_capacity(text.len());
+pub(crate) fn fill<'v>(text: &str, value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>) -> String {
+    // No text is longer than memory, so there always is one.
+    fill_within(text, usize::MAX, value).unwrap_or_default()
+}
+
+/// The same, or none if it would take more than `most` bytes: a short text can use a long value very often.
+pub(crate) fn fill_within<'v>(
+    text: &str,
+    most: usize,
+    mut value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>,
+) -> Option<String> {
+    let mut filled = String::with_capacity(text.len().min(most));
     for piece in (Pieces { rest: text }) {
-        match piece {
-            Piece::Text(text) => filled.push_str(text),
-            Piece::Placeholder(placeholder, written) => match value(placeholder) {
-                Some(value) => filled.push_str(&value),
-                None => filled.push_str(written),
-            },
+        let part = match piece {
+            Piece::Text(text) => Cow::Borrowed(text),
+            Piece::Placeholder(placeholder, written) => value(placeholder).unwrap_or(Cow::Borrowed(written)),
+        };
+        if part.len() > most - filled.len() {
+            return None;
         }
+        filled.push_str(&part);
     }
-    filled
+    Some(filled)
+}
+
+/// A filled text as a line of a header. A line break in a value would begin another header: control characters become spaces. The
+/// specification is silent here.
+pub(crate) fn line(filled: &str) -> String {
+    filled.replace(char::is_control, " ")
 }
 
 enum Piece<'a> {
@@ -93,6 +110,8 @@ impl<'a> Iterator for Pieces<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn filled(text: &str) -> String {
@@ -159,6 +178,84 @@ mod tests {
             "{{{ x".repeat(50_000) + "}}}",
         ] {
             assert_eq!(filled(&text), text);
+        }
+    }
+    #[test]
+    fn a_text_that_would_grow_too_large_is_not_made() {
+        let value = |_: Placeholder<'_>| Some("v".repeat(1_000).into());
+        let text = "{{{A}}}".repeat(100);
+        assert_eq!(fill_within(&text, 100_000, value).map(|filled| filled.len()), Some(100_000));
+        assert_eq!(fill_within(&text, 99_999, value), None);
+        assert_eq!(fill_within("four", 3, value), None);
+        assert_eq!(fill_within("", 0, value).as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_value_begins_no_header_of_its_own() {
+        assert_eq!(line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
+    }
+
+    /// Texts made of what placeholders are made of, so that nearly every way to write one wrong comes up.
+    fn hostile() -> impl Strategy<Value = String> {
+        let token = prop::sample::select(vec![
+            "{",
+            "{{",
+            "{{{",
+            "{{{{",
+            "}",
+            "}}",
+            "}}}",
+            "}}}}",
+            "NAME",
+            "contact.city",
+            "|",
+            " ",
+            "\n",
+            ".",
+            "é",
+            "𝄞",
+            "-",
+            "x_1",
+        ]);
+        prop::collection::vec(token, 0..40).prop_map(|tokens| tokens.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn without_values_every_text_stays_as_it_was_written(text in hostile()) {
+            prop_assert_eq!(fill(&text, |_| None), text);
+        }
+
+        #[test]
+        fn what_is_found_is_what_is_filled(text in hostile()) {
+            let mut filled = Vec::new();
+            let shorter = fill(&text, |placeholder| {
+                filled.push((placeholder.name.to_owned(), placeholder.fallback.map(str::to_owned)));
+                Some("".into())
+            });
+            let found: Vec<_> = placeholders(&text)
+                .map(|found| (found.name.to_owned(), found.fallback.map(str::to_owned)))
+                .collect();
+            prop_assert!(shorter.len() + 7 * found.len() <= text.len());
+            for (name, _) in &found {
+                prop_assert!(!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte)));
+            }
+            prop_assert_eq!(filled, found);
+        }
+
+        #[test]
+        fn every_placeholder_between_other_text_takes_its_value(
+            pieces in prop::collection::vec(("[^{}]{0,8}", "[A-Za-z0-9_]{1,8}", prop::option::of("[^{}|]{0,8}")), 0..8),
+            value in "[{}a|\n]{0,12}",
+        ) {
+            let (mut text, mut expected) = (String::new(), String::new());
+            for (before, name, fallback) in &pieces {
+                let fallback = fallback.as_ref().map(|fallback| format!("|{fallback}")).unwrap_or_default();
+                text += &[before.as_str(), OPEN, name, &fallback, CLOSE].concat();
+                expected += &[before.as_str(), &value].concat();
+            }
+            prop_assert_eq!(placeholders(&text).count(), pieces.len());
+            prop_assert_eq!(fill(&text, |_| Some(value.as_str().into())), expected);
         }
     }
 }

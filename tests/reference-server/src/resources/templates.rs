@@ -168,7 +168,7 @@ pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Proble
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.templates.remove(id);
-    Ok(json(StatusCode::OK, &Deleted { object: "template", id: id.to_string(), deleted: true }))
+    Ok(json(StatusCode::OK, &Deletion { object: "template", id: id.to_string(), deleted: true }))
 }
 
 impl Template {
@@ -190,7 +190,7 @@ impl Reference {
 }
 
 #[derive(Serialize)]
-struct Deleted {
+struct Deletion {
     object: &'static str,
     id: String,
     deleted: bool,

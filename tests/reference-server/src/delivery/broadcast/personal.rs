@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::audience;
-use crate::delivery::placeholders::{Placeholder, fill};
+use crate::delivery::placeholders::{Placeholder, fill, line};
 use crate::delivery::text::derive;
 use crate::delivery::unsubscribe;
 use crate::resources::broadcasts::record::Message;
@@ -97,11 +97,6 @@ impl<'a> Letter<'a> {
         let written = placeholder.fallback.map(|text| Cow::Owned(text.to_owned()));
         Some(own.filter(|own| !own.is_empty()).or(written).or(of_property).unwrap_or_default())
     }
-}
-
-/// A contact's value may hold what a header may not.
-fn line(text: &str) -> String {
-    text.chars().map(|char| if char.is_ascii_control() { ' ' } else { char }).collect()
 }
 
 /// The HTML with a preview where mail programs look for one: at the beginning of the body, and not to be seen there.

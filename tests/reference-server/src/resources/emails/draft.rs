@@ -12,7 +12,7 @@ use super::tags::{self, Tag};
 use super::{headers, template};
 use crate::delivery::text::derive;
 use crate::paging::quoted;
-use crate::resources::templates::version::Version;
+use crate::resources::templates::version::{LARGEST, Version};
 use crate::schedule;
 use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems};
@@ -120,13 +120,15 @@ impl Draft {
             (None, None) => None,
         };
         let own_subject = subject.is_some();
+        let own_reply_to = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("reply-to"));
         let mut draft = Self {
             // A template has those that the payload lacks.
             from: from.or_else(|| version?.from.clone())?,
             to,
             cc,
             bcc,
-            reply_to: reply_to.or_else(|| version?.reply_to.clone()),
+            // A header of that name says it too.
+            reply_to: reply_to.or_else(|| version?.reply_to.clone().filter(|_| !own_reply_to)),
             subject: subject.unwrap_or_default().into_owned(),
             html: html.filter(|html| !html.is_empty()).map(|html| Arc::from(&*html)),
             text,
@@ -136,25 +138,34 @@ impl Draft {
             topic,
             scheduled_at,
         };
-        if let Some(used) = &used {
-            draft.fill(used, own_subject, form.tenant);
+        if let Some(used) = &used
+            && draft.fill(used, own_subject, form.tenant).is_none()
+        {
+            problems.wrong(|| {
+                format!(
+                    "`{}` must make a subject and bodies of at most {LARGEST} bytes with these values.",
+                    fields.name("template")
+                )
+            });
+            return None;
         }
         Some(draft)
     }
 
-    /// Takes subject and bodies from a template. The subject of the payload goes before the template's.
-    fn fill(&mut self, used: &template::Use, own_subject: bool, tenant: &Tenant) {
-        let Some(version) = &used.version else { return };
+    /// Takes subject and bodies from a template, unless they would be too large. The subject of the payload goes before the template's.
+    fn fill(&mut self, used: &template::Use, own_subject: bool, tenant: &Tenant) -> Option<()> {
+        let Some(version) = &used.version else { return Some(()) };
         let only = if self.recipients().count() == 1 { self.recipients().next() } else { None };
         let only = only.map(|one| one.address.clone());
         let contact = only.as_deref().and_then(|address| tenant.contacts.by_address(address));
         let rendered =
-            version.render(&used.variables, only.as_deref().map(|address| (address, contact.as_deref())));
+            version.render(&used.variables, only.as_deref().map(|address| (address, contact.as_deref())))?;
         if !own_subject {
             self.subject = rendered.subject.unwrap_or_default();
         }
         self.html = Some(Arc::from(rendered.html));
         self.text = rendered.text.map(Arc::from);
+        Some(())
     }
 
     /// Every recipient.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::delivery::placeholders::{Placeholder, fill, placeholders};
+use crate::delivery::placeholders::{Placeholder, fill_within, line, placeholders};
 use crate::delivery::text::derive;
 use crate::resources::contacts::book::{Contact, PropertyValue};
 use crate::resources::emails::recipients::Mailbox;
@@ -69,6 +69,9 @@ pub(crate) struct Rendered {
     pub(crate) text: Option<String>,
 }
 
+/// The most bytes that a subject or a body may have with its values. The specification is silent on it; it is what attachments may have.
+pub(crate) const LARGEST: usize = 40 << 20;
+
 /// Placeholders that are no variables: they speak of the recipient.
 const OF_THE_RECIPIENT: [&str; 5] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL"];
@@ -91,7 +94,7 @@ impl Version {
             .collect()
     }
 
-    /// The subject and the bodies for these values and this recipient.
+    /// The subject and the bodies for these values and this recipient; none if one of them would be larger than [`LARGEST`].
     ///
     /// The specification is silent on placeholders of the recipient where no broadcast is sent: they are filled if there is one
     /// recipient alone, from the contact with that address. An unsubscribe link belongs to broadcasts and stays as it was written.
@@ -99,7 +102,7 @@ impl Version {
         &self,
         given: &BTreeMap<String, PropertyValue>,
         recipient: Option<(&str, Option<&Contact>)>,
-    ) -> Rendered {
+    ) -> Option<Rendered> {
         let value = |placeholder: Placeholder<'_>| -> Option<Cow<'static, str>> {
             let Placeholder { name, fallback } = placeholder;
             if is_variable(name) {
@@ -108,16 +111,19 @@ impl Version {
                 return value.or_else(|| fallback.map(str::to_owned)).map(Cow::Owned);
             }
             let (address, contact) = recipient?;
-            let value = of_recipient(name, address, contact)?;
-            Some(Cow::Owned(value.unwrap_or_else(|| fallback.unwrap_or_default().to_owned())))
+            of_recipient(name, address, contact, fallback).map(Cow::Owned)
         };
-        let html = fill(&self.html, value);
+        let html = fill_within(&self.html, LARGEST, value)?;
         let text = match self.text.as_deref() {
             None => Some(derive(&html)),
             Some("") => None,
-            Some(text) => Some(fill(text, value)),
+            Some(text) => Some(fill_within(text, LARGEST, value)?),
         };
-        Rendered { subject: self.subject.as_deref().map(|subject| fill(subject, value)), html, text }
+        let subject = match self.subject.as_deref() {
+            None => None,
+            Some(subject) => Some(line(&fill_within(subject, LARGEST, value)?)),
+        };
+        Some(Rendered { subject, html, text })
     }
 }
 
@@ -125,14 +131,20 @@ fn is_variable(name: &str) -> bool {
     !name.contains('.') && !OF_THE_RECIPIENT.contains(&name)
 }
 
-/// What a placeholder says of a recipient; the inner none is a thing that is not known of this one, the outer one a thing that nobody has.
-fn of_recipient(name: &str, address: &str, contact: Option<&Contact>) -> Option<Option<String>> {
+/// What a placeholder says of a recipient, or its fallback where that is not known of this one. None for what is known of nobody.
+fn of_recipient(
+    name: &str,
+    address: &str,
+    contact: Option<&Contact>,
+    fallback: Option<&str>,
+) -> Option<String> {
     let property = name.strip_prefix("contact.");
-    match (name, property) {
-        ("EMAIL", _) | (_, Some("email")) => Some(Some(address.to_owned())),
-        ("FIRST_NAME", _) | (_, Some("first_name")) => Some(contact.and_then(|one| one.first_name.clone())),
-        ("LAST_NAME", _) | (_, Some("last_name")) => Some(contact.and_then(|one| one.last_name.clone())),
-        (_, Some(key)) => Some(contact.and_then(|one| one.properties.get(key)).map(ToString::to_string)),
-        _ => None,
-    }
+    let known = match (name, property) {
+        ("EMAIL", _) | (_, Some("email")) => Some(address.to_owned()),
+        ("FIRST_NAME", _) | (_, Some("first_name")) => contact.and_then(|one| one.first_name.clone()),
+        ("LAST_NAME", _) | (_, Some("last_name")) => contact.and_then(|one| one.last_name.clone()),
+        (_, Some(key)) => contact.and_then(|one| one.properties.get(key)).map(ToString::to_string),
+        _ => return None,
+    };
+    Some(known.unwrap_or_else(|| fallback.unwrap_or_default().to_owned()))
 }

@@ -59,8 +59,7 @@ impl Wish {
                 subject: fields.take_change("subject", |fields| {
                     fields.take_line("subject", problems).map(std::borrow::Cow::into_owned)
                 }),
-                reply_to: fields
-                    .take_change("reply_to", |fields| recipients::take(fields, "reply_to", problems)),
+                reply_to: take_reply_to(fields, problems),
                 html: take_filled(fields, "html", problems),
                 text: fields.take_change("text", |fields| {
                     fields.take_text("text", problems).map(std::borrow::Cow::into_owned)
@@ -153,6 +152,12 @@ fn take_from(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Mailbox
     }
 }
 
+/// No address at all is none: the specification is silent on an empty list, and a mail has no empty header.
+fn take_reply_to(fields: &mut Fields<'_>, problems: &mut Problems) -> Change<Vec<Mailbox>> {
+    let reply_to = fields.take_change("reply_to", |fields| recipients::take(fields, "reply_to", problems));
+    if matches!(&reply_to, Change::Set(list) if list.is_empty()) { Change::Clear } else { reply_to }
+}
+
 fn take_variables(
     fields: &mut Fields<'_>,
     now: Timestamp,
@@ -169,8 +174,10 @@ fn take_variables(
                 items.len()
             )
         });
+        // Each is compared with all before it, which takes long where there are very many.
+        return None;
     }
-    let mut variables: Vec<Variable> = Vec::with_capacity(items.len().min(MOST_VARIABLES));
+    let mut variables: Vec<Variable> = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         let at = format!("{}[{index}].", fields.name("variables"));
         let pointer = format!("{}/{index}", fields.pointer("variables"));

@@ -1,0 +1,296 @@
+//! Templates from the request to the mails: versions, precedence, and what a template must not be able to do.
+
+use http::Method;
+use mail_parser::MessageParser;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox};
+
+fn welcome() -> Value {
+    json!({
+        "name": "Welcome", "alias": "welcome", "from": "Acme <hi@acme.test>", "subject": "Welcome, {{{NAME}}}",
+        "html": "<p>Hello {{{NAME}}}</p>", "variables": [{"key": "NAME", "type": "string"}],
+    })
+}
+
+/// The welcome with some fields set; `null` leaves one out.
+fn welcome_with(fields: Value) -> Value {
+    let mut template = welcome();
+    for (name, value) in fields.as_object().unwrap() {
+        if value.is_null() {
+            template.as_object_mut().unwrap().remove(name);
+        } else {
+            template[name] = value.clone();
+        }
+    }
+    template
+}
+
+fn created(sandbox: &Sandbox, template: &Value) -> String {
+    let answer = sandbox.post("/templates", template);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn publish(sandbox: &Sandbox, name: &str) {
+    let answer = sandbox.ask(Method::POST, format!("/templates/{name}/publish")).send("");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn published(sandbox: &Sandbox, template: &Value) -> String {
+    let id = created(sandbox, template);
+    publish(sandbox, &id);
+    id
+}
+
+fn update(sandbox: &Sandbox, name: &str, patch: &Value) -> Answer {
+    sandbox.ask(Method::PATCH, format!("/templates/{name}")).json(patch)
+}
+
+fn record(sandbox: &Sandbox, name: &str) -> Value {
+    let answer = sandbox.get(format!("/templates/{name}"));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+/// An email with the template and these variables.
+fn with(template: &str, variables: Value) -> Value {
+    json!({"to": "ada@example.com", "template": {"id": template, "variables": variables}})
+}
+
+/// The values of a header of the only mail that left.
+fn headers(sandbox: &Sandbox, name: &'static str) -> Vec<String> {
+    let mail = sandbox.mail();
+    let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
+    let all = message.headers_raw().filter(|(found, _)| found.eq_ignore_ascii_case(name));
+    all.map(|(_, value)| value.trim().to_owned()).collect()
+}
+
+#[test]
+fn each_edit_is_a_version_and_the_published_one_is_sent() {
+    // TPL-06, TPL-36, EMAIL-45
+    let sandbox = Sandbox::new();
+    let id = created(&sandbox, &welcome());
+    let draft = record(&sandbox, &id);
+    assert_eq!((&draft["status"], &draft["has_unpublished_versions"]), (&json!("draft"), &json!(true)));
+    assert_eq!(draft["published_at"], Value::Null);
+
+    sandbox.advance(60);
+    publish(&sandbox, "welcome");
+    let first = record(&sandbox, &id);
+    assert_eq!((&first["status"], &first["has_unpublished_versions"]), (&json!("published"), &json!(false)));
+    assert_eq!(first["published_at"], "2026-03-02 12:01:00.000000+00");
+    assert_eq!(first["current_version_id"], draft["current_version_id"]);
+
+    sandbox.advance(60);
+    publish(&sandbox, "welcome");
+    assert_eq!(record(&sandbox, &id), first, "publishing it again changes nothing");
+
+    update(&sandbox, &id, &json!({"name": "Hello", "alias": "hello"}));
+    let renamed = record(&sandbox, "hello");
+    assert_eq!(renamed["has_unpublished_versions"], false, "name and alias belong to no version");
+    assert_eq!(renamed["updated_at"], "2026-03-02 12:02:00.000000+00");
+
+    // Neither a variable that was added nor a sender that was taken away holds before it is published.
+    let edit = json!({
+        "html": "<p>{{{NAME}}} of {{{TOWN}}}</p>", "from": null,
+        "variables": [{"key": "NAME", "type": "string"}, {"key": "TOWN", "type": "string"}],
+    });
+    assert_eq!(update(&sandbox, "hello", &edit).status, 200);
+    let edited = record(&sandbox, &id);
+    assert_eq!((&edited["status"], &edited["has_unpublished_versions"]), (&json!("published"), &json!(true)));
+    assert_ne!(edited["current_version_id"], first["current_version_id"]);
+    assert_eq!(edited["published_at"], first["published_at"]);
+    let email = sandbox.sent(&with("hello", json!({"NAME": "Ada"})));
+    assert_eq!(sandbox.record(&email)["html"], "<p>Hello Ada</p>");
+    assert_eq!(sandbox.record(&email)["from"], "Acme <hi@acme.test>");
+
+    publish(&sandbox, &id);
+    let refused = sandbox.refused(&with("hello", json!({"NAME": "Ada"})));
+    assert!(refused.message().contains("TOWN"), "{}", refused.message());
+    let mut email = with("hello", json!({"NAME": "Ada", "TOWN": "London"}));
+    assert!(sandbox.refused(&email).message().contains("`from`"));
+    email["from"] = json!("own@acme.test");
+    let email = sandbox.sent(&email);
+    assert_eq!(sandbox.record(&email)["html"], "<p>Ada of London</p>");
+}
+
+#[test]
+fn a_scheduled_email_keeps_what_the_template_said_when_it_was_accepted() {
+    // The specification is silent here.
+    let sandbox = Sandbox::new();
+    published(&sandbox, &welcome());
+    let mut email = with("welcome", json!({"NAME": "Ada"}));
+    email["scheduled_at"] = json!("in 10 min");
+    sandbox.sent(&email);
+    update(&sandbox, "welcome", &json!({"html": "<p>Other</p>"}));
+    publish(&sandbox, "welcome");
+    assert_eq!(sandbox.ask(Method::DELETE, "/templates/welcome").send("").status, 200);
+    sandbox.advance(600);
+    assert_eq!(sandbox.mail().html.as_deref(), Some("<p>Hello Ada</p>"));
+}
+
+#[test]
+fn a_deleted_template_cant_be_sent_and_its_alias_is_free() {
+    let sandbox = Sandbox::new();
+    let id = published(&sandbox, &welcome());
+    assert_eq!(sandbox.post("/templates", &welcome()).status, 422, "the alias is taken");
+    let answer = sandbox.ask(Method::DELETE, "/templates/welcome").send("");
+    assert_eq!(answer.json(), json!({"object": "template", "id": id, "deleted": true}));
+    for name in [id.as_str(), "welcome"] {
+        assert_eq!(sandbox.get(format!("/templates/{name}")).status, 404);
+        for (method, path) in [
+            (Method::DELETE, ""),
+            (Method::POST, "/publish"),
+            (Method::POST, "/duplicate"),
+            (Method::PATCH, ""),
+        ] {
+            let answer = sandbox.ask(method, format!("/templates/{name}{path}")).send("{}");
+            assert_eq!((answer.status.as_u16(), answer.name().as_str()), (404, "not_found"));
+        }
+        let refused = sandbox.refused(&with(name, json!({"NAME": "Ada"})));
+        assert!(refused.message().contains("there is no template"), "{}", refused.message());
+    }
+    published(&sandbox, &welcome());
+    sandbox.sent(&with("welcome", json!({"NAME": "Ada"})));
+}
+
+#[test]
+fn an_alias_is_one_templates_within_one_account() {
+    let sandbox = Sandbox::new();
+    let id = created(&sandbox, &welcome());
+    let elsewhere = sandbox.ask(Method::POST, "/templates").key("sb_other").json(&welcome());
+    assert_eq!(elsewhere.status, 201, "another account knows nothing of it");
+    let other = created(&sandbox, &welcome_with(json!({"alias": "other"})));
+    let taken = update(&sandbox, "other", &json!({"alias": "welcome"}));
+    assert_eq!((taken.status.as_u16(), taken.name().as_str()), (422, "validation_error"));
+    assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(id.as_str()));
+    assert_eq!(update(&sandbox, "welcome", &json!({"alias": "welcome"})).status, 200, "it has it already");
+    assert_eq!(update(&sandbox, "welcome", &json!({"alias": null})).status, 200);
+    assert_eq!(update(&sandbox, "other", &json!({"alias": "welcome"})).status, 200);
+    assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(other.as_str()));
+    for wrong in ["", " ", "a\nb", id.as_str(), &id.to_uppercase(), &id.replace('-', "")] {
+        let answer = update(&sandbox, "welcome", &json!({"alias": wrong}));
+        assert!(answer.status == 422 && answer.message().contains("`alias`"), "{wrong:?}");
+    }
+}
+
+#[test]
+fn an_alias_with_the_characters_of_addresses_is_found_by_them() {
+    let sandbox = Sandbox::new();
+    for (alias, written) in [
+        ("a/b", "a%2Fb"),
+        ("50% off?", "50%25%20off%3F"),
+        ("a+b", "a+b"),
+        ("ü#1", "%C3%BC%231"),
+        ("publish", "publish"),
+    ] {
+        let id = created(&sandbox, &welcome_with(json!({"alias": alias})));
+        assert_eq!(record(&sandbox, written)["id"].as_str(), Some(id.as_str()), "{alias}");
+        publish(&sandbox, written);
+        sandbox.sent(&with(alias, json!({"NAME": "Ada"})));
+    }
+}
+
+#[test]
+fn a_batch_uses_templates_and_names_the_email_that_cant() {
+    // EMAIL-63, ERR-02
+    let sandbox = Sandbox::new();
+    published(&sandbox, &welcome());
+    let good = with("welcome", json!({"NAME": "Ada"}));
+    for (bad, words) in [
+        (with("welcome", json!({})), "`[1].template.variables`"),
+        (with("welcome", json!({"NAME": 1})), "`[1].template.variables.NAME`"),
+        (with("other", json!({})), "`[1].template.id`"),
+    ] {
+        let answer = sandbox.post("/emails/batch", &json!([good, bad]));
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"));
+        assert!(answer.message().contains(words), "{}", answer.message());
+        assert!(sandbox.mails().is_empty());
+    }
+    assert_eq!(sandbox.post("/emails/batch", &json!([good, good])).status, 200);
+    assert_eq!(sandbox.mails().len(), 2);
+}
+
+#[test]
+fn a_template_without_addresses_for_answers_leaves_the_header_out() {
+    let sandbox = Sandbox::new();
+    published(&sandbox, &welcome_with(json!({"reply_to": []})));
+    assert_eq!(record(&sandbox, "welcome")["reply_to"], Value::Null);
+    sandbox.sent(&with("welcome", json!({"NAME": "Ada"})));
+    assert!(headers(&sandbox, "reply-to").is_empty());
+}
+
+#[test]
+fn a_header_for_answers_goes_before_the_templates_addresses() {
+    // EMAIL-53
+    let sandbox = Sandbox::new();
+    published(&sandbox, &welcome_with(json!({"reply_to": "template@acme.test"})));
+    let mut email = with("welcome", json!({"NAME": "Ada"}));
+    email["headers"] = json!({"Reply-To": "own@acme.test"});
+    sandbox.sent(&email);
+    let [one] = &headers(&sandbox, "reply-to")[..] else { panic!("not one Reply-To") };
+    assert!(one.contains("own@acme.test"), "{one}");
+}
+
+#[test]
+fn a_value_in_the_subject_begins_no_other_header() {
+    let sandbox = Sandbox::new();
+    published(&sandbox, &welcome());
+    let email = sandbox.sent(&with("welcome", json!({"NAME": "Ada\r\nBcc: eve@x.test"})));
+    assert_eq!(sandbox.record(&email)["subject"], "Welcome, Ada  Bcc: eve@x.test");
+    assert!(headers(&sandbox, "bcc").is_empty());
+}
+
+#[test]
+fn a_body_that_would_fill_the_memory_is_refused() {
+    let sandbox = Sandbox::new();
+    let html = "{{{NAME}}}".repeat(50_000);
+    published(&sandbox, &welcome_with(json!({"html": html, "text": ""})));
+    sandbox.sent(&with("welcome", json!({"NAME": "x".repeat(20)})));
+    let refused = sandbox.refused(&with("welcome", json!({"NAME": "x".repeat(2_000)})));
+    assert!(refused.message().contains("`template` must make"), "{}", refused.message());
+}
+
+#[test]
+fn very_many_variables_are_refused_at_once() {
+    // TPL-07
+    let sandbox = Sandbox::new();
+    let variables: Vec<_> = (0..20_000).map(|n| json!({"key": format!("V{n}"), "type": "string"})).collect();
+    let answer = sandbox.post("/templates", &welcome_with(json!({"variables": variables})));
+    assert_eq!(answer.status, 422);
+    assert!(answer.message().contains("found 20000"), "{}", answer.message());
+}
+
+#[test]
+fn numbers_stand_as_they_were_given() {
+    let sandbox = Sandbox::new();
+    let variables = json!([{"key": "N", "type": "number", "fallback_value": -0.5}]);
+    let template = json!({
+        "name": "n", "alias": "n", "from": "a@acme.test", "subject": "{{{N}}}", "html": "<p>{{{N}}}</p>", "variables": variables,
+    });
+    published(&sandbox, &template);
+    for (variables, expected) in [
+        (json!({}), "-0.5"),
+        (json!({"N": 0}), "0"),
+        (json!({"N": 9_007_199_254_740_991_u64}), "9007199254740991"),
+        (json!({"N": 1.25}), "1.25"),
+    ] {
+        let email = sandbox.sent(&with("n", variables));
+        assert_eq!(sandbox.record(&email)["subject"], expected);
+    }
+}
+
+#[test]
+fn a_copy_is_a_draft_of_the_newest_content() {
+    let sandbox = Sandbox::new();
+    let id = published(&sandbox, &welcome());
+    update(&sandbox, &id, &json!({"html": "<p>Newer {{{NAME}}}</p>"}));
+    let copy = sandbox.ask(Method::POST, "/templates/welcome/duplicate").send("").json();
+    let copy = record(&sandbox, copy["id"].as_str().unwrap());
+    assert_eq!((&copy["status"], &copy["published_at"]), (&json!("draft"), &Value::Null));
+    assert_eq!((&copy["html"], &copy["alias"]), (&json!("<p>Newer {{{NAME}}}</p>"), &Value::Null));
+    // What becomes of the copy is not told to the original.
+    update(&sandbox, copy["id"].as_str().unwrap(), &json!({"subject": "Copied"}));
+    assert_eq!(record(&sandbox, &id)["subject"], "Welcome, {{{NAME}}}");
+}
