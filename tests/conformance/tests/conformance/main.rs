@@ -26,6 +26,7 @@ mod lists;
 mod logs;
 mod operations;
 mod templates;
+mod topics;
 
 use serde_json::{Value, json};
 
