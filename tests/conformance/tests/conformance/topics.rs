@@ -253,6 +253,24 @@ async fn the_rules_of_a_property_hold_on_every_side() {
 }
 
 #[tokio::test]
+async fn every_list_around_contacts_answers() {
+    // GEN-06
+    let bench = Bench::start().await;
+    bench.client().contacts().create(&NewContact::new("ada@example.com")).await.unwrap();
+    for path in [
+        "/contacts",
+        "/segments",
+        "/topics",
+        "/contact-properties",
+        "/contacts/ada@example.com/segments",
+        "/contacts/ada@example.com/topics",
+    ] {
+        let list = bench.get(path);
+        assert_eq!((list.status.as_u16(), &list.json["object"]), (200, &json!("list")), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_contact_says_what_it_wants() {
     // GEN-06, TOPIC-01, TOPIC-02, TOPIC-03
     let bench = Bench::start().await;

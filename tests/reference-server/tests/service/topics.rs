@@ -288,6 +288,7 @@ fn a_scheduled_email_is_judged_when_it_leaves() {
 
 #[test]
 fn a_batch_is_judged_email_by_email() {
+    // EMAIL-23
     let sandbox = Sandbox::new();
     let topic = topic(&sandbox, "opt_out");
     contact(&sandbox, "yes@example.com", &topic, Some("opt_in"));
