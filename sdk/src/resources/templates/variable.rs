@@ -6,7 +6,9 @@ use crate::types::Timestamp;
 
 /// A variable that a template is made with: a key, whether it holds a text or a number, and what stands there when a send gives no value.
 ///
-/// Text and number are made differently, so a fallback always is of the variable's type. In the bodies it stands as `{{{KEY}}}`.
+/// Text and number are made differently, so a fallback always is of the variable's type. In the bodies and the subject it stands as `{{{KEY}}}`.
+///
+/// Three braces put a value in as it is: a text that somebody else has typed is to be escaped for HTML before it is sent.
 ///
 /// ```
 /// use posthaste::TemplateVariable;

@@ -12,6 +12,7 @@ fn the_clients_limits_are_those_of_the_table() {
     assert_eq!(limits::TAG_CHARS, 256);
     assert_eq!(limits::VARIABLE_KEY_CHARS, 50);
     assert_eq!(limits::VARIABLE_VALUE_CHARS, 2_000);
+    assert_eq!(limits::VARIABLES_PER_TEMPLATE, 50);
     assert_eq!(limits::VARIABLE_VALUE_MAX, 9_007_199_254_740_991);
     assert_eq!((limits::PAGE_SIZE_MAX, limits::PAGE_SIZE_DEFAULT), (100, 20));
     let mut reserved = limits::RESERVED_VARIABLE_KEYS;
@@ -36,6 +37,8 @@ fn the_contract_states_the_same_limits() {
         ),
         (&schemas["Tag"]["properties"]["name"]["maxLength"], limits::TAG_CHARS as u64),
         (&schemas["Tag"]["properties"]["value"]["maxLength"], limits::TAG_CHARS as u64),
+        (&schemas["TemplateVariables"]["maxItems"], limits::VARIABLES_PER_TEMPLATE as u64),
+        (&schemas["VariableKey"]["maxLength"], limits::VARIABLE_KEY_CHARS as u64),
         (&variables["propertyNames"]["maxLength"], limits::VARIABLE_KEY_CHARS as u64),
         (&variables["additionalProperties"]["oneOf"][0]["maxLength"], limits::VARIABLE_VALUE_CHARS as u64),
         (&variables["additionalProperties"]["oneOf"][1]["maximum"], limits::VARIABLE_VALUE_MAX),

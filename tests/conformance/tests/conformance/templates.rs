@@ -200,7 +200,7 @@ async fn an_alias_stands_for_one_template() {
 
 #[tokio::test]
 async fn only_what_was_published_can_be_sent() {
-    // GEN-04, EMAIL-43, EMAIL-44, EMAIL-45, TPL-02, TPL-36, TPL-37, TPL-38
+    // GEN-02, GEN-04, EMAIL-43, EMAIL-44, EMAIL-45, TPL-02, TPL-36, TPL-37, TPL-38
     let bench = Bench::start().await;
     let client = bench.client();
     let id = client.templates().create(&welcome()).await.unwrap().id;

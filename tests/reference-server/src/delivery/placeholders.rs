@@ -133,6 +133,7 @@ mod tests {
 
     #[test]
     fn what_is_no_placeholder_stays_as_it_was_written() {
+        // TPL-15
         for text in [
             "",
             "{",
