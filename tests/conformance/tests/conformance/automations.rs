@@ -29,7 +29,7 @@ fn chain(steps: impl IntoIterator<Item = Step>) -> NewAutomation {
         .step(Step::trigger("start", "user.created"));
     let mut last = "start".to_owned();
     for step in steps {
-        automation = automation.connection(Connection::new(last, &step.key));
+        automation = automation.connection(Connection::new(&last, &step.key));
         last.clone_from(&step.key);
         automation = automation.step(step);
     }
