@@ -12,6 +12,7 @@ mod batch;
 mod broadcasts;
 mod clauses;
 mod completeness;
+mod contacts;
 mod delivery;
 mod domains;
 mod emails;

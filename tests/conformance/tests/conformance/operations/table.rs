@@ -1,9 +1,9 @@
 //! The table: `operationId: |client, id, …| the call;`
 
 use posthaste::{
-    AutomationPatch, BatchEmail, BroadcastPatch, ContactPropertyPatch, DomainPatch, Email, EventOccurrence,
-    EventPatch, NewAutomation, NewBroadcast, NewContactProperty, NewDomain, NewEvent, NewTopic, Step,
-    Subscription, TopicPatch,
+    AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
+    EventOccurrence, EventPatch, NewAutomation, NewBroadcast, NewContact, NewContactProperty, NewDomain,
+    NewEvent, NewTopic, Step, Subscription, TopicPatch,
 };
 
 use super::{Operation, as_json};
@@ -48,6 +48,22 @@ operations! {
     update_domain: |client, id| client.domains().update(id, &DomainPatch::new().open_tracking(true));
     delete_domain: |client, id| client.domains().delete(id);
     verify_domain: |client, id| client.domains().verify(id);
+
+    create_contact: |client| client.contacts().create(&NewContact::new("ada@example.com"));
+    list_contacts: |client| client.contacts().list();
+    get_contact: |client, id| client.contacts().get(id);
+    update_contact: |client, id| client.contacts().update(id, &ContactPatch::new().first_name("Ada"));
+    delete_contact: |client, id| client.contacts().delete(id);
+    list_contact_segments: |client, id| client.contacts().segments(id);
+    add_contact_to_segment: |client, id, segment| client.contacts().add_to_segment(id, segment);
+    remove_contact_from_segment: |client, id, segment| client.contacts().remove_from_segment(id, segment);
+
+    create_segment: |client| client.segments().create("Weekly");
+    list_segments: |client| client.segments().list();
+    get_segment: |client, id| client.segments().get(id);
+    rename_segment: |client, id| client.segments().rename(id, "Weekly");
+    delete_segment: |client, id| client.segments().delete(id);
+    list_segment_contacts: |client, id| client.segments().contacts(id);
 
     create_topic: |client| client.topics().create(&NewTopic::new("News", Subscription::OptIn).description("Weekly"));
     list_topics: |client| client.topics().list();
