@@ -78,8 +78,8 @@ pub use resources::{
         StringProperty,
     },
     contacts::{
-        Contact, ContactPatch, ContactRef, ContactSummary, HeldProperty, Membership, NewContact,
-        PropertyValue, TopicSubscription, TopicsUpdated,
+        Contact, ContactPatch, ContactRef, ContactSummary, DeletedContact, HeldProperty, Membership,
+        NewContact, PropertyValue, TopicSubscription, TopicsUpdated,
     },
     domains::{
         Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,

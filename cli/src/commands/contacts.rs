@@ -134,7 +134,7 @@ async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
     let doubt = format!("the contact may be deleted; look: {}", look(&args.contact));
     let make = |client: &Client| client.contacts().delete(&args.contact);
     match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        Some(answer) => change::print(answer.value.contact.as_str(), &answer, context),
         None => Ok(()),
     }
 }

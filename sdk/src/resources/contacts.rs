@@ -12,13 +12,13 @@ mod topics;
 pub use new::NewContact;
 pub use patch::ContactPatch;
 pub use property::PropertyValue;
-pub use record::{Contact, ContactSummary, HeldProperty, Membership};
+pub use record::{Contact, ContactSummary, DeletedContact, HeldProperty, Membership};
 pub use reference::ContactRef;
 pub use topics::{TopicSubscription, TopicsUpdated};
 
 use http::Method;
 
-use super::{Deleted, Reference, segments::Segment};
+use super::{Reference, segments::Segment};
 use crate::{
     call::{Call, Operation},
     client::Client,
@@ -82,7 +82,7 @@ impl<'a> Contacts<'a> {
     }
 
     /// Deletes a contact, and with it its memberships and its choices: `DELETE /contacts/{id_or_email}`.
-    pub fn delete(&self, contact: impl Into<ContactRef>) -> Call<Deleted<ContactId>> {
+    pub fn delete(&self, contact: impl Into<ContactRef>) -> Call<DeletedContact> {
         Call::new(self.client, on("contacts.delete", Method::DELETE, &contact.into(), ""))
     }
 

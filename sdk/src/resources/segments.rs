@@ -43,13 +43,14 @@ impl<'a> Segments<'a> {
         Self { client }
     }
 
-    /// Creates a segment without members: `POST /segments`. Two segments may have the same name.
+    /// Creates a segment without members: `POST /segments`. Two segments may have the same name. The answer names it and
+    /// doesn't tell when it was made.
     ///
     /// It is not tried again when its outcome is unknown: look for it with [`list`](Self::list).
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
-    pub fn create(&self, name: impl Into<String>) -> Call<Reference<SegmentId>> {
+    pub fn create(&self, name: impl Into<String>) -> Call<Segment> {
         let named = Named { name: name.into() };
         let operation = Operation::new("segments.create", Method::POST, "/segments")
             .with_problems(named.problems())

@@ -75,10 +75,25 @@ impl Item for ContactSummary {
     }
 }
 
+/// The answer to the deletion of a contact. (The specification does not show it.)
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DeletedContact {
+    /// The id of the contact that is gone.
+    #[serde(alias = "id")]
+    pub contact: ContactId,
+    /// Whether it is gone.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub deleted: bool,
+}
+
 /// The answer to a change of membership. (The specification shows none of it; descriptions of the format disagree on what the answer names.)
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Membership {
+    /// What the service calls the answer's id: the segment's with some services, the contact's with others.
+    #[serde(default)]
+    pub id: Option<String>,
     /// Who was put in or taken out, if the service says it.
     #[serde(default)]
     pub contact_id: Option<ContactId>,
