@@ -5,6 +5,7 @@ mod export;
 mod fields;
 mod import;
 mod membership;
+mod topics;
 mod update;
 
 use posthaste::Client;
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Segments(membership::ListArgs),
     AddToSegment(membership::ChangeArgs),
     RemoveFromSegment(membership::RemoveArgs),
+    Topics(topics::ListArgs),
+    UpdateTopics(topics::UpdateArgs),
     Import(Box<import::Args>),
     Export(export::Args),
 }
@@ -122,6 +125,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Segments(args) => membership::list(args, context).await,
         Command::AddToSegment(args) => membership::add(args, context).await,
         Command::RemoveFromSegment(args) => membership::remove(args, context).await,
+        Command::Topics(args) => topics::list(args, context).await,
+        Command::UpdateTopics(args) => topics::update(args, context).await,
         Command::Import(args) => import::run(*args, context).await,
         Command::Export(args) => export::run(args, context).await,
     }

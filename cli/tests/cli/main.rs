@@ -25,3 +25,4 @@ mod streams;
 mod support;
 mod templates;
 mod tls;
+mod topics;

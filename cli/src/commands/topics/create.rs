@@ -50,9 +50,7 @@ fn plan(args: Args) -> Result<(NewTopic, Option<DryRun>), Fail> {
     flags.field("/default_subscription", "--default-subscription", default_subscription.as_deref());
     flags.field("/description", "--description", description.as_deref());
     flags.field("/visibility", "--visibility", visibility.as_deref());
-    if default_subscription.is_none() {
-        flags.missing("--default-subscription");
-    }
+    let undecided = default_subscription.is_none();
     // A choice of no consequence where it is missing: that was said.
     let subscription = default_subscription.map_or(Subscription::OptOut, Subscription::from);
     let mut topic = NewTopic::new(name.unwrap_or_default(), subscription);
@@ -64,6 +62,9 @@ fn plan(args: Args) -> Result<(NewTopic, Option<DryRun>), Fail> {
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.judge(topic.check());
+    if undecided {
+        flags.missing("--default-subscription");
+    }
     flags.finish()?;
     Ok((topic, dry_run))
 }

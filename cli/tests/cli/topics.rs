@@ -1,0 +1,210 @@
+//! Topics, contact properties, and what contacts say, from the command line.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+fn done(service: &Service, arguments: &[&str]) -> String {
+    service.posthaste().run(arguments).ok().trim().to_owned()
+}
+
+fn topic(service: &Service, name: &str, default: &str) -> String {
+    done(service, &["topics", "create", "--name", name, "--default-subscription", default])
+}
+
+#[test]
+fn a_topic_is_made_shown_changed_and_deleted() {
+    let service = Service::start();
+    let id = done(
+        &service,
+        &[
+            "topics",
+            "create",
+            "--name",
+            "Digest",
+            "--default-subscription",
+            "opt_out",
+            "--description",
+            "Weekly",
+            "--visibility",
+            "public",
+        ],
+    );
+    let shown = service.posthaste().run(&["topics", "get", &id]).ok();
+    assert!(shown.contains("name                  Digest") && shown.contains("opt_out"), "{shown}");
+    let update = ["topics", "update", &id, "--name", "Monthly", "--clear", "description"];
+    assert_eq!(done(&service, &update), id);
+    assert_eq!(
+        done(&service, &["topics", "update", &id, "--description", "x", "--visibility", "private"]),
+        id
+    );
+    let row =
+        done(&service, &["topics", "ls", "--columns", "name,default_subscription,visibility,description"]);
+    assert_eq!(row, "Monthly\topt_out\tprivate\tx");
+    assert_eq!(done(&service, &["topics", "delete", &id]), id);
+    service.posthaste().run(&["topics", "get", &id]).fails(5);
+    assert_eq!(
+        service.bodies(),
+        [
+            json!({"name": "Digest", "default_subscription": "opt_out", "description": "Weekly", "visibility": "public"}),
+            json!({"name": "Monthly", "description": null}),
+            json!({"description": "x", "visibility": "private"}),
+        ]
+    );
+}
+
+#[test]
+fn a_property_is_made_shown_changed_and_deleted() {
+    // PROP-01
+    let service = Service::start();
+    let text = ["properties", "create", "--key", "city", "--type", "string", "--fallback", "your town"];
+    let city = done(&service, &text);
+    let number = ["contact-properties", "create", "--key", "orders", "--fallback-number", "-2.5"];
+    let orders = done(&service, &number);
+    done(&service, &["properties", "create", "--key", "age", "--type", "number"]);
+    let rows = done(&service, &["properties", "list", "--columns", "key,type,fallback_value"]);
+    assert_eq!(rows, "age\tnumber\t\norders\tnumber\t-2.5\ncity\tstring\tyour town");
+    assert_eq!(done(&service, &["properties", "update", &city, "--clear", "fallback"]), city);
+    assert_eq!(done(&service, &["properties", "update", &orders, "--fallback-number", "17"]), orders);
+    let said = service.posthaste().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
+    assert!(said.contains("fallback_value"), "{said}");
+    let property = service.posthaste().run(&["properties", "get", &orders, "--json"]).json();
+    assert_eq!((&property["key"], &property["fallback_value"]), (&json!("orders"), &json!(17)));
+    assert_eq!(done(&service, &["properties", "delete", &city]), city);
+    service.posthaste().run(&["properties", "get", &city]).fails(5);
+    assert_eq!(
+        service.bodies(),
+        [
+            json!({"key": "city", "type": "string", "fallback_value": "your town"}),
+            json!({"key": "orders", "type": "number", "fallback_value": -2.5}),
+            json!({"key": "age", "type": "number"}),
+            json!({"fallback_value": null}),
+            json!({"fallback_value": 17}),
+            json!({"fallback_value": "none"}),
+        ]
+    );
+}
+
+#[test]
+fn a_contact_says_what_it_wants() {
+    // TOPIC-01, TOPIC-03
+    let service = Service::start();
+    let (news, offers) = (topic(&service, "News", "opt_in"), topic(&service, "Offers", "opt_out"));
+    let contact = done(&service, &["contacts", "create", "ada@example.com"]);
+    let said = |service: &Service| {
+        done(service, &["contacts", "topics", "ada@example.com", "--columns", "name,subscription"])
+    };
+    assert_eq!(said(&service), "Offers\topt_out\nNews\topt_in");
+    let update = ["contacts", "update-topics", "ada@example.com", "--opt-in", &offers, "--opt-out", &news];
+    assert_eq!(done(&service, &update), contact);
+    assert_eq!(said(&service), "Offers\topt_in\nNews\topt_out");
+    assert_eq!(
+        service.bodies().pop().unwrap(),
+        json!([{"id": offers, "subscription": "opt_in"}, {"id": news, "subscription": "opt_out"}])
+    );
+    service.posthaste().run(&["contacts", "topics", "bob@example.com"]).fails(5);
+    service.posthaste().run(&["contacts", "update-topics", "ada@example.com", "--opt-in", NOBODY]).fails(3);
+    // Who opted out gets nothing.
+    let send = [
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "Hi",
+        "--text",
+        "x",
+    ];
+    let id = done(&service, &[&send[..], &["--topic-id", &news]].concat());
+    assert!(service.core().mails("sb_test").is_empty());
+    assert_eq!(done(&service, &["emails", "get", &id, "--jq", ".last_event"]), "failed");
+    done(&service, &[&send[..], &["--topic-id", &offers]].concat());
+    assert_eq!(service.core().mails("sb_test").len(), 1);
+}
+
+#[test]
+fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
+    let service = Service::start();
+    let fails = |arguments: &[&str], parts: &[&str]| {
+        let said = service.posthaste().run(arguments).fails(2);
+        for part in parts {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    };
+    fails(&["topics", "create"], &["missing: --name", "--default-subscription"]);
+    let (long, longer) = ("é".repeat(51), "é".repeat(201));
+    let create =
+        ["topics", "create", "--name", &long, "--default-subscription", "opt-in", "--description", &longer];
+    fails(
+        &[&create[..], &["--visibility", "all"]].concat(),
+        &["4 problems", "50 characters", "200 characters", "opt_in or opt_out", "public or private"],
+    );
+    fails(&["topics", "update", NOBODY], &["what to change"]);
+    let both =
+        ["topics", "update", NOBODY, "--description", "x", "--clear", "description", "--clear", "name"];
+    fails(&both, &["exclude each other", "what can be taken away"]);
+    fails(&["topics", "update", NOBODY, "--name", "", "--dry-run=xml"], &["--name", "json or curl"]);
+    fails(&["properties", "create"], &["missing: --type", "--key"]);
+    fails(
+        &["properties", "create", "--key", "EMAIL", "--type", "boolean"],
+        &["reserved", "string or number"],
+    );
+    fails(
+        &["properties", "create", "--key", "a-b", "--type", "string", "--fallback-number", "1"],
+        &["A-Z", "--fallback"],
+    );
+    fails(
+        &["properties", "create", "--key", "a", "--fallback-number", "many"],
+        &["1 problem", "a number such as"],
+    );
+    fails(
+        &["properties", "create", "--key", "a", "--fallback", "1", "--fallback-number", "1"],
+        &["exclude each other"],
+    );
+    fails(&["properties", "update", NOBODY], &["what to change"]);
+    fails(
+        &["properties", "update", NOBODY, "--fallback", "x", "--clear", "fallback"],
+        &["exclude each other"],
+    );
+    fails(&["contacts", "update-topics", "ada@example.com"], &["--opt-in or --opt-out"]);
+    let both = [
+        "contacts",
+        "update-topics",
+        "ada@example.com",
+        "--opt-in",
+        NOBODY,
+        "--opt-out",
+        NOBODY,
+        "--opt-out",
+        "",
+    ];
+    fails(&both, &["2 problems", "a topic is wanted or not", "id of a topic"]);
+    for id in ["", "..", "."] {
+        service.posthaste().run(&["topics", "get", id]).fails(2);
+        service.posthaste().run(&["properties", "delete", id]).fails(2);
+        service.posthaste().run(&["contacts", "topics", id]).fails(2);
+    }
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn a_dry_run_shows_the_request_and_needs_nobody() {
+    let service = Service::start();
+    let shown = |arguments: &[&str]| -> Value {
+        let ran = service.posthaste().run(&[arguments, &["--dry-run"]].concat()).ok();
+        serde_json::from_str::<Value>(&ran).unwrap()["dry_run"].take()
+    };
+    let create = shown(&["topics", "create", "--name", "x", "--default-subscription", "opt_in"]);
+    assert_eq!((&create["method"], &create["path"]), (&json!("POST"), &json!("/topics")));
+    assert_eq!(shown(&["topics", "delete", NOBODY])["method"], "DELETE");
+    let update = shown(&["properties", "update", NOBODY, "--clear", "fallback"]);
+    assert_eq!(update["path"], format!("/contact-properties/{NOBODY}"));
+    assert_eq!(shown(&["properties", "delete", NOBODY])["method"], "DELETE");
+    let update = shown(&["contacts", "update-topics", "ada+x@example.com", "--opt-in", NOBODY]);
+    assert_eq!(update["path"], "/contacts/ada%2Bx%40example.com/topics");
+    assert_eq!(service.asked(), 0);
+}
