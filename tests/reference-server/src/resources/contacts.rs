@@ -51,7 +51,7 @@ impl Wish {
             let email = take_email(fields, problems);
             let name = |fields: &mut Fields<'_>, field: &str, problems: &mut Problems| {
                 fields.take_change(field, |fields| {
-                    fields.take_line(field, problems).map(|name| name.into_owned())
+                    fields.take_line(field, problems).map(std::borrow::Cow::into_owned)
                 })
             };
             let mut wish = Self {
@@ -309,12 +309,12 @@ fn take_ids<T>(
             problems.missing(item.name("id"));
         }
         let id = item.take_text("id", problems);
-        let id = id.and_then(|text| match Uuid::try_parse(&text) {
-            Ok(id) => Some(id),
-            Err(_) => {
+        let id = id.and_then(|text| {
+            let id = Uuid::try_parse(&text).ok();
+            if id.is_none() {
                 problems.wrong(|| format!("`{}` must be a UUID; found {}.", item.name("id"), quoted(&text)));
-                None
             }
+            id
         });
         if let Some(id) = id {
             found.extend(read(&mut item, id, problems));
