@@ -21,6 +21,7 @@ pub(crate) enum Command {
     Set(change::SetArgs),
     Unset(change::UnsetArgs),
     /// Print the path of the configuration file
+    #[command(after_help = "Example:\n  cat \"$(posthaste config path)\"")]
     Path,
     Edit(edit::Args),
 }

@@ -8,6 +8,7 @@ mod api;
 mod automations;
 mod batch;
 mod broadcasts;
+mod completeness;
 mod config;
 mod contacts;
 mod doctor;

@@ -24,7 +24,7 @@ const NOT_IN_THE_CLIENT: &[(&str, &str)] = &[
 ];
 
 /// Resources that are not on every side yet, by a segment of their paths.
-const IN_PROGRESS: &[&str] = &["api-keys", "audiences", "receiving", "templates", "webhooks"];
+const IN_PROGRESS: &[&str] = &["api-keys", "audiences", "receiving", "webhooks"];
 
 fn in_progress(path: &str) -> bool {
     path.split('/').any(|segment| IN_PROGRESS.contains(&segment))

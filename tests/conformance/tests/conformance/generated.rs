@@ -48,7 +48,7 @@ fn try_answers(manners: Manners) {
         let Some(operation) = Operation::named(&described.id) else { continue };
         let (status, schema) = &described.success;
         let config =
-            Config { cases: 48, failure_persistence: None, max_global_rejects: 100_000, ..Config::default() };
+            Config { cases: 24, failure_persistence: None, max_global_rejects: 100_000, ..Config::default() };
         let mut runner = TestRunner::new(config);
         let outcome = runner.run(&Schemas::new(&document, manners).values(schema), |answer| {
             if manners == Manners::Contract {

@@ -1,9 +1,11 @@
 //! The table: `operationId: |client, id, …| the call;`
 
+#![expect(deprecated, reason = "audiences are offered for as long as the service keeps them")]
+
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
     EventOccurrence, EventPatch, NewAutomation, NewBroadcast, NewContact, NewContactProperty, NewDomain,
-    NewEvent, NewTopic, Step, Subscription, TopicPatch,
+    NewEvent, NewTemplate, NewTopic, Step, Subscription, TemplatePatch, TopicPatch,
 };
 
 use super::{Operation, as_json};
@@ -42,6 +44,14 @@ operations! {
     cancel_broadcast: |client, id| client.broadcasts().cancel(id);
     duplicate_broadcast: |client, id| client.broadcasts().duplicate(id);
 
+    create_template: |client| client.templates().create(&NewTemplate::new("Welcome", "<p>Hello</p>"));
+    list_templates: |client| client.templates().list();
+    get_template: |client, id| client.templates().get(id);
+    update_template: |client, id| client.templates().update(id, &TemplatePatch::new().clear_subject());
+    delete_template: |client, id| client.templates().delete(id);
+    publish_template: |client, id| client.templates().publish(id);
+    duplicate_template: |client, id| client.templates().duplicate(id);
+
     create_domain: |client| client.domains().create(&NewDomain::new("acme.test"));
     list_domains: |client| client.domains().list();
     get_domain: |client, id| client.domains().get(id);
@@ -64,6 +74,7 @@ operations! {
     rename_segment: |client, id| client.segments().rename(id, "Weekly");
     delete_segment: |client, id| client.segments().delete(id);
     list_segment_contacts: |client, id| client.segments().contacts(id);
+    list_audiences: |client| client.audiences().list();
 
     create_topic: |client| client.topics().create(&NewTopic::new("News", Subscription::OptIn).description("Weekly"));
     list_topics: |client| client.topics().list();

@@ -1,0 +1,202 @@
+//! Every operation of the contract has a command, and every command an example.
+//!
+//! The commands are run, not looked up: the requests that arrive show which operations they stand for.
+
+use http::Method;
+use posthaste_conformance::contract::Contract;
+use posthaste_reference_server::Service as Core;
+use serde_json::Value;
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+const ID: &str = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
+
+/// `operationId`, the command that stands for it, and what the command reads.
+const COMMANDS: &[(&str, &[&str], &str)] = &[
+    (
+        "send_email",
+        &[
+            "emails",
+            "send",
+            "--from",
+            "hi@acme.test",
+            "--to",
+            "ada@example.com",
+            "--subject",
+            "Hello",
+            "--text",
+            "Hi",
+        ],
+        "",
+    ),
+    ("list_emails", &["emails", "list"], ""),
+    (
+        "send_batch",
+        &["emails", "batch", "-"],
+        r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"Hi"}]"#,
+    ),
+    ("get_email", &["emails", "get", ID], ""),
+    ("update_email", &["emails", "update", ID, "--scheduled-at", "in 1 hour"], ""),
+    ("cancel_email", &["emails", "cancel", ID], ""),
+    (
+        "create_broadcast",
+        &[
+            "broadcasts",
+            "create",
+            "--segment-id",
+            ID,
+            "--from",
+            "hi@acme.test",
+            "--subject",
+            "Hello",
+            "--text",
+            "Hi",
+        ],
+        "",
+    ),
+    ("list_broadcasts", &["broadcasts", "list"], ""),
+    ("get_broadcast", &["broadcasts", "get", ID], ""),
+    ("update_broadcast", &["broadcasts", "update", ID, "--subject", "Hello"], ""),
+    ("delete_broadcast", &["broadcasts", "delete", ID], ""),
+    ("send_broadcast", &["broadcasts", "send", ID], ""),
+    ("cancel_broadcast", &["broadcasts", "cancel", ID], ""),
+    ("duplicate_broadcast", &["broadcasts", "duplicate", ID], ""),
+    ("create_domain", &["domains", "create", "--name", "acme.test"], ""),
+    ("list_domains", &["domains", "list"], ""),
+    ("get_domain", &["domains", "get", ID], ""),
+    ("update_domain", &["domains", "update", ID, "--open-tracking"], ""),
+    ("delete_domain", &["domains", "delete", ID], ""),
+    ("verify_domain", &["domains", "verify", ID], ""),
+    ("create_template", &["templates", "create", "--name", "Welcome", "--html", "<p>Hello</p>"], ""),
+    ("list_templates", &["templates", "list"], ""),
+    ("get_template", &["templates", "get", "welcome"], ""),
+    ("update_template", &["templates", "update", "welcome", "--subject", "Hello"], ""),
+    ("delete_template", &["templates", "delete", "welcome"], ""),
+    ("publish_template", &["templates", "publish", "welcome"], ""),
+    ("duplicate_template", &["templates", "duplicate", "welcome"], ""),
+    ("create_contact", &["contacts", "create", "ada@example.com"], ""),
+    ("list_contacts", &["contacts", "list"], ""),
+    ("get_contact", &["contacts", "get", "ada@example.com"], ""),
+    ("update_contact", &["contacts", "update", "ada@example.com", "--first-name", "Ada"], ""),
+    ("delete_contact", &["contacts", "delete", "ada@example.com"], ""),
+    ("list_contact_segments", &["contacts", "segments", "ada@example.com"], ""),
+    ("add_contact_to_segment", &["contacts", "add-to-segment", "ada@example.com", ID], ""),
+    ("remove_contact_from_segment", &["contacts", "remove-from-segment", "ada@example.com", ID], ""),
+    ("list_contact_topics", &["contacts", "topics", "ada@example.com"], ""),
+    ("update_contact_topics", &["contacts", "update-topics", "ada@example.com", "--opt-in", ID], ""),
+    ("create_segment", &["segments", "create", "Readers"], ""),
+    ("list_segments", &["segments", "list"], ""),
+    ("get_segment", &["segments", "get", ID], ""),
+    ("rename_segment", &["segments", "rename", ID, "Readers"], ""),
+    ("delete_segment", &["segments", "delete", ID], ""),
+    ("list_segment_contacts", &["segments", "contacts", ID], ""),
+    ("list_audiences", &["audiences", "list"], ""),
+    ("create_contact_property", &["properties", "create", "--key", "city", "--type", "string"], ""),
+    ("list_contact_properties", &["properties", "list"], ""),
+    ("get_contact_property", &["properties", "get", ID], ""),
+    ("update_contact_property", &["properties", "update", ID, "--fallback", "nowhere"], ""),
+    ("delete_contact_property", &["properties", "delete", ID], ""),
+    ("create_topic", &["topics", "create", "--name", "News", "--default-subscription", "opt_in"], ""),
+    ("list_topics", &["topics", "list"], ""),
+    ("get_topic", &["topics", "get", ID], ""),
+    ("update_topic", &["topics", "update", ID, "--name", "News"], ""),
+    ("delete_topic", &["topics", "delete", ID], ""),
+    ("create_automation", &["automations", "create", "--definition", "-"], AUTOMATION),
+    ("list_automations", &["automations", "list"], ""),
+    ("get_automation", &["automations", "get", ID], ""),
+    ("update_automation", &["automations", "update", ID, "--status", "enabled"], ""),
+    ("delete_automation", &["automations", "delete", ID], ""),
+    ("duplicate_automation", &["automations", "duplicate", ID], ""),
+    ("stop_automation", &["automations", "stop", ID], ""),
+    ("list_automation_runs", &["automations", "runs", ID], ""),
+    ("get_automation_run", &["automations", "run", ID, ID], ""),
+    ("create_event", &["events", "create", "user.created"], ""),
+    ("list_events", &["events", "list"], ""),
+    ("get_event", &["events", "get", "user.created"], ""),
+    ("update_event", &["events", "update", "user.created", "--field", "plan=string"], ""),
+    ("delete_event", &["events", "delete", "user.created"], ""),
+    ("send_event", &["events", "send", "user.created", "--email", "ada@example.com"], ""),
+    ("list_logs", &["logs", "list"], ""),
+];
+
+const AUTOMATION: &str = r#"{"name":"Welcome","steps":[{"key":"start","type":"trigger","config":{"event_name":"user.created"}}],"connections":[]}"#;
+
+/// Operations that the program leaves out, each with its reason. `posthaste api` reaches them.
+const NOT_IN_THE_PROGRAM: &[(&str, &str)] = &[
+    ("send_email_by_short_path", "the same as POST /emails by another path"),
+    ("send_email_by_sending_path", "the same as POST /emails by another path"),
+    ("send_email_by_short_sending_path", "the same as POST /emails by another path"),
+];
+
+/// Resources without commands yet, by a segment of their paths.
+const IN_PROGRESS: &[&str] = &["api-keys", "receiving", "webhooks"];
+
+#[test]
+fn every_operation_has_a_command() {
+    let known = |id: &str| {
+        COMMANDS.iter().any(|(known, ..)| *known == id)
+            || NOT_IN_THE_PROGRAM.iter().any(|(known, _)| *known == id)
+    };
+    // What the server serves is what the contract has; the tests of the two see to that.
+    let missing: Vec<_> = Core::routes()
+        .filter(|(_, path)| !path.split('/').any(|segment| IN_PROGRESS.contains(&segment)))
+        .filter_map(|(method, path)| Contract::get().operation_id(&method, &path.replace(['{', '}'], "")))
+        .filter(|id| !known(id))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "without a command: {missing:#?}\nAdd a line with the command to COMMANDS in cli/tests/cli/completeness.rs, or the operation \
+         with a reason to NOT_IN_THE_PROGRAM."
+    );
+}
+
+#[test]
+fn every_command_asks_for_its_operation() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut wrong = Vec::new();
+    for (id, arguments, input) in COMMANDS {
+        let before = service.asked();
+        let arguments: Vec<_> =
+            arguments.iter().copied().chain(["--yes", "--no-input", "--retries", "0"]).collect();
+        let ran = posthaste.run_with(&arguments, input);
+        let requests = service.core().requests();
+        let asked = |method: &Method, path: &str| Contract::get().operation_id(method, path) == Some(id);
+        if !requests[before..].iter().any(|request| asked(&request.method, &request.path)) {
+            let sent: Vec<_> =
+                requests[before..].iter().map(|request| (&request.method, &request.path)).collect();
+            wrong.push(format!("{id}: {arguments:?} sends {sent:?}: {}", ran.stderr));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_command_shows_an_example_of_itself() {
+    let posthaste = Posthaste::new();
+    let tree = posthaste.run(&["help", "--json"]).json();
+    let mut commands = Vec::new();
+    leaves(&tree, &mut commands);
+    assert!(commands.len() > 20, "{commands:?}");
+    let without: Vec<_> = commands
+        .into_iter()
+        .filter(|command| {
+            let path: Vec<_> = command.split(' ').skip(1).chain(["--help"]).collect();
+            let help = posthaste.run(&path).ok();
+            let examples = help.split_once("Example").map_or("", |(_, examples)| examples);
+            !examples.contains(command.as_str())
+        })
+        .collect();
+    assert!(without.is_empty(), "no example in the help (`after_help`) of {without:#?}");
+}
+
+fn leaves(command: &Value, found: &mut Vec<String>) {
+    let below = command["commands"].as_array().unwrap();
+    // What is deprecated names what to use instead.
+    let deprecated = command["about"].as_str().is_some_and(|about| about.starts_with("Deprecated"));
+    if below.is_empty() && !deprecated {
+        found.push(command["command"].as_str().unwrap().to_owned());
+    }
+    below.iter().for_each(|command| leaves(command, found));
+}
