@@ -127,6 +127,10 @@ const NOT_IN_THE_PROGRAM: &[(&str, &str)] = &[
     ("send_email_by_short_path", "the same as POST /emails by another path"),
     ("send_email_by_sending_path", "the same as POST /emails by another path"),
     ("send_email_by_short_sending_path", "the same as POST /emails by another path"),
+    ("create_audience", "deprecated: the program lists audiences, and does the rest with segments"),
+    ("get_audience", "deprecated: the program lists audiences, and does the rest with segments"),
+    ("delete_audience", "deprecated: the program lists audiences, and does the rest with segments"),
+    ("list_audience_contacts", "deprecated: the program lists audiences, and does the rest with segments"),
 ];
 
 /// Resources without commands yet, by a segment of their paths.

@@ -4,6 +4,16 @@ use super::segments::Segment;
 use crate::{call::Operation, client::Client, page::List};
 
 /// The operation on audiences: [`Client::audiences`].
+///
+/// ```
+/// # #![expect(deprecated)]
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// // Until the application knows segments:
+/// let audiences = client.audiences().list().await?;
+/// println!("{} audiences", audiences.data.len());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Audiences<'a> {
     client: &'a Client,

@@ -177,6 +177,17 @@ open_enum! {
 }
 
 /// The operations on contact properties: [`Client::contact_properties`].
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// use posthaste::NewContactProperty;
+///
+/// let orders = NewContactProperty::number("orders").fallback(0);
+/// let id = client.contact_properties().create(orders).await?.id;
+/// println!("{}", client.contact_properties().get(id).await?.key);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ContactProperties<'a> {
     client: &'a Client,

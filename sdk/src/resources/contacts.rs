@@ -27,6 +27,17 @@ use crate::{
 };
 
 /// The operations on contacts: [`Client::contacts`].
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// let newest = client.contacts().list().limit(10).await?;
+/// println!("{} contacts, more: {}", newest.data.len(), newest.has_more);
+/// let readers = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
+/// client.contacts().add_to_segment("ada@example.com", readers).await?;
+/// client.contacts().delete("bob@example.com").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Contacts<'a> {
     client: &'a Client,

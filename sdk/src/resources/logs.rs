@@ -35,6 +35,15 @@ impl Item for LogEntry {
 }
 
 /// The log's operations: [`Client::logs`].
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// for request in client.logs().list().limit(10).await?.data {
+///     println!("{} {}: {}", request.method, request.endpoint, request.response_status);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Logs<'a> {
     client: &'a Client,

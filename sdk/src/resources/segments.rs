@@ -33,6 +33,16 @@ impl Item for Segment {
 }
 
 /// The operations on segments: [`Client::segments`].
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// let readers = client.segments().create("Readers").await?.id;
+/// client.segments().rename(&readers, "Readers of the weekly").await?;
+/// println!("{:?}", client.segments().get(&readers).await?.name);
+/// client.segments().delete(readers).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Segments<'a> {
     client: &'a Client,

@@ -95,6 +95,22 @@ open_enum! {
 }
 
 /// The operations on templates: [`Client::templates`].
+///
+/// ```
+/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// use posthaste::TemplatePatch;
+///
+/// for template in client.templates().list().limit(10).await?.data {
+///     println!("{} {:?}", template.name, template.status);
+/// }
+/// let patch = TemplatePatch::new().subject("Good morning, {{{NAME}}}");
+/// client.templates().update("welcome", &patch).await?;
+/// println!("{:?}", client.templates().get("welcome").await?.html);
+/// let copy = client.templates().duplicate("welcome").await?;
+/// client.templates().delete(copy.id).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Templates<'a> {
     client: &'a Client,

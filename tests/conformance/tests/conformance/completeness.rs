@@ -21,10 +21,14 @@ const NOT_IN_THE_CLIENT: &[(&str, &str)] = &[
     ("send_email_by_short_path", "the same as POST /emails by another path"),
     ("send_email_by_sending_path", "the same as POST /emails by another path"),
     ("send_email_by_short_sending_path", "the same as POST /emails by another path"),
+    ("create_audience", "deprecated: the client lists audiences, and does the rest with segments"),
+    ("get_audience", "deprecated: the client lists audiences, and does the rest with segments"),
+    ("delete_audience", "deprecated: the client lists audiences, and does the rest with segments"),
+    ("list_audience_contacts", "deprecated: the client lists audiences, and does the rest with segments"),
 ];
 
 /// Resources that are not on every side yet, by a segment of their paths.
-const IN_PROGRESS: &[&str] = &["api-keys", "audiences", "receiving", "webhooks"];
+const IN_PROGRESS: &[&str] = &["api-keys", "receiving", "webhooks"];
 
 fn in_progress(path: &str) -> bool {
     path.split('/').any(|segment| IN_PROGRESS.contains(&segment))
@@ -100,7 +104,6 @@ fn every_method_of_the_client_asks_for_its_operation_and_sends_nothing_else() {
 }
 
 #[test]
-#[ignore = "the examples come with the last resources"]
 fn every_method_of_the_client_is_shown_in_an_example() {
     let examples = Examples::read();
     let missing: Vec<_> = OPERATIONS
