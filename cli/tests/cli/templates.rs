@@ -70,8 +70,22 @@ fn an_update_sends_what_was_named_and_clears_what_was_to_be_cleared() {
     ];
     posthaste.run(&update).ok();
     assert_eq!(service.bodies()[1], json!({"subject": "", "from": null, "variables": []}));
-    let requests = service.core().requests();
-    assert_eq!(requests.last().unwrap().path, "/templates/welcome/publish");
+    let shown =
+        posthaste.run(&["templates", "get", "welcome", "--json=status,has_unpublished_versions"]).json();
+    assert_eq!(shown, json!({"status": "published", "has_unpublished_versions": false}));
+}
+
+#[test]
+fn a_template_is_published_under_the_alias_that_the_same_update_gives_it() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let id = posthaste.run(&with(&WELCOME, &["--html", "x"])).ok();
+    let renamed = ["templates", "update", "welcome", "--alias", "hello", "--html", "y", "--publish"];
+    assert_eq!(posthaste.run(&renamed).ok(), id);
+    let shown =
+        posthaste.run(&["templates", "get", "hello", "--json=status,has_unpublished_versions"]).json();
+    assert_eq!(shown, json!({"status": "published", "has_unpublished_versions": false}));
+    assert_eq!(posthaste.run(&["templates", "update", "hello", "--clear", "alias", "--publish"]).ok(), id);
 }
 
 #[test]

@@ -84,6 +84,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let done =
         change::carry_out(dry_run, &doubt, context, |client| client.templates().update(id.as_str(), &patch));
     let Some(answer) = done.await? else { return Ok(()) };
-    change::print(answer.value.id.as_str(), &answer, context)?;
-    if publish { publish_now(&id, context).await } else { Ok(()) }
+    let stored = answer.value.id.as_str();
+    change::print(stored, &answer, context)?;
+    // By its id: the alias that named it may be another now.
+    if publish { publish_now(stored, context).await } else { Ok(()) }
 }
