@@ -139,7 +139,7 @@ impl<'a> Templates<'a> {
 
     /// One template by its id or alias, with its newest content: `GET /templates/{id_or_alias}`.
     pub fn get(&self, id_or_alias: impl Into<TemplateId>) -> Call<Template> {
-        self.on("templates.get", Method::GET, id_or_alias.into(), "")
+        Call::new(self.client, on("templates.get", Method::GET, &id_or_alias.into(), ""))
     }
 
     /// Changes a template by its id or alias: `PATCH /templates/{id_or_alias}`.
@@ -155,9 +155,8 @@ impl<'a> Templates<'a> {
         patch: &TemplatePatch,
     ) -> Call<Reference<TemplateId>> {
         let id = id_or_alias.into();
-        let operation = Operation::on("templates.update", Method::PATCH, "/templates/", id.as_str(), "")
-            .with_problems(patch.problems())
-            .with_json(patch);
+        let operation =
+            on("templates.update", Method::PATCH, &id, "").with_problems(patch.problems()).with_json(patch);
         Call::new(self.client, operation)
     }
 
@@ -173,21 +172,15 @@ impl<'a> Templates<'a> {
     /// Makes a draft of the same content: `POST /templates/{id_or_alias}/duplicate`; it answers the new one's id. (The specification is
     /// silent on this operation.)
     pub fn duplicate(&self, id_or_alias: impl Into<TemplateId>) -> Call<Reference<TemplateId>> {
-        self.on("templates.duplicate", Method::POST, id_or_alias.into(), "/duplicate")
+        Call::new(self.client, on("templates.duplicate", Method::POST, &id_or_alias.into(), "/duplicate"))
     }
 
     /// Deletes a template by its id or alias: `DELETE /templates/{id_or_alias}`.
     pub fn delete(&self, id_or_alias: impl Into<TemplateId>) -> Call<Deleted<TemplateId>> {
-        self.on("templates.delete", Method::DELETE, id_or_alias.into(), "")
+        Call::new(self.client, on("templates.delete", Method::DELETE, &id_or_alias.into(), ""))
     }
+}
 
-    fn on<T: serde::de::DeserializeOwned>(
-        &self,
-        name: &'static str,
-        method: Method,
-        id: TemplateId,
-        after: &str,
-    ) -> Call<T> {
-        Call::new(self.client, Operation::on(name, method, "/templates/", id.as_str(), after))
-    }
+fn on(name: &'static str, method: Method, id: &TemplateId, after: &str) -> Operation {
+    Operation::on(name, method, "/templates/", id.as_str(), after)
 }

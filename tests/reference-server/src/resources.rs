@@ -1,5 +1,6 @@
 //! The service's resources, one file each, named as the specification names them.
 
+pub(crate) mod answers;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
 pub(crate) mod contact_properties;

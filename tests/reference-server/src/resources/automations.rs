@@ -20,6 +20,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use self::definition::Definition;
+use super::answers::{self, Reference};
 use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
@@ -74,7 +75,7 @@ fn add(
     let (id, now) = (context.service.next_id(), context.now());
     let automation = Automation { id, name, enabled, created_at: now, updated_at: now, definition };
     context.tenant.automations.add(id, automation)?;
-    Ok(json(StatusCode::CREATED, &Reference::to(id)))
+    Ok(answers::made("automation", id))
 }
 
 /// `GET /automations`, mode A.
@@ -129,17 +130,11 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         automation.updated_at = now;
     });
     changed.ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Reference::to(id)))
+    Ok(answers::reference("automation", id))
 }
 
 /// `DELETE /automations/{id}`. Its runs end and are gone with it.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    #[derive(Serialize)]
-    struct Deletion {
-        #[serde(flatten)]
-        reference: Reference,
-        deleted: bool,
-    }
     let id = context.id("an automation")?;
     context.tenant.automations.remove(id).ok_or_else(not_found)?;
     for run in context.tenant.runs.all() {
@@ -147,7 +142,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             context.tenant.runs.remove(run.id);
         }
     }
-    Ok(json(StatusCode::OK, &Deletion { reference: Reference::to(id), deleted: true }))
+    Ok(answers::deleted("automation", id))
 }
 
 /// `POST /automations/{id}/stop`: disabled, and what is running is cancelled. Stopping it again changes nothing.
@@ -171,7 +166,7 @@ pub(crate) fn stop(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             context.tenant.runs.change(run.id, |run| run.cancel(now));
         }
     }
-    Ok(json(StatusCode::OK, &Stopped { reference: Reference::to(id), status: "disabled" }))
+    Ok(json(StatusCode::OK, &Stopped { reference: Reference::to("automation", id), status: "disabled" }))
 }
 
 /// The automation that the path names.
@@ -204,18 +199,6 @@ impl Change {
             .then(|| Definition::take(fields, problems, ignored))
             .flatten();
         Self { name, enabled, definition }
-    }
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
-}
-
-impl Reference {
-    fn to(id: Uuid) -> Self {
-        Self { object: "automation", id: id.to_string() }
     }
 }
 

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use self::message::Changes;
 use self::record::{Broadcast, Message};
+use super::answers;
 use super::timestamp::database;
 use crate::delivery::{self, broadcast};
 use crate::paging::{Mode, Window, list};
@@ -41,7 +42,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     if send {
         broadcast::send(context.service, &context.tenant, id, due, now)?;
     }
-    Ok(json(StatusCode::CREATED, &Reference::of(id)))
+    Ok(answers::made(OBJECT, id))
 }
 
 /// `GET /broadcasts`, mode B.
@@ -72,7 +73,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         broadcast.message = message;
         Ok(())
     })?;
-    Ok(json(StatusCode::OK, &Reference::of(id)))
+    Ok(answers::reference(OBJECT, id))
 }
 
 /// `DELETE /broadcasts/{id}`: only what has not gone out.
@@ -81,7 +82,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let mut broadcasts = context.tenant.broadcasts.lock();
     broadcasts.get(id).ok_or_else(not_found)?.check_open("deleted")?;
     broadcasts.remove(id);
-    Ok(json(StatusCode::OK, &Gone { object: OBJECT, id, deleted: true }))
+    Ok(answers::deleted(OBJECT, id))
 }
 
 /// `POST /broadcasts/{id}/send`: only a draft. The body is optional.
@@ -103,7 +104,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     change(context, id, Broadcast::cancel)?;
-    Ok(json(StatusCode::OK, &Reference::of(id)))
+    Ok(answers::reference(OBJECT, id))
 }
 
 /// `POST /broadcasts/{id}/duplicate`: a draft of the same message.
@@ -117,7 +118,7 @@ pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Proble
     let copy = context.service.next_id();
     let message = Message { name, ..found.message.clone() };
     context.tenant.broadcasts.add(copy, Broadcast::new(copy, message, context.now()))?;
-    Ok(json(StatusCode::OK, &Reference::of(copy)))
+    Ok(answers::reference(OBJECT, copy))
 }
 
 fn change(
@@ -135,27 +136,8 @@ fn not_found() -> Problem {
 const OBJECT: &str = "broadcast";
 
 #[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: Uuid,
-}
-
-impl Reference {
-    fn of(id: Uuid) -> Self {
-        Self { object: OBJECT, id }
-    }
-}
-
-#[derive(Serialize)]
 struct Sent {
     id: Uuid,
-}
-
-#[derive(Serialize)]
-struct Gone {
-    object: &'static str,
-    id: Uuid,
-    deleted: bool,
 }
 
 /// `SPEC.md`, Broadcast (list item), and the topic.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::answers;
 use super::contacts::book::PropertyValue;
 use super::emails::template::check_key;
 use super::timestamp::database;
@@ -95,7 +96,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         };
         (known.key == key).then(taken)
     })?;
-    Ok(json(StatusCode::CREATED, &Reference { object: "contact_property", id: id.to_string() }))
+    Ok(answers::made("contact_property", id))
 }
 
 fn take_key(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
@@ -148,7 +149,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         Change::Clear => property.fallback_value = None,
         Change::Set(value) => property.fallback_value = Some(value),
     });
-    Ok(json(StatusCode::OK, &Reference { object: "contact_property", id: property.id.to_string() }))
+    Ok(answers::reference("contact_property", property.id))
 }
 
 /// `DELETE /contact-properties/{contact_property_id}`: the contacts' values go with it.
@@ -159,28 +160,12 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         |contact| contact.properties.contains_key(&property.key),
         |contact| drop(contact.properties.remove(&property.key)),
     );
-    Ok(json(
-        StatusCode::OK,
-        &Deleted { object: "contact_property", id: property.id.to_string(), deleted: true },
-    ))
+    Ok(answers::deleted("contact_property", property.id))
 }
 
 fn named(context: &Context<'_>) -> Result<Arc<ContactProperty>, Problem> {
     let id = context.id("a contact property")?;
     context.tenant.contact_properties.get(id).ok_or_else(|| Problem::not_found("Contact property not found."))
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
-}
-
-#[derive(Serialize)]
-struct Deleted {
-    object: &'static str,
-    id: String,
-    deleted: bool,
 }
 
 /// `SPEC.md`, Contact property (list item).

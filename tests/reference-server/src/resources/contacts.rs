@@ -19,6 +19,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use self::book::{Contact, PropertyValue, Subscription};
+use super::answers;
 use super::contact_properties;
 use super::emails::recipients::Mailbox;
 use super::timestamp::database;
@@ -183,7 +184,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let email = wish.email.clone().unwrap_or_default();
     let new = || blank(context.service.next_id(), email.clone(), context.now());
     let id = context.tenant.contacts.put(&email, new, |contact| wish.grant(contact))?;
-    Ok(json(StatusCode::CREATED, &Reference { object: "contact", id: id.to_string() }))
+    Ok(answers::made("contact", id))
 }
 
 /// `GET /contacts`, mode B; `segment_id` shows the members of one segment.
@@ -230,25 +231,19 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let wish = Wish::read(context, false)?;
     let changed = context.tenant.contacts.change(contact.id, |contact| wish.grant(contact));
     changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
-    Ok(json(StatusCode::OK, &Reference { object: "contact", id: contact.id.to_string() }))
+    Ok(answers::reference("contact", contact.id))
 }
 
 /// `DELETE /contacts/{id_or_email}`.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     context.tenant.contacts.remove(contact.id);
-    Ok(json(StatusCode::OK, &Deleted { object: "contact", contact: contact.id.to_string(), deleted: true }))
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
+    Ok(json(StatusCode::OK, &Deletion { object: "contact", contact: contact.id.to_string(), deleted: true }))
 }
 
 /// The id is called `contact` here, and only here.
 #[derive(Serialize)]
-struct Deleted {
+struct Deletion {
     object: &'static str,
     contact: String,
     deleted: bool,

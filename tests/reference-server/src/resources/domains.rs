@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use self::dns::DnsRecord;
 use self::record::{Capabilities, Domain, Region, Setup, Tls};
+use super::answers;
 use super::timestamp::database;
 use crate::clock::plus;
 use crate::delivery::Work;
@@ -71,20 +72,14 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         Ok(())
     });
     changed.ok_or_else(not_found)??;
-    Ok(json(StatusCode::OK, &Reference { object: "domain", id: id.to_string() }))
+    Ok(answers::reference("domain", id))
 }
 
 /// `DELETE /domains/{id}`.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    #[derive(Serialize)]
-    struct Deletion {
-        object: &'static str,
-        id: String,
-        deleted: bool,
-    }
     let id = context.id("a domain")?;
     context.tenant.domains.remove(id).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Deletion { object: "domain", id: id.to_string(), deleted: true }))
+    Ok(answers::deleted("domain", id))
 }
 
 /// `POST /domains/{id}/verify`: begins a check of the DNS records and answers before it has ended.
@@ -96,7 +91,7 @@ pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             Work::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
         context.service.agenda().note(plus(context.now(), check.due_after), work);
     }
-    Ok(json(StatusCode::OK, &Reference { object: "domain", id: id.to_string() }))
+    Ok(answers::reference("domain", id))
 }
 
 fn not_found() -> Problem {
@@ -243,12 +238,6 @@ struct Item {
 struct Switches {
     sending: &'static str,
     receiving: &'static str,
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
 }
 
 impl<'a> Whole<'a> {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use self::schema::Schema;
+use super::answers;
 use super::automations::Automation;
 
 use super::automations::engine::{self, Occurrence};
@@ -55,7 +56,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             Problem::validation(format!("`name` must be new; there is an event {} already.", quoted(&name)))
         })
     })?;
-    Ok(json(StatusCode::CREATED, &Reference::to(id)))
+    Ok(answers::made("event", id))
 }
 
 /// `GET /events`, mode B.
@@ -97,20 +98,14 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         event.updated_at = Some(now);
     });
     changed.ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Reference::to(id)))
+    Ok(answers::reference("event", id))
 }
 
 /// `DELETE /events/{id_or_name}`. Automations that it triggers stay: an event need not be defined.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    #[derive(Serialize)]
-    struct Deletion {
-        #[serde(flatten)]
-        reference: Reference,
-        deleted: bool,
-    }
     let id = find(context)?.id;
     context.tenant.events.remove(id).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Deletion { reference: Reference::to(id), deleted: true }))
+    Ok(answers::deleted("event", id))
 }
 
 /// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for
@@ -235,18 +230,6 @@ fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
 
 fn not_found() -> Problem {
     Problem::not_found("Event not found.")
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
-}
-
-impl Reference {
-    fn to(id: Uuid) -> Self {
-        Self { object: "event", id: id.to_string() }
-    }
 }
 
 #[derive(Serialize)]

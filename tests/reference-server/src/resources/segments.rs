@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::answers;
 use super::contacts;
 use super::timestamp::database;
 use crate::paging::{Mode, Page, Window, list};
@@ -67,7 +68,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = named(context)?.id;
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
     context.tenant.segments.change(id, |segment| segment.name = name);
-    Ok(json(StatusCode::OK, &Reference { object: object(context), id: id.to_string() }))
+    Ok(answers::reference(object(context), id))
 }
 
 /// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. Deleting what is not there is answered in
@@ -79,7 +80,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         |contact| contact.segments.contains(&id),
         |contact| contact.segments.retain(|one| *one != id),
     );
-    Ok(json(StatusCode::OK, &Deleted { object: object(context), id: id.to_string(), deleted: true }))
+    Ok(answers::deleted(object(context), id))
 }
 
 /// `GET /segments/{segment_id}/contacts`, and `GET /audiences/{audience_id}/contacts`; mode B.
@@ -104,19 +105,6 @@ struct Created {
     object: &'static str,
     id: String,
     name: String,
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
-}
-
-#[derive(Serialize)]
-struct Deleted {
-    object: &'static str,
-    id: String,
-    deleted: bool,
 }
 
 /// `SPEC.md`, Segment and audience (list item).

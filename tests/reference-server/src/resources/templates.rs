@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use self::version::{Type, Version};
 use self::wish::Wish;
+use super::answers;
 use super::contacts::book::PropertyValue;
 use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
@@ -90,7 +91,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let alias = wish.alias().map(str::to_owned);
     wish.grant(&mut template);
     context.tenant.templates.add_unless(id, template, |known| taken(known, alias.as_deref(), id))?;
-    Ok(json(StatusCode::CREATED, &Reference::of(id)))
+    Ok(answers::made("template", id))
 }
 
 /// Two templates never share an alias. The specification is silent on it; a send has to find one.
@@ -130,7 +131,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     }
     wish.grant(template);
     template.updated_at = now;
-    Ok(json(StatusCode::OK, &Reference::of(id)))
+    Ok(answers::reference("template", id))
 }
 
 /// `POST /templates/{id_or_alias}/publish`: the newest version is the one that is sent from now on. Publishing it again changes nothing.
@@ -144,7 +145,7 @@ pub(crate) fn publish(context: &Context<'_>) -> Result<Response<Bytes>, Problem>
         template.published_at = Some(now);
         template.updated_at = now;
     });
-    Ok(json(StatusCode::OK, &Reference::of(id)))
+    Ok(answers::reference("template", id))
 }
 
 /// `POST /templates/{id_or_alias}/duplicate`: a draft of the newest version, without the alias.
@@ -161,39 +162,20 @@ pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Proble
         published_at: None,
     };
     context.tenant.templates.add(id, copy)?;
-    Ok(json(StatusCode::OK, &Reference::of(id)))
+    Ok(answers::reference("template", id))
 }
 
 /// `DELETE /templates/{id_or_alias}`.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.templates.remove(id);
-    Ok(json(StatusCode::OK, &Deletion { object: "template", id: id.to_string(), deleted: true }))
+    Ok(answers::deleted("template", id))
 }
 
 impl Template {
     fn has_unpublished_versions(&self) -> bool {
         self.published.as_ref().is_none_or(|published| published.id != self.newest.id)
     }
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
-}
-
-impl Reference {
-    fn of(id: Uuid) -> Self {
-        Self { object: "template", id: id.to_string() }
-    }
-}
-
-#[derive(Serialize)]
-struct Deletion {
-    object: &'static str,
-    id: String,
-    deleted: bool,
 }
 
 /// `SPEC.md`, Template.

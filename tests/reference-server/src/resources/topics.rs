@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::answers;
 use super::contacts::book::Subscription;
 use super::timestamp::database;
 use crate::paging::{Mode, Window, list};
@@ -68,7 +69,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         })
     })?;
     context.tenant.topics.add(id, topic)?;
-    Ok(json(StatusCode::CREATED, &Reference { object: "topic", id: id.to_string() }))
+    Ok(answers::made("topic", id))
 }
 
 fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
@@ -129,7 +130,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         topic.visibility = visibility.unwrap_or(topic.visibility);
     });
-    Ok(json(StatusCode::OK, &Reference { object: "topic", id: id.to_string() }))
+    Ok(answers::reference("topic", id))
 }
 
 /// `DELETE /topics/{topic_id}`: the contacts' choices go with it.
@@ -142,25 +143,12 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             contact.topics.remove(&id);
         },
     );
-    Ok(json(StatusCode::OK, &Deleted { object: "topic", id: id.to_string(), deleted: true }))
+    Ok(answers::deleted("topic", id))
 }
 
 fn named(context: &Context<'_>) -> Result<Arc<Topic>, Problem> {
     let id = context.id("a topic")?;
     context.tenant.topics.get(id).ok_or_else(|| Problem::not_found("Topic not found."))
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
-}
-
-#[derive(Serialize)]
-struct Deleted {
-    object: &'static str,
-    id: String,
-    deleted: bool,
 }
 
 #[derive(Serialize)]

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::Response;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::book::Subscription;
 use super::{named, take_ids};
 use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
+use crate::problem::Problem;
+use crate::resources::answers;
 use crate::routes::Context;
 use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems, well_formed};
@@ -69,7 +70,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     }
     let changed = context.tenant.contacts.change(contact.id, |contact| contact.topics.extend(topics));
     changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
-    Ok(json(StatusCode::OK, &Reference { object: "contact_topics", id: contact.id.to_string() }))
+    Ok(answers::reference("contact_topics", contact.id))
 }
 
 /// `SPEC.md`, Contact topic subscription (list item).
@@ -79,10 +80,4 @@ struct Item {
     name: String,
     description: Option<String>,
     subscription: Subscription,
-}
-
-#[derive(Serialize)]
-struct Reference {
-    object: &'static str,
-    id: String,
 }

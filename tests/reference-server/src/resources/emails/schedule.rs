@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde::Serialize;
 
 use super::record::{Email, Event};
 use crate::delivery;
 use crate::lock::lock;
 use crate::paging::quoted;
-use crate::problem::{Problem, json};
+use crate::problem::Problem;
+use crate::resources::answers;
 use crate::routes::Context;
 use crate::schedule;
 
@@ -59,10 +59,5 @@ fn refused(what: &str, event: Event) -> Problem {
 }
 
 fn reference(email: &Email) -> Response<Bytes> {
-    #[derive(Serialize)]
-    struct Reference {
-        object: &'static str,
-        id: String,
-    }
-    json(StatusCode::OK, &Reference { object: "email", id: email.id.to_string() })
+    answers::reference("email", email.id)
 }
