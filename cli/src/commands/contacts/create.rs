@@ -72,12 +72,11 @@ fn contact(args: &Args, flags: &mut Flags) -> NewContact {
             "opt_out" => Some((pair.name, Subscription::OptOut)),
             _ => None,
         });
-        match choice {
-            Some((topic, subscription)) => contact = contact.topic(topic, subscription),
-            None => {
-                let rule = "--topic is the id of a topic, `=`, and opt_in or opt_out";
-                flags.wrong_nth("type", rule, "--topic", i + 1, text);
-            }
+        if let Some((topic, subscription)) = choice {
+            contact = contact.topic(topic, subscription);
+        } else {
+            let rule = "--topic is the id of a topic, `=`, and opt_in or opt_out";
+            flags.wrong_nth("type", rule, "--topic", i + 1, text);
         }
     }
     contact

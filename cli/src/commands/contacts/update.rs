@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     let patch = patch(&args, &mut flags);
-    if patch.as_ref().is_none_or(|patch| flags_only_empty(patch)) {
+    if patch.as_ref().is_none_or(flags_only_empty) {
         flags.help("posthaste contacts update ID|EMAIL --first-name '…'");
         if patch.is_some() {
             flags.missing("what to change");

@@ -26,6 +26,9 @@ pub(crate) struct Args {
     dry_run: DryRunFlag,
 }
 
+/// How a field is set.
+type Setter = fn(NewTemplate, String) -> NewTemplate;
+
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { content, publish, dry_run } = args;
     let mut flags = Flags::default();
@@ -36,7 +39,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     // A body that could not be read is told already.
     let html = bodies.html.or_else(|| bodies.unread.then(|| "-".to_owned())).unwrap_or_default();
     let mut template = NewTemplate::new(content.name.unwrap_or_default(), html);
-    let setters: [(_, fn(NewTemplate, String) -> NewTemplate); 4] = [
+    let setters: [(Option<String>, Setter); 4] = [
         (content.alias, NewTemplate::alias),
         (content.from, NewTemplate::from),
         (content.subject, NewTemplate::subject),

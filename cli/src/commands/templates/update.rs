@@ -33,8 +33,11 @@ pub(crate) struct Args {
     dry_run: DryRunFlag,
 }
 
+type Clear = fn(TemplatePatch) -> TemplatePatch;
+type Setter = fn(TemplatePatch, String) -> TemplatePatch;
+
 /// What can be taken away.
-const CLEARS: [(&str, fn(TemplatePatch) -> TemplatePatch); 6] = [
+const CLEARS: [(&str, Clear); 6] = [
     ("alias", TemplatePatch::clear_alias),
     ("from", TemplatePatch::clear_from),
     ("subject", TemplatePatch::clear_subject),
@@ -50,7 +53,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let variables = content.variables(&mut flags);
     let mut patch = TemplatePatch::new();
     let mut set = Vec::new();
-    let setters: [(&str, _, fn(TemplatePatch, String) -> TemplatePatch); 6] = [
+    let setters: [(&str, Option<String>, Setter); 6] = [
         ("name", content.name, TemplatePatch::name),
         ("alias", content.alias, TemplatePatch::alias),
         ("from", content.from, TemplatePatch::from),

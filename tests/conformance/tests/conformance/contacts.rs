@@ -64,8 +64,7 @@ async fn a_contact_is_addressed_by_its_id_and_by_its_address() {
         assert_eq!(client.contacts().update(email, &patch).await.unwrap().id, id);
         let changed = client.contacts().get(&id).await.unwrap();
         assert!(changed.first_name.is_none() && changed.unsubscribed);
-        let path = format!("/contacts/{id}");
-        let gone = send(&bench, Method::DELETE, &path, &Value::Null, None).json;
+        let gone = send(&bench, Method::DELETE, &format!("/contacts/{id}"), &Value::Null, None).json;
         assert_eq!(gone, json!({"object": "contact", "contact": id, "deleted": true}));
         assert!(matches!(client.contacts().delete(&id).await, Err(Error::Api(api)) if api.status == 404));
     }
@@ -168,7 +167,7 @@ async fn what_no_contact_can_be_is_refused_by_both_sides() {
 async fn membership_is_the_same_from_both_sides() {
     // CONT-06, SEG-01, SEG-02, SEG-03
     let (bench, client, segment, all) = crowd(3).await;
-    client.contacts().remove_from_segment(&ContactId::from(all[1].as_str()), &segment).await.unwrap();
+    client.contacts().remove_from_segment(ContactId::from(all[1].as_str()), &segment).await.unwrap();
     let members = bench.get(&format!("/segments/{segment}/contacts")).json;
     assert_eq!((ids(&members), &members["has_more"]), (vec![all[0].clone(), all[2].clone()], &json!(false)));
     let item = &members["data"][0];

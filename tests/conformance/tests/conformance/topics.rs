@@ -108,7 +108,7 @@ async fn twenty_topics_and_twenty_properties_are_a_page_and_a_walk_finds_all() {
 #[tokio::test]
 async fn the_limits_of_a_topic_hold_on_every_side() {
     let bench = Bench::start().await;
-    let path = format!("/topics/{}", topic(&bench.client(), Subscription::OptIn).await);
+    let topic_path = format!("/topics/{}", topic(&bench.client(), Subscription::OptIn).await);
     for (field, most) in [("name", 50), ("description", 200)] {
         for (length, fits) in [(most, true), (most + 1, false)] {
             let text = "é".repeat(length);
@@ -122,10 +122,10 @@ async fn the_limits_of_a_topic_hold_on_every_side() {
             let (new, patch) = (serde_json::to_value(new).unwrap(), serde_json::to_value(patch).unwrap());
             if fits {
                 assert_eq!(bench.post("/topics", &new).status, 201);
-                assert_eq!(ask(&bench, Method::PATCH, &path, &patch).status, 200);
+                assert_eq!(ask(&bench, Method::PATCH, &topic_path, &patch).status, 200);
             } else {
                 assert_eq!(bench.post_wrong("/topics", &new).name(), "validation_error");
-                assert_eq!(wrong(&bench, Method::PATCH, &path, &patch).name(), "validation_error");
+                assert_eq!(wrong(&bench, Method::PATCH, &topic_path, &patch).name(), "validation_error");
             }
         }
     }

@@ -145,8 +145,8 @@ fn twenty_are_shown_when_no_limit_is_given() {
     let list = sandbox.get("/contact-properties").json();
     assert_eq!((list["data"].as_array().unwrap().len(), &list["has_more"]), (20, &json!(true)));
     assert_eq!(list["data"][0]["key"], "k24");
-    let last = list["data"][19]["id"].as_str().unwrap();
-    let rest = sandbox.get(format!("/contact-properties?after={last}")).json();
+    let oldest = list["data"][19]["id"].as_str().unwrap();
+    let rest = sandbox.get(format!("/contact-properties?after={oldest}")).json();
     assert_eq!((rest["data"].as_array().unwrap().len(), &rest["has_more"]), (5, &json!(false)));
     let first = rest["data"][0]["id"].as_str().unwrap();
     let back = sandbox.get(format!("/contact-properties?before={first}&limit=100")).json();

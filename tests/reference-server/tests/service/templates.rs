@@ -14,7 +14,7 @@ fn welcome() -> Value {
 }
 
 /// The welcome with some fields set; `null` leaves one out.
-fn welcome_with(fields: Value) -> Value {
+fn welcome_with(fields: &Value) -> Value {
     let mut template = welcome();
     for (name, value) in fields.as_object().unwrap() {
         if value.is_null() {
@@ -54,7 +54,7 @@ fn record(sandbox: &Sandbox, name: &str) -> Value {
 }
 
 /// An email with the template and these variables.
-fn with(template: &str, variables: Value) -> Value {
+fn with(template: &str, variables: &Value) -> Value {
     json!({"to": "ada@example.com", "template": {"id": template, "variables": variables}})
 }
 
@@ -101,14 +101,14 @@ fn each_edit_is_a_version_and_the_published_one_is_sent() {
     assert_eq!((&edited["status"], &edited["has_unpublished_versions"]), (&json!("published"), &json!(true)));
     assert_ne!(edited["current_version_id"], first["current_version_id"]);
     assert_eq!(edited["published_at"], first["published_at"]);
-    let email = sandbox.sent(&with("hello", json!({"NAME": "Ada"})));
+    let email = sandbox.sent(&with("hello", &json!({"NAME": "Ada"})));
     assert_eq!(sandbox.record(&email)["html"], "<p>Hello Ada</p>");
     assert_eq!(sandbox.record(&email)["from"], "Acme <hi@acme.test>");
 
     publish(&sandbox, &id);
-    let refused = sandbox.refused(&with("hello", json!({"NAME": "Ada"})));
+    let refused = sandbox.refused(&with("hello", &json!({"NAME": "Ada"})));
     assert!(refused.message().contains("TOWN"), "{}", refused.message());
-    let mut email = with("hello", json!({"NAME": "Ada", "TOWN": "London"}));
+    let mut email = with("hello", &json!({"NAME": "Ada", "TOWN": "London"}));
     assert!(sandbox.refused(&email).message().contains("`from`"));
     email["from"] = json!("own@acme.test");
     let email = sandbox.sent(&email);
@@ -120,7 +120,7 @@ fn a_scheduled_email_keeps_what_the_template_said_when_it_was_accepted() {
     // The specification is silent here.
     let sandbox = Sandbox::new();
     published(&sandbox, &welcome());
-    let mut email = with("welcome", json!({"NAME": "Ada"}));
+    let mut email = with("welcome", &json!({"NAME": "Ada"}));
     email["scheduled_at"] = json!("in 10 min");
     sandbox.sent(&email);
     update(&sandbox, "welcome", &json!({"html": "<p>Other</p>"}));
@@ -148,11 +148,11 @@ fn a_deleted_template_cant_be_sent_and_its_alias_is_free() {
             let answer = sandbox.ask(method, format!("/templates/{name}{path}")).send("{}");
             assert_eq!((answer.status.as_u16(), answer.name().as_str()), (404, "not_found"));
         }
-        let refused = sandbox.refused(&with(name, json!({"NAME": "Ada"})));
+        let refused = sandbox.refused(&with(name, &json!({"NAME": "Ada"})));
         assert!(refused.message().contains("there is no template"), "{}", refused.message());
     }
     published(&sandbox, &welcome());
-    sandbox.sent(&with("welcome", json!({"NAME": "Ada"})));
+    sandbox.sent(&with("welcome", &json!({"NAME": "Ada"})));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn an_alias_is_one_templates_within_one_account() {
     let id = created(&sandbox, &welcome());
     let elsewhere = sandbox.ask(Method::POST, "/templates").key("sb_other").json(&welcome());
     assert_eq!(elsewhere.status, 201, "another account knows nothing of it");
-    let other = created(&sandbox, &welcome_with(json!({"alias": "other"})));
+    let other = created(&sandbox, &welcome_with(&json!({"alias": "other"})));
     let taken = update(&sandbox, "other", &json!({"alias": "welcome"}));
     assert_eq!((taken.status.as_u16(), taken.name().as_str()), (422, "validation_error"));
     assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(id.as_str()));
@@ -185,10 +185,10 @@ fn an_alias_with_the_characters_of_addresses_is_found_by_them() {
         ("ü#1", "%C3%BC%231"),
         ("publish", "publish"),
     ] {
-        let id = created(&sandbox, &welcome_with(json!({"alias": alias})));
+        let id = created(&sandbox, &welcome_with(&json!({"alias": alias})));
         assert_eq!(record(&sandbox, written)["id"].as_str(), Some(id.as_str()), "{alias}");
         publish(&sandbox, written);
-        sandbox.sent(&with(alias, json!({"NAME": "Ada"})));
+        sandbox.sent(&with(alias, &json!({"NAME": "Ada"})));
     }
 }
 
@@ -197,11 +197,11 @@ fn a_batch_uses_templates_and_names_the_email_that_cant() {
     // EMAIL-63, ERR-02
     let sandbox = Sandbox::new();
     published(&sandbox, &welcome());
-    let good = with("welcome", json!({"NAME": "Ada"}));
+    let good = with("welcome", &json!({"NAME": "Ada"}));
     for (bad, words) in [
-        (with("welcome", json!({})), "`[1].template.variables`"),
-        (with("welcome", json!({"NAME": 1})), "`[1].template.variables.NAME`"),
-        (with("other", json!({})), "`[1].template.id`"),
+        (with("welcome", &json!({})), "`[1].template.variables`"),
+        (with("welcome", &json!({"NAME": 1})), "`[1].template.variables.NAME`"),
+        (with("other", &json!({})), "`[1].template.id`"),
     ] {
         let answer = sandbox.post("/emails/batch", &json!([good, bad]));
         assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"));
@@ -215,9 +215,9 @@ fn a_batch_uses_templates_and_names_the_email_that_cant() {
 #[test]
 fn a_template_without_addresses_for_answers_leaves_the_header_out() {
     let sandbox = Sandbox::new();
-    published(&sandbox, &welcome_with(json!({"reply_to": []})));
+    published(&sandbox, &welcome_with(&json!({"reply_to": []})));
     assert_eq!(record(&sandbox, "welcome")["reply_to"], Value::Null);
-    sandbox.sent(&with("welcome", json!({"NAME": "Ada"})));
+    sandbox.sent(&with("welcome", &json!({"NAME": "Ada"})));
     assert!(headers(&sandbox, "reply-to").is_empty());
 }
 
@@ -225,8 +225,8 @@ fn a_template_without_addresses_for_answers_leaves_the_header_out() {
 fn a_header_for_answers_goes_before_the_templates_addresses() {
     // EMAIL-53
     let sandbox = Sandbox::new();
-    published(&sandbox, &welcome_with(json!({"reply_to": "template@acme.test"})));
-    let mut email = with("welcome", json!({"NAME": "Ada"}));
+    published(&sandbox, &welcome_with(&json!({"reply_to": "template@acme.test"})));
+    let mut email = with("welcome", &json!({"NAME": "Ada"}));
     email["headers"] = json!({"Reply-To": "own@acme.test"});
     sandbox.sent(&email);
     let [one] = &headers(&sandbox, "reply-to")[..] else { panic!("not one Reply-To") };
@@ -237,7 +237,7 @@ fn a_header_for_answers_goes_before_the_templates_addresses() {
 fn a_value_in_the_subject_begins_no_other_header() {
     let sandbox = Sandbox::new();
     published(&sandbox, &welcome());
-    let email = sandbox.sent(&with("welcome", json!({"NAME": "Ada\r\nBcc: eve@x.test"})));
+    let email = sandbox.sent(&with("welcome", &json!({"NAME": "Ada\r\nBcc: eve@x.test"})));
     assert_eq!(sandbox.record(&email)["subject"], "Welcome, Ada  Bcc: eve@x.test");
     assert!(headers(&sandbox, "bcc").is_empty());
 }
@@ -246,9 +246,9 @@ fn a_value_in_the_subject_begins_no_other_header() {
 fn a_body_that_would_fill_the_memory_is_refused() {
     let sandbox = Sandbox::new();
     let html = "{{{NAME}}}".repeat(50_000);
-    published(&sandbox, &welcome_with(json!({"html": html, "text": ""})));
-    sandbox.sent(&with("welcome", json!({"NAME": "x".repeat(20)})));
-    let refused = sandbox.refused(&with("welcome", json!({"NAME": "x".repeat(2_000)})));
+    published(&sandbox, &welcome_with(&json!({"html": html, "text": ""})));
+    sandbox.sent(&with("welcome", &json!({"NAME": "x".repeat(20)})));
+    let refused = sandbox.refused(&with("welcome", &json!({"NAME": "x".repeat(2_000)})));
     assert!(refused.message().contains("`template` must make"), "{}", refused.message());
 }
 
@@ -257,7 +257,7 @@ fn very_many_variables_are_refused_at_once() {
     // TPL-07
     let sandbox = Sandbox::new();
     let variables: Vec<_> = (0..20_000).map(|n| json!({"key": format!("V{n}"), "type": "string"})).collect();
-    let answer = sandbox.post("/templates", &welcome_with(json!({"variables": variables})));
+    let answer = sandbox.post("/templates", &welcome_with(&json!({"variables": variables})));
     assert_eq!(answer.status, 422);
     assert!(answer.message().contains("found 20000"), "{}", answer.message());
 }
@@ -276,7 +276,7 @@ fn numbers_stand_as_they_were_given() {
         (json!({"N": 9_007_199_254_740_991_u64}), "9007199254740991"),
         (json!({"N": 1.25}), "1.25"),
     ] {
-        let email = sandbox.sent(&with("n", variables));
+        let email = sandbox.sent(&with("n", &variables));
         assert_eq!(sandbox.record(&email)["subject"], expected);
     }
 }

@@ -46,12 +46,11 @@ impl Columns {
         };
         let mut names = Vec::new();
         for (i, cell) in header.iter().enumerate() {
-            match std::str::from_utf8(cell) {
-                Ok(text) => names.push(text.trim().to_owned()),
-                Err(_) => {
-                    wrong(flags, "charset", format!("{name}:1, column {}: this is not UTF-8 text", i + 1));
-                    return None;
-                }
+            if let Ok(text) = std::str::from_utf8(cell) {
+                names.push(text.trim().to_owned());
+            } else {
+                wrong(flags, "charset", format!("{name}:1, column {}: this is not UTF-8 text", i + 1));
+                return None;
             }
         }
         let mapped = mapped(map, &names, flags);
@@ -92,20 +91,15 @@ impl Columns {
         let mut found = Vec::new();
         for (i, (_, field)) in self.all.iter_mut().enumerate() {
             let Field::Property { key, number } = field else { continue };
-            match known.get(key) {
-                Some(holds_numbers) => *number = *holds_numbers,
-                None => {
-                    let rule = format!(
-                        "{}:1, column {}: `{key}` is neither a field nor a contact property of the service",
-                        csv.name,
-                        i + 1
-                    );
-                    found.push(Found {
-                        problem: Problem::new("", "unknown", rule),
-                        origin: None,
-                        hint: None,
-                    });
-                }
+            if let Some(holds_numbers) = known.get(key) {
+                *number = *holds_numbers;
+            } else {
+                let rule = format!(
+                    "{}:1, column {}: `{key}` is neither a field nor a contact property of the service",
+                    csv.name,
+                    i + 1
+                );
+                found.push(Found { problem: Problem::new("", "unknown", rule), origin: None, hint: None });
             }
         }
         if found.is_empty() {

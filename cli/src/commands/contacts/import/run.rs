@@ -77,12 +77,11 @@ pub(super) async fn run(
             Fate::Skipped => count.skipped += 1,
             Fate::Refused(reason) => {
                 count.refused += 1;
-                match &mut refusals {
-                    Some(refusals) => refusals.note(&record, &reason)?,
-                    None => {
-                        let line = record.position().map_or(0, csv::Position::line);
-                        context.out.warn(&format!("{}:{line}: {reason}", csv.name));
-                    }
+                if let Some(refusals) = &mut refusals {
+                    refusals.note(&record, &reason)?;
+                } else {
+                    let line = record.position().map_or(0, csv::Position::line);
+                    context.out.warn(&format!("{}:{line}: {reason}", csv.name));
                 }
             }
             Fate::Stopped(fail) => {
