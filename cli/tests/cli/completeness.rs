@@ -202,5 +202,7 @@ fn leaves(command: &Value, found: &mut Vec<String>) {
     if below.is_empty() && !deprecated {
         found.push(command["command"].as_str().unwrap().to_owned());
     }
-    below.iter().for_each(|command| leaves(command, found));
+    for command in below {
+        leaves(command, found);
+    }
 }
