@@ -167,6 +167,13 @@ impl<T: DeserializeOwned> Call<T> {
     }
 }
 
+impl Call<Bytes> {
+    /// An operation whose answer's body is taken as it is.
+    pub(crate) fn download(client: &Client, operation: Operation) -> Self {
+        Self { client: client.clone(), operation, decode: |answer| Ok(answer.into_body()) }
+    }
+}
+
 impl Call<serde_json::Value> {
     /// Adds a parameter to the query; it is percent-encoded.
     pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {

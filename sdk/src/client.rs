@@ -16,9 +16,10 @@ use crate::{
     keys::KeyMemory,
     rate::Limiter,
     resources::{
-        audiences::Audiences, automations::Automations, broadcasts::Broadcasts,
+        api_keys::ApiKeys, audiences::Audiences, automations::Automations, broadcasts::Broadcasts,
         contact_properties::ContactProperties, contacts::Contacts, domains::Domains, emails::Emails,
-        events::Events, logs::Logs, segments::Segments, templates::Templates, topics::Topics,
+        events::Events, logs::Logs, received::Received, segments::Segments, templates::Templates,
+        topics::Topics, webhooks::Webhooks,
     },
     retry::{Budget, RetryPolicy},
     transport::Transport,
@@ -126,6 +127,21 @@ impl Client {
     /// Templates: stored bodies with variables.
     pub fn templates(&self) -> Templates<'_> {
         Templates::of(self)
+    }
+
+    /// Received emails, and what is attached to them.
+    pub fn received(&self) -> Received<'_> {
+        Received::of(self)
+    }
+
+    /// Webhooks: where the service tells its events.
+    pub fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks::of(self)
+    }
+
+    /// API keys.
+    pub fn api_keys(&self) -> ApiKeys<'_> {
+        ApiKeys::of(self)
     }
 
     /// The service's log of API requests.

@@ -53,7 +53,12 @@ async fn live<T>(client: Client, operation: Operation, decode: Decode<T>) -> Res
 pub(crate) fn headers(client: &Inner, operation: &Operation) -> HeaderMap {
     // Room for those that are added on the way out too: a full map hashes all of them anew.
     let mut headers = HeaderMap::with_capacity(client.headers.len() + operation.headers.len() + 8);
-    for (name, value) in client.headers.iter().chain(&operation.headers) {
+    // What the application adds to all requests can be another credential.
+    let own = client
+        .headers
+        .iter()
+        .filter(|(name, _)| operation.elsewhere.is_none() || *name == header::USER_AGENT);
+    for (name, value) in own.chain(&operation.headers) {
         headers.insert(name.clone(), value.clone());
     }
     if let Some(key) = &operation.key {
@@ -64,6 +69,9 @@ pub(crate) fn headers(client: &Inner, operation: &Operation) -> HeaderMap {
 
 /// Where the operation goes: the base address with the path behind it. Its host is neither read again nor can a path replace it.
 pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
+    if let Some(url) = &operation.elsewhere {
+        return url.clone();
+    }
     let mut url = base.clone();
     match base.path().trim_end_matches('/') {
         "" => url.set_path(&operation.path),
@@ -120,7 +128,9 @@ impl<'a> Life<'a> {
             self.tried.attempts += 1;
             let (error, cause) = match self.attempt().await {
                 Ok(answer) if answer.status().is_success() => {
-                    self.client.limiter.learn(answer.headers(), None);
+                    if self.operation.elsewhere.is_none() {
+                        self.client.limiter.learn(answer.headers(), None);
+                    }
                     self.client.budget.succeeded();
                     return Ok(answer);
                 }
@@ -164,7 +174,9 @@ impl<'a> Life<'a> {
 
     fn outgoing(&self) -> Outgoing {
         let mut headers = headers(self.client, &self.operation);
-        headers.insert(header::AUTHORIZATION, self.client.credentials.header());
+        if self.operation.elsewhere.is_none() {
+            headers.insert(header::AUTHORIZATION, self.client.credentials.header());
+        }
         Outgoing {
             method: self.operation.method.clone(),
             url: self.url.clone(),
@@ -181,7 +193,9 @@ impl<'a> Life<'a> {
         let cause = retry::after_refusal(&error, self.tried.replay);
         let limited = error.status == http::StatusCode::TOO_MANY_REQUESTS && cause.is_some();
         let pause = limited.then(|| error.retry_after().unwrap_or(Duration::from_secs(1)));
-        self.client.limiter.learn(&error.headers, pause);
+        if self.operation.elsewhere.is_none() {
+            self.client.limiter.learn(&error.headers, pause);
+        }
         let error = Error::Api(Box::new(error));
         self.tried.unknown |= error.outcome() == crate::Outcome::Unknown;
         (error, cause)

@@ -67,6 +67,7 @@ pub use path::path_segment;
 pub use rate::RateLimit;
 pub use resources::{
     Deleted, Reference,
+    api_keys::{ApiKeySummary, CreatedApiKey, NewApiKey},
     automations::{
         Action, Automation, AutomationEmail, AutomationPatch, AutomationRun, AutomationRunSummary,
         AutomationStatus, AutomationSummary, Connection, ConnectionType, ContactUpdate, NewAutomation, Rule,
@@ -90,13 +91,17 @@ pub use resources::{
         SentEmail, Tag, VariableValue, check_batch,
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
-    logs::LogEntry,
+    logs::{LogEntry, LogRecord},
+    received::{
+        ContentDisposition, RawEmail, ReceivedAttachment, ReceivedEmail, ReceivedEmailSummary, ReceivedFile,
+    },
     segments::Segment,
     templates::{
         DefinedVariable, NewTemplate, NumberVariable, StringVariable, Template, TemplatePatch,
         TemplateStatus, TemplateSummary, TemplateVariable, VariableType,
     },
     topics::{NewTopic, Subscription, Topic, TopicPatch, Visibility},
+    webhooks::{CreatedWebhook, EventType, NewWebhook, Webhook, WebhookPatch, WebhookStatus, WebhookSummary},
 };
 pub use retry::{Replay, RetryPolicy};
 pub use types::{

@@ -1,5 +1,6 @@
 //! The service, one file a resource. Each describes its operations and types; how they are sent is above.
 
+pub mod api_keys;
 pub mod audiences;
 pub mod automations;
 pub mod broadcasts;
@@ -9,9 +10,11 @@ pub mod domains;
 pub mod emails;
 pub mod events;
 pub mod logs;
+pub mod received;
 pub mod segments;
 pub mod templates;
 pub mod topics;
+pub mod webhooks;
 
 use serde::{Deserialize, Serialize};
 

@@ -4,6 +4,7 @@ use std::{borrow::Cow, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
+use url::Url;
 
 use super::RetryListener;
 use crate::{
@@ -29,6 +30,8 @@ pub(crate) struct Operation {
     pub(crate) name: &'static str,
     pub(crate) method: Method,
     pub(crate) path: Cow<'static, str>,
+    /// An address outside of the service's base address. Nothing of the client's own goes there: no credential, no headers.
+    pub(crate) elsewhere: Option<Url>,
     pub(crate) query: Vec<(Cow<'static, str>, String)>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
@@ -57,6 +60,7 @@ impl Operation {
             name,
             method,
             path,
+            elsewhere: None,
             query: Vec::new(),
             headers: HeaderMap::new(),
             body: Body::default(),
@@ -106,6 +110,26 @@ impl Operation {
                 operation
             }
         }
+    }
+
+    /// An operation at an address that the service has handed out. Where the client talks https, this has to be https too.
+    pub(crate) fn elsewhere(name: &'static str, url: &str, base: &Url) -> Self {
+        let mut operation = Self::get(name, "/");
+        let fits = |url: &Url| match url.scheme() {
+            "https" => url.has_host(),
+            "http" => url.has_host() && base.scheme() == "http",
+            _ => false,
+        };
+        match Url::parse(url).ok().filter(fits) {
+            Some(url) => operation.elsewhere = Some(url),
+            // The address is a permission, so it isn't repeated.
+            None => operation.faults.push(Problem::new(
+                "",
+                "url",
+                "not an address to fetch from: https, absolute",
+            )),
+        }
+        operation
     }
 
     pub(crate) fn raw(method: Method, path: String) -> Self {

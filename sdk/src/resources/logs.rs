@@ -1,9 +1,11 @@
 //! The log of API requests that the service keeps.
 
+use http::Method;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
-    call::Operation,
+    call::{Call, Operation},
     client::Client,
     page::{Item, List},
     types::{LogId, Timestamp},
@@ -34,6 +36,21 @@ impl Item for LogEntry {
     }
 }
 
+/// One request with its bodies. (The specification is silent on this record.)
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LogRecord {
+    /// What the list says of it.
+    #[serde(flatten)]
+    pub entry: LogEntry,
+    /// What was asked, if the service has kept it.
+    #[serde(default)]
+    pub request_body: Option<Value>,
+    /// What was answered, if the service has kept it.
+    #[serde(default)]
+    pub response_body: Option<Value>,
+}
+
 /// The log's operations: [`Client::logs`].
 ///
 /// ```
@@ -57,5 +74,18 @@ impl<'a> Logs<'a> {
     /// The requests, newest first: `GET /logs`, 20 a page unless a limit is given.
     pub fn list(&self) -> List<LogEntry> {
         List::new(self.client, Operation::get("logs.list", "/logs"))
+    }
+
+    /// One request with its bodies: `GET /logs/{log_id}`.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, id: posthaste::LogId) -> posthaste::Result<()> {
+    /// let request = client.logs().get(id).await?;
+    /// println!("{} answered {:?}", request.entry.endpoint, request.response_body);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get(&self, id: impl Into<LogId>) -> Call<LogRecord> {
+        Call::new(self.client, Operation::on("logs.get", Method::GET, "/logs/", id.into().as_str(), ""))
     }
 }

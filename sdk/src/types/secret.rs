@@ -62,6 +62,52 @@ secret!(
     "access_token"
 );
 
+/// Defines one secret that the service hands out.
+macro_rules! handed_out {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        ///
+        /// `Debug` prints `[redacted]`, and there is no `Display`. Serialized, it is the secret itself: an answer that is written down is written
+        /// whole. The memory is cleared when the value is dropped.
+        #[derive(Clone)]
+        pub struct $name(SecretString);
+
+        impl $name {
+            /// The secret, to be kept where secrets are.
+            pub fn expose(&self) -> &str {
+                self.0.expose_secret()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "([redacted])"))
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.expose())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer).map(|text| Self(text.into()))
+            }
+        }
+    };
+}
+
+handed_out!(
+    /// An API key that was made, told once.
+    ApiKeyToken
+);
+handed_out!(
+    /// What a webhook signs its events with (`SPEC.md`, POST /webhooks).
+    SigningSecret
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,12 @@
-//! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, and forgetting.
+//! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, mail that comes in, and forgetting.
 //!
 //! They are no part of the service: they are neither limited nor logged, and scripted faults don't touch them. A tenant
 //! is named by its API key, in `Authorization` as everywhere; the page, which a browser opens, takes it as `?key=`. The links in the mails of
-//! broadcasts, under `/_/unsubscribe/`, need no key.
+//! broadcasts, under `/_/unsubscribe/`, and those to received files, under `/_/received/`, need no key.
 
 mod messages;
 mod page;
+mod received;
 mod unsubscribe;
 
 use std::sync::Arc;
@@ -47,11 +48,16 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         }
         (&Method::GET, ["unsubscribe", word]) => (Some(unsubscribe::ask(service, word)), &[]),
         (&Method::POST, ["unsubscribe", word]) => (Some(unsubscribe::end(service, word)), &[]),
+        (&Method::POST, ["received"]) => (
+            Some(tenant(service, request).and_then(|tenant| received::arrive(service, &tenant, request))),
+            &[],
+        ),
+        (&Method::GET, ["received", word]) => (Some(received::download(service, word)), &[]),
         (&Method::POST, ["reset"]) => (Some(reset(service, request)), &[]),
-        (_, [] | ["ready"] | ["messages", _] | ["messages", _, "raw"]) => (None, &["GET"]),
+        (_, [] | ["ready"] | ["messages" | "received", _] | ["messages", _, "raw"]) => (None, &["GET"]),
         (_, ["unsubscribe", _]) => (None, &["GET", "POST"]),
         (_, ["messages"]) => (None, &["GET", "DELETE"]),
-        (_, ["reset"]) => (None, &["POST"]),
+        (_, ["received" | "reset"]) => (None, &["POST"]),
         _ => (Some(Err(no_such_route(path))), &[]),
     };
     match answer {
@@ -64,13 +70,13 @@ type Outcome = Result<Response<Bytes>, Problem>;
 
 /// The tenant whose key the request carries. A send-only key may look: there is nothing here to protect.
 fn tenant(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
-    let credential = keys::read(request.headers())?;
-    Ok(service.state().tenant(credential.tenant))
+    let credential = keys::read(request.headers(), &service.state().key_book)?;
+    Ok(service.state().tenant(&credential.tenant))
 }
 
 /// `POST /_/reset`: forgets everything of the tenant.
 fn reset(service: &Service, request: &Request<Bytes>) -> Outcome {
-    let credential = keys::read(request.headers())?;
-    service.state().reset_tenant(credential.tenant);
+    let credential = keys::read(request.headers(), &service.state().key_book)?;
+    service.state().reset_tenant(&credential.tenant);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

@@ -1,11 +1,21 @@
 //! API keys: whose they are and what they may do.
 //!
 //! Every key that starts with `sb_` or `re_` is accepted and is a tenant of its own, so tests that run side by side
-//! never meet. A key that ends in `_sending` may only send; its tenant is the one named without that ending.
+//! never meet. A key that ends in `_sending` may only send; its tenant is the one named without that ending. Keys made by `POST /api-keys`
+//! start with [`MADE`]: they belong to the tenant that made them, and are refused when it has deleted them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::RwLock;
 
 use http::{HeaderMap, header};
+use uuid::Uuid;
 
+use crate::lock::{read as look, write};
 use crate::problem::Problem;
+
+/// How keys start that `POST /api-keys` makes. Without a mark of their own a deleted one would be a tenant of its own again.
+pub(crate) const MADE: &str = "sb_key_";
 
 /// What a credential may do (`SPEC.md`, Authentication).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +27,20 @@ pub(crate) enum Permission {
 }
 
 /// A credential that was understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Credential<'a> {
-    pub(crate) tenant: &'a str,
+    pub(crate) tenant: Cow<'a, str>,
     pub(crate) permission: Permission,
+    /// The key's record, if `POST /api-keys` made it.
+    pub(crate) made: Option<Made>,
+}
+
+/// What the service knows of a key that it has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Made {
+    pub(crate) id: Uuid,
+    /// The only domain that it may send from.
+    pub(crate) domain: Option<Uuid>,
 }
 
 /// What a route asks of a credential (`SPEC.md`, Authentication, Scopes).
@@ -33,7 +53,7 @@ pub(crate) enum Scope {
 }
 
 /// Reads the header `Authorization: Bearer <API_KEY>`.
-pub(crate) fn read(headers: &HeaderMap) -> Result<Credential<'_>, Problem> {
+pub(crate) fn read<'a>(headers: &'a HeaderMap, book: &KeyBook) -> Result<Credential<'a>, Problem> {
     let value = headers.get(header::AUTHORIZATION).ok_or_else(Problem::missing_api_key)?;
     let value = value.to_str().map_err(|_| Problem::invalid_api_key())?;
     let (scheme, key) = value.split_once(' ').unwrap_or((value, ""));
@@ -41,23 +61,54 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<Credential<'_>, Problem> {
     if !scheme.eq_ignore_ascii_case("bearer") || key.is_empty() {
         return Err(Problem::missing_api_key());
     }
-    credential(key).ok_or_else(Problem::invalid_api_key)
+    credential(key, book).ok_or_else(Problem::invalid_api_key)
 }
 
-pub(crate) fn credential(key: &str) -> Option<Credential<'_>> {
+pub(crate) fn credential<'a>(key: &'a str, book: &KeyBook) -> Option<Credential<'a>> {
+    if key.starts_with(MADE) {
+        return book.find(key);
+    }
     // Longer than any key that was ever handed out; the key is kept as the tenant's name.
     if key.len() > 256 || !(key.starts_with("sb_") || key.starts_with("re_")) {
         return None;
     }
     Some(match key.strip_suffix("_sending") {
-        Some(tenant) => Credential { tenant, permission: Permission::SendOnly },
-        None => Credential { tenant: key, permission: Permission::FullAccess },
+        Some(tenant) => Credential { tenant: tenant.into(), permission: Permission::SendOnly, made: None },
+        None => Credential { tenant: key.into(), permission: Permission::FullAccess, made: None },
     })
+}
+
+/// The keys that were made, of all tenants.
+#[derive(Debug, Default)]
+pub(crate) struct KeyBook(RwLock<HashMap<String, Credential<'static>>>);
+
+impl KeyBook {
+    pub(crate) fn add(&self, token: &str, credential: Credential<'static>) {
+        write(&self.0).insert(token.to_owned(), credential);
+    }
+
+    fn find(&self, token: &str) -> Option<Credential<'static>> {
+        look(&self.0).get(token).cloned()
+    }
+
+    /// Forgets one key.
+    pub(crate) fn remove(&self, token: &str) {
+        write(&self.0).remove(token);
+    }
+
+    /// Forgets the keys of a tenant.
+    pub(crate) fn forget(&self, tenant: &str) {
+        write(&self.0).retain(|_, credential| credential.tenant != tenant);
+    }
+
+    pub(crate) fn clear(&self) {
+        write(&self.0).clear();
+    }
 }
 
 impl Credential<'_> {
     /// Refuses a send-only key on a route that needs more.
-    pub(crate) fn check(self, scope: Scope) -> Result<(), Problem> {
+    pub(crate) fn check(&self, scope: Scope) -> Result<(), Problem> {
         match (self.permission, scope) {
             (Permission::SendOnly, Scope::Full) => Err(Problem::restricted_api_key()),
             _ => Ok(()),

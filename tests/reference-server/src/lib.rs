@@ -57,6 +57,7 @@ pub use clock::Clock;
 pub use delivery::captured::{CapturedAttachment, CapturedMail, Tag};
 pub use delivery::fetch::{Errand, Fetched};
 pub use faults::Faults;
+pub use resources::received::NotReceived;
 pub use server::ReferenceServer;
 pub use service::Service;
 pub use settings::{ClockStart, Settings};

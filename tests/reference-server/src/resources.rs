@@ -1,6 +1,7 @@
 //! The service's resources, one file each, named as the specification names them.
 
 pub(crate) mod answers;
+pub(crate) mod api_keys;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
 pub(crate) mod contact_properties;
@@ -9,7 +10,9 @@ pub(crate) mod domains;
 pub(crate) mod emails;
 pub(crate) mod events;
 pub(crate) mod logs;
+pub(crate) mod received;
 pub(crate) mod segments;
 pub(crate) mod templates;
 pub(crate) mod timestamp;
 pub(crate) mod topics;
+pub(crate) mod webhooks;

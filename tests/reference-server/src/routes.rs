@@ -11,8 +11,8 @@ pub(crate) use self::find::{Found, find, no_such_route, pattern_matches, wrong_m
 use crate::keys::Scope;
 use crate::problem::Problem;
 use crate::resources::{
-    automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, segments,
-    templates, topics,
+    api_keys, automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, received,
+    segments, templates, topics, webhooks,
 };
 
 /// Answers one request of one tenant.
@@ -45,8 +45,16 @@ pub(crate) const ROUTES: &[Route] = &[
     keyed(Method::POST, "/email/sending", Scope::Send, emails::send),
     keyed(Method::POST, "/emails/batch", Scope::Full, emails::batch::send),
     route(Method::GET, "/emails", Scope::Full, emails::index),
-    // Received emails. Without this line `receiving` would be taken for the id of a sent email.
-    route(Method::GET, "/emails/receiving", Scope::Full, find::unknown),
+    // Received emails. They stand before the sent ones, or `receiving` would be taken for the id of one.
+    route(Method::GET, "/emails/receiving", Scope::Full, received::index),
+    route(Method::GET, "/emails/receiving/{email_id}", Scope::Full, received::show),
+    route(Method::GET, "/emails/receiving/{email_id}/attachments", Scope::Full, received::attachments::index),
+    route(
+        Method::GET,
+        "/emails/receiving/{email_id}/attachments/{attachment_id}",
+        Scope::Full,
+        received::attachments::show,
+    ),
     // Sent emails, by id
     route(Method::GET, "/emails/{email_id}", Scope::Full, emails::show),
     route(Method::PATCH, "/emails/{email_id}", Scope::Full, emails::schedule::update),
@@ -148,7 +156,17 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::PATCH, "/events/{id_or_name}", Scope::Full, events::update),
     route(Method::DELETE, "/events/{id_or_name}", Scope::Full, events::delete),
     // Webhooks
+    route(Method::POST, "/webhooks", Scope::Full, webhooks::create),
+    route(Method::GET, "/webhooks", Scope::Full, webhooks::index),
+    route(Method::GET, "/webhooks/{webhook_id}", Scope::Full, webhooks::show),
+    route(Method::PATCH, "/webhooks/{webhook_id}", Scope::Full, webhooks::update),
+    route(Method::DELETE, "/webhooks/{webhook_id}", Scope::Full, webhooks::delete),
     // Logs
     route(Method::GET, "/logs", Scope::Full, logs::index),
+    route(Method::GET, "/logs/{log_id}", Scope::Full, logs::show),
     // API keys
+    route(Method::POST, "/api-keys", Scope::Full, api_keys::create),
+    route(Method::GET, "/api-keys", Scope::Full, api_keys::index),
+    route(Method::PATCH, "/api-keys/{api_key_id}", Scope::Full, api_keys::update),
+    route(Method::DELETE, "/api-keys/{api_key_id}", Scope::Full, api_keys::delete),
 ];

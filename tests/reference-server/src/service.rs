@@ -22,10 +22,12 @@ use crate::delivery::fetch::{Errand, Fetched};
 use crate::delivery::{self, Work};
 use crate::faults::{Action, Faults, Wire, too_many};
 use crate::idempotency::{self, Turn};
+use crate::keys::Made;
 use crate::links::Links;
 use crate::lock::{lock, read, write};
 use crate::problem::Problem;
 use crate::ratelimit::Allowance;
+use crate::resources::received::{self, NotReceived};
 use crate::routes::{self, Context, Found, Route};
 use crate::seeds::Ids;
 use crate::settings::Settings;
@@ -62,6 +64,7 @@ pub struct Service {
     faults: Faults,
     ids: Ids,
     request_ids: Ids,
+    secrets: Ids,
     links: Links,
     state: State,
     errands: Mutex<VecDeque<Errand>>,
@@ -81,6 +84,7 @@ impl Service {
             faults: Faults::default(),
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
+            secrets: Ids::new(settings.seed, 2),
             links: Links::new(settings.seed),
             state: State::new(&settings),
             errands: Mutex::default(),
@@ -124,8 +128,8 @@ impl Service {
     pub(crate) fn refuse_too_large(&self, head: &Request<Bytes>) -> Response<Bytes> {
         let mut response = Problem::too_large(self.settings.body_limit).into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.settings.rate_limit));
-        if let Ok(credential) = keys::read(head.headers()) {
-            self.log(&self.state.tenant(credential.tenant), head, &response);
+        if let Ok(credential) = keys::read(head.headers(), &self.state.key_book) {
+            self.log(&self.state.tenant(&credential.tenant), head, &response);
         }
         response
     }
@@ -174,24 +178,32 @@ impl Service {
     /// Finds the route, checks the credential, counts, answers and logs.
     fn serve(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
         let mut allowance = Allowance::uncounted(self.settings.rate_limit);
-        let credential = keys::read(request.headers());
-        let tenant = credential.as_ref().ok().map(|credential| self.state.tenant(credential.tenant));
+        let credential = keys::read(request.headers(), &self.state.key_book);
+        let tenant = credential.as_ref().ok().map(|credential| self.state.tenant(&credential.tenant));
         let (method, path) = (request.method(), request.uri().path());
         let response = match (routes::find(method, path), &tenant) {
             (Found::Nothing, _) => routes::no_such_route(path).into_response(),
             (Found::WrongMethod(allowed), _) => routes::wrong_method(method, path, &allowed),
             (Found::Route(route), tenant) => {
-                let checked = credential.and_then(|credential| credential.check(route.scope));
+                let checked =
+                    credential.and_then(|credential| credential.check(route.scope).map(|()| credential.made));
                 match (checked, tenant) {
-                    (Ok(()), Some(tenant)) => match self.count(tenant, &mut allowance) {
-                        Ok(()) => self.call(request, tenant, route),
+                    (Ok(made), Some(tenant)) => match self.count(tenant, &mut allowance) {
+                        Ok(()) => {
+                            if let Some(made) = made {
+                                tenant
+                                    .api_keys
+                                    .change(made.id, |key| key.last_used_at = Some(self.clock.now()));
+                            }
+                            self.call(request, tenant, route, made)
+                        }
                         Err(problem) => {
                             let mut response = problem.into_response();
                             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
                             response
                         }
                     },
-                    (Ok(()), None) => Problem::missing_api_key().into_response(),
+                    (Ok(_), None) => Problem::missing_api_key().into_response(),
                     (Err(problem), _) => problem.into_response(),
                 }
             }
@@ -210,7 +222,13 @@ impl Service {
     }
 
     /// Answers from an earlier request with the same key, or by the route's handler.
-    fn call(&self, request: &Request<Bytes>, tenant: &Arc<Tenant>, route: &'static Route) -> Response<Bytes> {
+    fn call(
+        &self,
+        request: &Request<Bytes>,
+        tenant: &Arc<Tenant>,
+        route: &'static Route,
+        made: Option<Made>,
+    ) -> Response<Bytes> {
         let key = if route.keyed { idempotency::read(request.headers()) } else { Ok(None) };
         let turn = key.and_then(|key| {
             let Some(key) = key else { return Ok(None) };
@@ -220,7 +238,7 @@ impl Service {
             Err(problem) => problem.into_response(),
             Ok(Some(Turn::Again(answer))) => answer,
             Ok(turn) => {
-                let response = self.act(request, tenant, route);
+                let response = self.act(request, tenant, route, made);
                 if let Some(Turn::First(claim)) = turn {
                     claim.finish(&response);
                 }
@@ -229,9 +247,16 @@ impl Service {
         }
     }
 
-    fn act(&self, request: &Request<Bytes>, tenant: &Arc<Tenant>, route: &'static Route) -> Response<Bytes> {
+    fn act(
+        &self,
+        request: &Request<Bytes>,
+        tenant: &Arc<Tenant>,
+        route: &'static Route,
+        made: Option<Made>,
+    ) -> Response<Bytes> {
         let ignored = RefCell::new(Ignored::default());
-        let context = Context::new(self, request, Arc::clone(tenant), route, &ignored);
+        let mut context = Context::new(self, request, Arc::clone(tenant), route, &ignored);
+        context.key = made;
         let mut response = (route.handler)(&context).unwrap_or_else(Problem::into_response);
         if let Some(names) = ignored.borrow().header() {
             response.headers_mut().insert("x-sandbox-ignored-fields", names);
@@ -262,8 +287,29 @@ impl Service {
         lock(&tenant.captured).newest_first().map(|mail| CapturedMail::clone(mail)).collect()
     }
 
+    /// Takes in a mail (RFC 5322) that was addressed to these recipients, for a tenant that is named by its API key; gives the id under
+    /// which `GET /emails/receiving/{email_id}` has it.
+    ///
+    /// Any domain may receive, unless [`Settings::strict_domains`] is on: then only those that the tenant has verified for receiving.
+    ///
+    /// # Errors
+    /// If nothing could be kept; the error says why.
+    pub fn receive(
+        &self,
+        tenant: &str,
+        recipients: &[&str],
+        message: impl Into<Bytes>,
+    ) -> Result<String, NotReceived> {
+        self.run_due();
+        let credential = keys::credential(tenant, &self.state.key_book).ok_or(NotReceived::UnknownKey)?;
+        let tenant = self.state.tenant(&credential.tenant);
+        let recipients = recipients.iter().map(ToString::to_string).collect();
+        received::arrive(self, &tenant, recipients, message.into()).map(|id| id.to_string())
+    }
+
     fn tenant_of(&self, key: &str) -> Option<Arc<Tenant>> {
-        self.state.find(keys::credential(key).map_or(key, |credential| credential.tenant))
+        let credential = keys::credential(key, &self.state.key_book);
+        self.state.find(credential.as_ref().map_or(key, |credential| &credential.tenant))
     }
 
     /// The requests that arrived, oldest first, as far back as [`Settings::keep_requests`] and
@@ -357,6 +403,11 @@ impl Service {
 
     pub(crate) fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Something that can't be guessed, of which keys are made.
+    pub(crate) fn next_secret(&self) -> Uuid {
+        self.secrets.next()
     }
 
     pub(crate) fn next_id(&self) -> Uuid {

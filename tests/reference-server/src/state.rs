@@ -17,8 +17,10 @@ use self::retention::Retention;
 use self::room::Room;
 use crate::delivery::captured::CapturedMail;
 use crate::idempotency::Keys;
+use crate::keys::KeyBook;
 use crate::lock::{lock, read, write};
 use crate::ratelimit::Meter;
+use crate::resources::api_keys::ApiKey;
 use crate::resources::automations::Automation;
 use crate::resources::automations::run::Run;
 use crate::resources::broadcasts::record::Broadcast;
@@ -28,9 +30,11 @@ use crate::resources::domains::record::Domain;
 use crate::resources::emails::record::Email;
 use crate::resources::events::Event;
 use crate::resources::logs::Entry;
+use crate::resources::received::record::Received;
 use crate::resources::segments::Segment;
 use crate::resources::templates::Template;
 use crate::resources::topics::Topic;
+use crate::resources::webhooks::Webhook;
 use crate::settings::Settings;
 
 /// Everything of one tenant. Each room has a lock of its own.
@@ -40,6 +44,8 @@ pub(crate) struct Tenant {
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
     pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
+    pub(crate) received: Mutex<Ledger<Arc<Received>>>,
+    pub(crate) api_keys: Room<ApiKey>,
     pub(crate) automations: Room<Automation>,
     pub(crate) runs: Room<Run>,
     pub(crate) broadcasts: Room<Broadcast>,
@@ -50,6 +56,7 @@ pub(crate) struct Tenant {
     pub(crate) segments: Room<Segment>,
     pub(crate) templates: Room<Template>,
     pub(crate) topics: Room<Topic>,
+    pub(crate) webhooks: Room<Webhook>,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
     /// The number of the last request, over all tenants.
@@ -63,6 +70,8 @@ impl Tenant {
             emails: Mutex::new(Ledger::new()),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
+            received: Mutex::new(Ledger::new()),
+            api_keys: Room::new("API keys", most),
             automations: Room::new("automations", most),
             runs: Room::new("automation runs", most),
             broadcasts: Room::new("broadcasts", most),
@@ -73,6 +82,7 @@ impl Tenant {
             segments: Room::new("segments", most),
             templates: Room::new("templates", most),
             topics: Room::new("topics", most),
+            webhooks: Room::new("webhooks", most),
             keys: Keys::default(),
             meter: Mutex::default(),
             last_used: AtomicU64::new(0),
@@ -101,6 +111,7 @@ pub(crate) struct State {
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
     pub(crate) requests: Requests,
+    pub(crate) key_book: KeyBook,
 }
 
 impl State {
@@ -111,8 +122,9 @@ impl State {
             most_tenants: settings.keep_tenants.max(1),
             most_records: settings.keep_records,
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
-            logs: Mutex::new(Retention::new(settings.keep_requests, usize::MAX)),
+            logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
+            key_book: KeyBook::default(),
         }
     }
 
@@ -166,10 +178,13 @@ impl State {
         lock(&self.mails).clear();
         lock(&self.logs).clear();
         self.requests.clear();
+        self.key_book.clear();
     }
 
     fn forget(&self, tenant: &Tenant) {
-        let mails: Vec<_> = lock(&tenant.emails).ids().collect();
+        self.key_book.forget(&tenant.name);
+        let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
+        mails.extend(lock(&tenant.received).ids());
         let mut held = lock(&self.mails);
         for id in mails {
             held.forget(id);
@@ -182,10 +197,15 @@ impl State {
         }
     }
 
-    /// Counts a new email, and forgets the oldest ones if there are too many now.
+    /// Counts a new email, sent or received, and forgets the oldest ones if there are too many now.
     pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
         let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
         forget_mails(gone);
+    }
+
+    /// The tenant that has this email, sent or received.
+    pub(crate) fn owner(&self, email: Uuid) -> Option<Arc<Tenant>> {
+        lock(&self.mails).get(email)?.upgrade()
     }
 
     /// Counts what an email has grown by.
@@ -196,9 +216,9 @@ impl State {
 
     /// Adds an entry to a tenant's log.
     pub(crate) fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
-        let id = entry.id;
+        let (id, size) = (entry.id, entry.size());
         lock(&tenant.logs).insert(id, Arc::new(entry));
-        let gone = lock(&self.logs).hold(id, 0, Arc::downgrade(tenant));
+        let gone = lock(&self.logs).hold(id, size, Arc::downgrade(tenant));
         for (id, tenant) in gone {
             if let Some(tenant) = tenant.upgrade() {
                 lock(&tenant.logs).remove(id);
@@ -210,6 +230,7 @@ impl State {
 fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
     for (id, tenant) in gone {
         let Some(tenant) = tenant.upgrade() else { continue };
+        lock(&tenant.received).remove(id);
         let email = lock(&tenant.emails).remove(id);
         if let Some(captured) = email.and_then(|email| email.captured()) {
             lock(&tenant.captured).remove(captured);

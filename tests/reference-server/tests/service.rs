@@ -5,6 +5,8 @@
 #[path = "service/support.rs"]
 mod support;
 
+#[path = "service/api_keys.rs"]
+mod api_keys;
 #[path = "service/attachments.rs"]
 mod attachments;
 #[path = "service/automations.rs"]
@@ -33,6 +35,8 @@ mod inbox;
 mod keys;
 #[path = "service/lists.rs"]
 mod lists;
+#[path = "service/received.rs"]
+mod received;
 #[path = "service/refusals.rs"]
 mod refusals;
 #[path = "service/robustness.rs"]
@@ -47,3 +51,5 @@ mod sockets;
 mod templates;
 #[path = "service/topics.rs"]
 mod topics;
+#[path = "service/webhooks.rs"]
+mod webhooks;

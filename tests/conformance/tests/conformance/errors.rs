@@ -41,14 +41,6 @@ async fn errors_have_the_names_and_statuses_of_the_table() {
 }
 
 #[tokio::test]
-async fn received_emails_are_not_taken_for_an_id() {
-    let bench = Bench::start().await;
-    let reply = bench.get("/emails/receiving");
-    assert_eq!((reply.status.as_u16(), reply.name()), (404, "not_found"));
-    assert!(!reply.message().contains("mail not found"), "{}", reply.message());
-}
-
-#[tokio::test]
 async fn a_id_that_is_none_is_refused() {
     let bench = Bench::start().await;
     for id in ["17", "not-a-uuid", "%20"] {

@@ -26,8 +26,10 @@ mod limits;
 mod lists;
 mod logs;
 mod operations;
+mod received;
 mod templates;
 mod topics;
+mod webhooks;
 
 use serde_json::{Value, json};
 

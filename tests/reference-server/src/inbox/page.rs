@@ -42,9 +42,10 @@ pub(super) fn show(service: &Service, query: Option<&str>) -> Result<Response<By
             _ => {}
         }
     }
-    let credential = keys::credential(&key).ok_or_else(Problem::invalid_api_key)?;
+    let credential =
+        keys::credential(&key, &service.state().key_book).ok_or_else(Problem::invalid_api_key)?;
     // Looking at an inbox must not make a tenant.
-    let tenant = service.state().find(credential.tenant);
+    let tenant = service.state().find(&credential.tenant);
     let body = match (tenant, id) {
         (Some(tenant), Some(id)) => {
             let mail = lock(&tenant.captured).get(id).cloned();

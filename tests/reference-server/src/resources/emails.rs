@@ -18,6 +18,7 @@ use serde::Serialize;
 use self::draft::{Draft, Form};
 use self::record::Email;
 use self::tags::Tag;
+use super::api_keys;
 use super::timestamp::database;
 use crate::delivery;
 use crate::lock::lock;
@@ -39,6 +40,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         (_, Some(problem)) => return Err(problem),
         (None, None) => return Err(Problem::application("An email was refused without a reason.")),
     };
+    api_keys::check_sender(context, &draft.from)?;
     delivery::check_sender(context.service, &context.tenant, &draft.from)?;
     let id = delivery::accept(context.service, &context.tenant, draft, now);
     Ok(json(StatusCode::OK, &Accepted { id: id.to_string() }))

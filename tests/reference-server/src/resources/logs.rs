@@ -1,18 +1,28 @@
-//! The log of API requests: `GET /logs`.
+//! The log of API requests: `GET /logs`, `GET /logs/{log_id}`.
 
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::timestamp::database;
 use crate::lock::lock;
 use crate::paging::{Mode, Window, list};
-use crate::problem::Problem;
+use crate::problem::{Problem, json};
 use crate::routes::Context;
 
-/// One request of a tenant. Its bodies are not kept here.
+/// The largest body that is kept, in bytes. What is larger is shown as null.
+const LARGEST: usize = 64 << 10;
+
+/// Fields whose values open something. They are handed out once, and the log is not the second time.
+const SECRETS: &[&str] = &["token", "signing_secret", "download_url"];
+/// Paths on which such fields occur.
+const TOLD_ON: &[&str] = &["/api-keys", "/webhooks", "/emails/receiving"];
+
+/// One request of a tenant.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: Uuid,
@@ -21,20 +31,70 @@ pub(crate) struct Entry {
     pub(crate) method: String,
     pub(crate) response_status: u16,
     pub(crate) user_agent: Option<String>,
+    /// JSON, or none.
+    pub(crate) request_body: Option<Bytes>,
+    pub(crate) response_body: Option<Bytes>,
+}
+
+impl Entry {
+    /// What is kept of the bodies, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        [&self.request_body, &self.response_body].into_iter().flatten().map(Bytes::len).sum()
+    }
+}
+
+/// What the log keeps of a body: nothing of an empty or large one or of one that isn't JSON, and no secrets.
+pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
+    if body.is_empty() || body.len() > LARGEST {
+        return None;
+    }
+    if !TOLD_ON.iter().any(|told| path.starts_with(told)) {
+        // A body that is a part of something larger would keep all of that.
+        return serde_json::from_slice::<&RawValue>(body).is_ok().then(|| Bytes::copy_from_slice(body));
+    }
+    let mut value: Value = serde_json::from_slice(body).ok()?;
+    hide(&mut value);
+    serde_json::to_vec(&value).ok().map(Bytes::from)
+}
+
+fn hide(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if SECRETS.contains(&name.as_str()) {
+                    *value = "[hidden]".into();
+                } else {
+                    hide(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        _ => {}
+    }
 }
 
 /// `GET /logs`, mode A. The request itself is logged after it was answered.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
     let page = window.look(&lock(&context.tenant.logs), |_| true)?;
-    Ok(list(&page.map(|entry| Item {
-        id: entry.id.to_string(),
-        created_at: database(entry.created_at),
-        endpoint: entry.endpoint.clone(),
-        method: entry.method.clone(),
-        response_status: entry.response_status,
-        user_agent: entry.user_agent.clone(),
-    })))
+    Ok(list(&page.map(|entry| Item::of(&entry))))
+}
+
+/// `GET /logs/{log_id}`. The specification is silent on it; this is the shape of the public service that speaks this format.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("a log entry")?;
+    let entry = lock(&context.tenant.logs).get(id).cloned();
+    let entry = entry.ok_or_else(|| Problem::not_found("Log entry not found."))?;
+    let body = |kept: &Option<Bytes>| kept.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+    Ok(json(
+        StatusCode::OK,
+        &Record {
+            object: "log",
+            request_body: body(&entry.request_body),
+            response_body: body(&entry.response_body),
+            item: Item::of(&entry),
+        },
+    ))
 }
 
 /// `SPEC.md`, API log entry (list item).
@@ -46,4 +106,26 @@ struct Item {
     method: String,
     response_status: u16,
     user_agent: Option<String>,
+}
+
+impl Item {
+    fn of(entry: &Entry) -> Self {
+        Self {
+            id: entry.id.to_string(),
+            created_at: database(entry.created_at),
+            endpoint: entry.endpoint.clone(),
+            method: entry.method.clone(),
+            response_status: entry.response_status,
+            user_agent: entry.user_agent.clone(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+    request_body: Option<Value>,
+    response_body: Option<Value>,
 }

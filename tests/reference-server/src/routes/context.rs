@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::Route;
 use super::find::segments;
+use crate::keys::Made;
 use crate::paging::quoted;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -25,6 +26,8 @@ pub(crate) struct Context<'a> {
     pub(crate) service: &'a Service,
     pub(crate) request: &'a Request<Bytes>,
     pub(crate) tenant: Arc<Tenant>,
+    /// The key that was used, if `POST /api-keys` made it.
+    pub(crate) key: Option<Made>,
     route: &'a Route,
     ignored: &'a RefCell<Ignored>,
 }
@@ -37,7 +40,7 @@ impl<'a> Context<'a> {
         route: &'a Route,
         ignored: &'a RefCell<Ignored>,
     ) -> Self {
-        Self { service, request, tenant, route, ignored }
+        Self { service, request, tenant, key: None, route, ignored }
     }
 
     /// A parameter of the path by its place, decoded.

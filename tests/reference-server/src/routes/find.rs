@@ -3,13 +3,9 @@
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
-use super::{Context, ROUTES, Route};
+use super::{ROUTES, Route};
 use crate::paging::quoted;
 use crate::problem::Problem;
-
-pub(super) fn unknown(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Err(no_such_route(context.request.uri().path()))
-}
 
 pub(crate) fn no_such_route(path: &str) -> Problem {
     Problem::not_found(format!("There is no route {}.", quoted(path)))

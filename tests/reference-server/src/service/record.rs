@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, header};
 use super::Service;
 use crate::lock::read;
 use crate::ratelimit::Allowance;
-use crate::resources::logs::Entry;
+use crate::resources::logs::{Entry, kept};
 use crate::state::Tenant;
 use crate::state::requests::RecordedRequest;
 
@@ -22,6 +22,8 @@ impl Service {
             endpoint: request.uri().path().to_owned(),
             method: request.method().to_string(),
             response_status: response.status().as_u16(),
+            request_body: kept(request.uri().path(), request.body()),
+            response_body: kept(request.uri().path(), response.body()),
             user_agent: user_agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),
         };
         self.state.log(tenant, entry);

@@ -28,6 +28,11 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         self.trim()
     }
 
+    /// What was noted with a thing.
+    pub(crate) fn get(&self, key: K) -> Option<&V> {
+        self.held.get(&key).map(|(_, value)| value)
+    }
+
     /// Notes that a thing has grown, and hands back what must go now.
     pub(crate) fn grow(&mut self, key: K, by: usize) -> Vec<(K, V)> {
         let Some((bytes, _)) = self.held.get_mut(&key) else { return Vec::new() };

@@ -4,8 +4,9 @@
 
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
-    EventOccurrence, EventPatch, NewAutomation, NewBroadcast, NewContact, NewContactProperty, NewDomain,
-    NewEvent, NewTemplate, NewTopic, Step, Subscription, TemplatePatch, TopicPatch,
+    EventOccurrence, EventPatch, EventType, NewApiKey, NewAutomation, NewBroadcast, NewContact,
+    NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic, NewWebhook, Step, Subscription,
+    TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
@@ -107,5 +108,22 @@ operations! {
     update_event: |client, id| client.events().update(id, &EventPatch::clear_schema());
     delete_event: |client, id| client.events().delete(id);
 
+    list_received_emails: |client| client.received().list();
+    get_received_email: |client, id| client.received().get(id);
+    list_received_attachments: |client, id| client.received().attachments(id);
+    get_received_attachment: |client, id, attachment| client.received().attachment(id, attachment);
+
+    create_webhook: |client| client.webhooks().create(&NewWebhook::new("https://acme.test/hook", [EventType::EmailSent]));
+    list_webhooks: |client| client.webhooks().list();
+    get_webhook: |client, id| client.webhooks().get(id);
+    update_webhook: |client, id| client.webhooks().update(id, &WebhookPatch::new().status(WebhookStatus::Disabled));
+    delete_webhook: |client, id| client.webhooks().delete(id);
+
+    create_api_key: |client| client.api_keys().create(&NewApiKey::new("CI"));
+    list_api_keys: |client| client.api_keys().list();
+    update_api_key: |client, id| client.api_keys().rename(id, "Build");
+    delete_api_key: |client, id| client.api_keys().delete(id);
+
+    get_log: |client, id| client.logs().get(id);
     list_logs: |client| client.logs().list();
 }

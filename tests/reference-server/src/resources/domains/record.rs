@@ -124,6 +124,11 @@ impl Domain {
         self.proven && self.setup.capabilities.sending
     }
 
+    /// Whether it is verified for receiving, also while it is checked again.
+    pub(crate) fn may_receive(&self) -> bool {
+        self.proven && self.setup.capabilities.receiving
+    }
+
     /// The host that stands in tracked links, if it is verified. Without one, neither opens nor clicks are tracked.
     pub(crate) fn tracking_host(&self) -> Option<String> {
         let label = self.setup.tracking_subdomain.as_ref()?;

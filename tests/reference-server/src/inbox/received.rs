@@ -1,0 +1,98 @@
+//! Mail that comes in: `POST /_/received` brings it, `GET /_/received/{word}` hands out what is attached to it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use mail_parser::{Address, MessageParser};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::json;
+use url::form_urlencoded;
+
+use crate::delivery::mime;
+use crate::problem::{self, Problem};
+use crate::resources::emails::attachments::Content;
+use crate::resources::emails::draft::{Draft, Form};
+use crate::resources::emails::recipients::Mailbox;
+use crate::resources::emails::record::Email;
+use crate::resources::received::{self, NotReceived, attachments};
+use crate::service::Service;
+use crate::state::Tenant;
+use crate::validation::{Ignored, Problems, well_formed};
+
+/// Takes a mail in, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=` names the recipients of the envelope, as often as there are
+/// some; without it they are those that the mail names.
+pub(super) fn arrive(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    request: &Request<Bytes>,
+) -> Result<Response<Bytes>, Problem> {
+    let content_type =
+        request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
+        written(service, tenant, request.body())?
+    } else {
+        (request.body().clone(), named(request.body()))
+    };
+    let query = request.uri().query().unwrap_or_default();
+    let envelope: Vec<_> = form_urlencoded::parse(query.as_bytes())
+        .filter(|(name, _)| name == "to")
+        .map(|(_, recipient)| recipient.into_owned())
+        .collect();
+    let recipients = if envelope.is_empty() { named } else { envelope };
+    let id = received::arrive(service, tenant, recipients, raw).map_err(|reason| match reason {
+        NotReceived::UnknownKey => Problem::invalid_api_key(),
+        reason => Problem::validation(format!("The mail was not received: {reason}.")),
+    })?;
+    Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
+}
+
+/// Writes the mail that a JSON body describes, and says for whom it is.
+fn written(service: &Service, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
+    let body = well_formed(body)?;
+    let (mut problems, mut ignored) = (Problems::default(), Ignored::default());
+    let now = service.clock().now();
+    let draft = Draft::read(body.get(), &Form::single(tenant, now), &mut problems, &mut ignored);
+    let draft = match (draft, problems.into_problem()) {
+        (Some(draft), None) => draft,
+        (_, Some(problem)) => return Err(problem),
+        (None, None) => return Err(Problem::application("A mail was refused without a reason.")),
+    };
+    if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
+        return Err(Problem::validation(
+            "A mail that comes in brings its files with it; send their `content`.",
+        ));
+    }
+    let all = [Some(&draft.to), draft.cc.as_ref(), draft.bcc.as_ref()];
+    let recipients = all.into_iter().flatten().flatten().map(|one: &Mailbox| one.address.clone()).collect();
+    let email = Email::new(service.next_id(), Box::new(draft.clone()), now);
+    Ok((mime::render(&email, &draft, now).into(), recipients))
+}
+
+/// The addresses that a mail names as its recipients.
+fn named(raw: &[u8]) -> Vec<String> {
+    let Some(message) = MessageParser::new().parse(raw) else { return Vec::new() };
+    let all = [message.to(), message.cc(), message.bcc()];
+    let all = all.into_iter().flatten().flat_map(Address::iter);
+    all.filter_map(|one| one.address()).map(str::to_owned).collect()
+}
+
+/// Hands a file out. It was written by a stranger, so a browser must save it and not show it.
+pub(super) fn download(service: &Service, word: &str) -> Result<Response<Bytes>, Problem> {
+    let file = attachments::open(service, word)?;
+    let mut response = Response::new(file.bytes);
+    let headers = response.headers_mut();
+    let content_type = HeaderValue::try_from(file.content_type)
+        .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
+    headers.insert(header::CONTENT_TYPE, content_type);
+    let name = utf8_percent_encode(&file.filename, NON_ALPHANUMERIC);
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    // The address is the permission.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    Ok(response)
+}

@@ -1,0 +1,140 @@
+//! API keys that a tenant makes.
+//!
+//! The specification is silent on them (`SPEC.md`, Authentication, 6); they have the shapes of the public service that speaks this format.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::answers;
+use super::emails::recipients::Mailbox;
+use super::timestamp::database;
+use crate::keys::{Credential, MADE, Made, Permission};
+use crate::paging::{Mode, Window, list, quoted};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::validation::{Fields, Problems};
+
+/// One key that was made.
+#[derive(Clone)]
+pub(crate) struct ApiKey {
+    id: Uuid,
+    name: String,
+    token: String,
+    created_at: Timestamp,
+    pub(crate) last_used_at: Option<Timestamp>,
+}
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// `POST /api-keys`. The token is told here and never again. `domain_id` counts with `sending_access` alone, as with the public service.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let (name, permission, domain) = context.body(|fields, problems, _| {
+        let name = take_name(fields, problems);
+        let words = [("full_access", Permission::FullAccess), ("sending_access", Permission::SendOnly)];
+        let permission = fields.take_word("permission", &words, problems).unwrap_or(Permission::FullAccess);
+        let domain = take_domain(context, fields, problems);
+        Some((name?, permission, domain))
+    })?;
+    let id = context.service.next_id();
+    let secret = || context.service.next_secret().simple().to_string();
+    let token = format!("{MADE}{}{}", secret(), secret());
+    let key = ApiKey { id, name, token: token.clone(), created_at: context.now(), last_used_at: None };
+    context.tenant.api_keys.add(id, key)?;
+    let domain = domain.filter(|_| permission == Permission::SendOnly);
+    context.service.state().key_book.add(
+        &token,
+        Credential {
+            tenant: context.tenant.name.clone().into(),
+            permission,
+            made: Some(Made { id, domain }),
+        },
+    );
+    Ok(json(StatusCode::CREATED, &Created { id: id.to_string(), token }))
+}
+
+/// `GET /api-keys`; mode B. Without the tokens.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let page = context.tenant.api_keys.page(&window, |_| true)?;
+    Ok(list(&page.map(|key| Item {
+        id: key.id.to_string(),
+        name: key.name.clone(),
+        created_at: database(key.created_at),
+        last_used_at: key.last_used_at.map(database),
+    })))
+}
+
+/// `PATCH /api-keys/{api_key_id}`: another name.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = named(context)?.id;
+    let name = context.body(|fields, problems, _| take_name(fields, problems))?;
+    context.tenant.api_keys.change(id, |key| key.name = name);
+    Ok(answers::reference("api_key", id))
+}
+
+/// `DELETE /api-keys/{api_key_id}`. From now on the key is refused; it may delete itself.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let key = named(context)?;
+    context.service.state().key_book.remove(&key.token);
+    context.tenant.api_keys.remove(key.id);
+    Ok(answers::deleted("api_key", key.id))
+}
+
+/// Refuses a sender whose domain the key that is used may not send from.
+pub(crate) fn check_sender(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
+    let Some(domain) = context.key.and_then(|key| key.domain) else { return Ok(()) };
+    let domain = context.tenant.domains.get(domain);
+    if domain.as_ref().is_some_and(|domain| domain.setup.name.eq_ignore_ascii_case(from.domain())) {
+        return Ok(());
+    }
+    let allowed = domain.map_or_else(
+        || "a domain that is gone".to_owned(),
+        |domain| format!("the domain {}", quoted(&domain.setup.name)),
+    );
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "invalid_permission",
+        format!("This API key may only send from {allowed}; found {}.", quoted(from.domain())),
+    ))
+}
+
+fn named(context: &Context<'_>) -> Result<Arc<ApiKey>, Problem> {
+    let id = context.id("an API key")?;
+    context.tenant.api_keys.get(id).ok_or_else(|| Problem::not_found("API key not found."))
+}
+
+fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
+    fields.require_text("name", problems)
+}
+
+fn take_domain(context: &Context<'_>, fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Uuid> {
+    let text = fields.take_text("domain_id", problems)?;
+    let known = Uuid::try_parse(&text).ok().filter(|id| context.tenant.domains.get(*id).is_some());
+    if known.is_none() {
+        problems.wrong(|| format!("`domain_id` must be the id of a domain; found {}.", quoted(&text)));
+    }
+    known
+}
+
+#[derive(Serialize)]
+struct Created {
+    id: String,
+    token: String,
+}
+
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    name: String,
+    created_at: String,
+    last_used_at: Option<String>,
+}

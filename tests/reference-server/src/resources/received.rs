@@ -1,0 +1,156 @@
+//! Received emails: `GET /emails/receiving`, `GET /emails/receiving/{email_id}`, and how mail comes in.
+//!
+//! The specification is silent on the full record; it has the shape of the public service that speaks this format.
+
+pub(crate) mod attachments;
+pub(crate) mod record;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use uuid::Uuid;
+
+use self::attachments::Links;
+use self::record::Received;
+use super::timestamp::iso;
+use crate::lock::lock;
+use crate::paging::{Mode, Window, list};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::service::Service;
+use crate::state::Tenant;
+
+/// Why a mail was not taken in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReceived {
+    /// The key names no tenant.
+    #[error("the API key is invalid")]
+    UnknownKey,
+    /// Nobody is to receive it.
+    #[error("the mail has no recipient")]
+    NoRecipient,
+    /// The sandbox is strict, and these domains are not verified for receiving.
+    #[error("no recipient's domain is verified for receiving: {}", .0.join(", "))]
+    UnknownDomains(Vec<String>),
+    /// There is no header in it.
+    #[error("the mail is not a message with headers (RFC 5322)")]
+    Unreadable,
+}
+
+/// Takes a mail in for those of its recipients who may receive.
+pub(crate) fn arrive(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    recipients: Vec<String>,
+    raw: Bytes,
+) -> Result<Uuid, NotReceived> {
+    if recipients.is_empty() {
+        return Err(NotReceived::NoRecipient);
+    }
+    let (welcome, unknown): (Vec<_>, Vec<_>) =
+        recipients.into_iter().partition(|recipient| may_receive(service, tenant, recipient));
+    if welcome.is_empty() {
+        return Err(NotReceived::UnknownDomains(unknown));
+    }
+    let id = service.next_id();
+    let received = Received::read(id, service.clock().now(), welcome, raw, || service.next_id())
+        .ok_or(NotReceived::Unreadable)?;
+    let size = received.size();
+    lock(&tenant.received).insert(id, Arc::new(received));
+    service.state().hold_mail(tenant, id, size);
+    Ok(id)
+}
+
+fn may_receive(service: &Service, tenant: &Tenant, recipient: &str) -> bool {
+    let domain = recipient.rsplit_once('@').map_or("", |(_, domain)| domain);
+    !service.settings().strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
+}
+
+/// `GET /emails/receiving`, mode B.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let page = window.look(&lock(&context.tenant.received), |_| true)?;
+    Ok(list(&page.map(|email| Item::of(&email))))
+}
+
+/// `GET /emails/receiving/{email_id}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let email = named(context)?;
+    let links = Links::now(context.service, &email);
+    Ok(json(
+        StatusCode::OK,
+        &Record {
+            object: "email",
+            item: Item::of(&email),
+            html: email.html.as_deref(),
+            text: email.text.as_deref(),
+            headers: &email.headers,
+            raw: Raw { download_url: links.raw(), expires_at: iso(links.expires_at()) },
+        },
+    ))
+}
+
+/// The email that the path names.
+fn named(context: &Context<'_>) -> Result<Arc<Received>, Problem> {
+    let id = context.id("a received email")?;
+    lock(&context.tenant.received)
+        .get(id)
+        .cloned()
+        .ok_or_else(|| Problem::not_found("Received email not found."))
+}
+
+/// `SPEC.md`, Received email (list item); and whom it came for, which the specification doesn't name.
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    to: Vec<String>,
+    from: String,
+    created_at: String,
+    subject: String,
+    bcc: Vec<String>,
+    cc: Vec<String>,
+    reply_to: Vec<String>,
+    message_id: String,
+    received_for: Vec<String>,
+    attachments: Vec<attachments::Item>,
+}
+
+impl Item {
+    fn of(email: &Received) -> Self {
+        Self {
+            id: email.id.to_string(),
+            to: email.to.clone(),
+            from: email.from.clone(),
+            created_at: iso(email.created_at),
+            subject: email.subject.clone(),
+            bcc: email.bcc.clone(),
+            cc: email.cc.clone(),
+            reply_to: email.reply_to.clone(),
+            message_id: email.message_id.clone(),
+            received_for: email.recipients.clone(),
+            attachments: email.attachments.iter().map(attachments::Item::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+    html: Option<&'a str>,
+    text: Option<&'a str>,
+    headers: &'a BTreeMap<String, String>,
+    raw: Raw,
+}
+
+/// Where the mail itself can be had, as it came.
+#[derive(Serialize)]
+struct Raw {
+    download_url: String,
+    expires_at: String,
+}

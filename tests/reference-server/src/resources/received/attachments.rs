@@ -1,0 +1,174 @@
+//! What is attached to a received email, and the signed addresses under which it can be had for an hour.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::named;
+use super::record::{Attachment, Received};
+use crate::lock::lock;
+use crate::paging::{Mode, Window, list};
+use crate::problem::{Problem, json};
+use crate::resources::timestamp::iso;
+use crate::routes::Context;
+use crate::service::Service;
+use crate::state::ledger::Ledger;
+
+/// How long an address works. The specification says that it is limited and is silent on how long.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
+const PURPOSE: &str = "received";
+
+/// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the mail.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let email = named(context)?;
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let links = Links::now(context.service, &email);
+    // A ledger gives the newest first; in a mail the first part comes first.
+    let mut ledger = Ledger::new();
+    for attachment in email.attachments.iter().rev() {
+        ledger.insert(attachment.id, attachment);
+    }
+    let page = window.look(&ledger, |_| true)?;
+    Ok(list(&page.map(|attachment| Whole::of(attachment, &links))))
+}
+
+/// `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let email = named(context)?;
+    let id = context.id_at(1, "an attachment")?;
+    let attachment = email.attachments.iter().find(|attachment| attachment.id == id);
+    let attachment = attachment.ok_or_else(|| Problem::not_found("Attachment not found."))?;
+    let links = Links::now(context.service, &email);
+    let record = Record { object: "attachment", whole: Whole::of(attachment, &links) };
+    Ok(json(StatusCode::OK, &record))
+}
+
+/// `SPEC.md`, Received email, `attachments`.
+#[derive(Serialize)]
+pub(super) struct Item {
+    id: String,
+    filename: String,
+    content_type: String,
+    content_id: Option<String>,
+    content_disposition: &'static str,
+    size: usize,
+}
+
+impl Item {
+    pub(super) fn of(attachment: &Attachment) -> Self {
+        Self {
+            id: attachment.id.to_string(),
+            filename: attachment.filename.clone(),
+            content_type: attachment.content_type.clone(),
+            content_id: attachment.content_id.clone(),
+            content_disposition: if attachment.inline { "inline" } else { "attachment" },
+            size: attachment.size,
+        }
+    }
+}
+
+/// `SPEC.md`, Received-email attachment (list item).
+#[derive(Serialize)]
+struct Whole {
+    #[serde(flatten)]
+    item: Item,
+    download_url: String,
+    expires_at: String,
+}
+
+impl Whole {
+    fn of(attachment: &Attachment, links: &Links<'_>) -> Self {
+        Self {
+            item: Item::of(attachment),
+            download_url: links.to(attachment.id),
+            expires_at: iso(links.expires_at()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record {
+    object: &'static str,
+    #[serde(flatten)]
+    whole: Whole,
+}
+
+/// Writes the signed addresses of one email: which file, of which email, until when.
+pub(super) struct Links<'a> {
+    service: &'a Service,
+    email: Uuid,
+    expires_at: Timestamp,
+}
+
+impl<'a> Links<'a> {
+    pub(super) fn now(service: &'a Service, email: &Received) -> Self {
+        let now = service.clock().now();
+        let expires_at = now.checked_add(LIFETIME).unwrap_or(Timestamp::MAX);
+        Self { service, email: email.id, expires_at }
+    }
+
+    pub(super) fn expires_at(&self) -> Timestamp {
+        self.expires_at
+    }
+
+    /// The address of the mail itself.
+    pub(super) fn raw(&self) -> String {
+        self.to(Uuid::nil())
+    }
+
+    pub(super) fn to(&self, attachment: Uuid) -> String {
+        let mut bytes = Vec::with_capacity(40);
+        bytes.extend(self.email.as_bytes());
+        bytes.extend(attachment.as_bytes());
+        bytes.extend(self.expires_at.as_millisecond().to_be_bytes());
+        let links = self.service.links();
+        format!("{}/_/received/{}", links.address(), links.seal(PURPOSE, &bytes))
+    }
+}
+
+/// A file as it is handed out.
+pub(crate) struct File {
+    pub(crate) filename: String,
+    pub(crate) content_type: String,
+    pub(crate) bytes: Bytes,
+}
+
+/// What an address leads to, if the service has written it and its time is not over.
+pub(crate) fn open(service: &Service, word: &str) -> Result<File, Problem> {
+    let bytes = service.links().open(PURPOSE, word);
+    let (email, attachment, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
+        refused("invalid_link", "This address is not one that this service has written, or it was changed.")
+    })?;
+    if service.clock().now().as_millisecond() >= until {
+        return Err(refused("expired_link", "This address has expired; ask for the attachment again."));
+    }
+    let gone = || Problem::not_found("The email is not kept any more.");
+    let tenant = service.state().owner(email).ok_or_else(gone)?;
+    let email = lock(&tenant.received).get(email).cloned().ok_or_else(gone)?;
+    if attachment.is_nil() {
+        return Ok(File {
+            filename: format!("{}.eml", email.id),
+            content_type: "message/rfc822".into(),
+            bytes: email.raw.clone(),
+        });
+    }
+    let found = email.attachments.iter().find(|one| one.id == attachment).ok_or_else(gone)?;
+    Ok(File {
+        filename: found.filename.clone(),
+        content_type: found.content_type.clone(),
+        bytes: email.content(found),
+    })
+}
+
+fn refused(name: &'static str, message: &str) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, name, message)
+}
+
+fn take_apart(bytes: &[u8]) -> Option<(Uuid, Uuid, i64)> {
+    let (email, rest) = bytes.split_at_checked(16)?;
+    let (attachment, until) = rest.split_at_checked(16)?;
+    let until = i64::from_be_bytes(until.try_into().ok()?);
+    Some((Uuid::from_slice(email).ok()?, Uuid::from_slice(attachment).ok()?, until))
+}

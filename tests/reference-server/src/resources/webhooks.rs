@@ -1,0 +1,208 @@
+//! Webhooks: where events are told, and which (`SPEC.md`, Webhook).
+//!
+//! The specification is silent on `GET` and `DELETE /webhooks/{webhook_id}`; they have the shapes of the public service that speaks this format.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use serde::Serialize;
+use url::Url;
+use uuid::Uuid;
+
+use super::answers;
+use super::timestamp::database;
+use crate::paging::{Mode, Window, list, quoted};
+use crate::problem::{Problem, json};
+use crate::routes::Context;
+use crate::validation::{Fields, Problems, kind, text};
+
+/// What can be subscribed to. The specification names four and says that there are more; these are the ones that the public service has.
+/// Others are refused: a misspelt type would never be told, and nobody would know why.
+const EVENTS: &[&str] = &[
+    "email.sent",
+    "email.scheduled",
+    "email.delivered",
+    "email.delivery_delayed",
+    "email.bounced",
+    "email.complained",
+    "email.opened",
+    "email.clicked",
+    "email.failed",
+    "email.suppressed",
+    "email.received",
+    "contact.created",
+    "contact.updated",
+    "contact.deleted",
+    "contact.topics.updated",
+    "domain.created",
+    "domain.updated",
+    "domain.deleted",
+    "suppression.added",
+    "suppression.removed",
+    "topic.created",
+    "topic.updated",
+    "topic.deleted",
+];
+
+/// One webhook.
+#[derive(Clone, Debug)]
+pub(crate) struct Webhook {
+    id: Uuid,
+    endpoint: String,
+    events: Vec<String>,
+    enabled: bool,
+    created_at: Timestamp,
+    secret: String,
+}
+
+/// `POST /webhooks`. A new one is enabled.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let (endpoint, events) = context.body(|fields, problems, _| {
+        for required in ["endpoint", "events"] {
+            if !fields.has(required) {
+                problems.missing(required);
+            }
+        }
+        let (endpoint, events) = (take_endpoint(fields, problems), take_events(fields, problems));
+        Some((endpoint?, events?))
+    })?;
+    let id = context.service.next_id();
+    let secret = secret(context);
+    let webhook =
+        Webhook { id, endpoint, events, enabled: true, created_at: context.now(), secret: secret.clone() };
+    context.tenant.webhooks.add(id, webhook)?;
+    Ok(json(StatusCode::CREATED, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
+}
+
+/// `whsec_` and Base64, as Standard Webhooks has it.
+fn secret(context: &Context<'_>) -> String {
+    let mut bytes = [0; 32];
+    for half in bytes.chunks_mut(16) {
+        half.copy_from_slice(context.service.next_secret().as_bytes());
+    }
+    format!("whsec_{}", STANDARD.encode(bytes))
+}
+
+/// `GET /webhooks`, mode B. The list doesn't tell the secrets.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let page = context.tenant.webhooks.page(&window, |_| true)?;
+    Ok(list(&page.map(|webhook| Item::of(&webhook))))
+}
+
+/// `GET /webhooks/{webhook_id}`, with the secret.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let webhook = named(context)?;
+    let record =
+        Record { object: "webhook", item: Item::of(&webhook), signing_secret: webhook.secret.clone() };
+    Ok(json(StatusCode::OK, &record))
+}
+
+/// `PATCH /webhooks/{webhook_id}`. Every field is optional, all of them too; `events` replaces the whole set.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = named(context)?.id;
+    let (endpoint, events, enabled) = context.body(|fields, problems, _| {
+        let endpoint = take_endpoint(fields, problems);
+        let events = take_events(fields, problems);
+        let enabled = fields.take_word("status", &[("enabled", true), ("disabled", false)], problems);
+        Some((endpoint, events, enabled))
+    })?;
+    context.tenant.webhooks.change(id, |webhook| {
+        webhook.endpoint = endpoint.unwrap_or_else(|| std::mem::take(&mut webhook.endpoint));
+        webhook.events = events.unwrap_or_else(|| std::mem::take(&mut webhook.events));
+        webhook.enabled = enabled.unwrap_or(webhook.enabled);
+    });
+    Ok(answers::reference("webhook", id))
+}
+
+/// `DELETE /webhooks/{webhook_id}`.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = named(context)?.id;
+    context.tenant.webhooks.remove(id);
+    Ok(answers::deleted("webhook", id))
+}
+
+fn named(context: &Context<'_>) -> Result<Arc<Webhook>, Problem> {
+    let id = context.id("a webhook")?;
+    context.tenant.webhooks.get(id).ok_or_else(|| Problem::not_found("Webhook not found."))
+}
+
+/// An absolute address that can be asked over HTTP.
+fn take_endpoint(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
+    let text = fields.take_text("endpoint", problems)?;
+    let fits = Url::parse(&text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if !fits {
+        problems.wrong(|| {
+            format!(
+                "`{}` must be an absolute http or https URL; found {}.",
+                fields.name("endpoint"),
+                quoted(&text)
+            )
+        });
+        return None;
+    }
+    Some(text.into_owned())
+}
+
+/// At least one type, each once.
+fn take_events(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    let items = fields.take_array("events", problems)?;
+    if items.is_empty() {
+        problems
+            .wrong(|| format!("`{}` must name at least one event type; found none.", fields.name("events")));
+    }
+    let mut events = Vec::with_capacity(items.len().min(EVENTS.len()));
+    for (index, item) in items.iter().enumerate() {
+        let name = || format!("{}[{index}]", fields.name("events"));
+        match text(item.get()) {
+            None => problems.wrong(|| format!("`{}` must be a string; found {}.", name(), kind(item.get()))),
+            Some(event) if !EVENTS.contains(&&*event) => problems.wrong(|| {
+                format!("`{}` must be one of {}; found {}.", name(), EVENTS.join(", "), quoted(&event))
+            }),
+            Some(event) if events.iter().any(|known| *known == event) => {}
+            Some(event) => events.push(event.into_owned()),
+        }
+    }
+    Some(events)
+}
+
+/// `SPEC.md`, POST /webhooks.
+#[derive(Serialize)]
+struct Created {
+    object: &'static str,
+    id: String,
+    signing_secret: String,
+}
+
+/// `SPEC.md`, Webhook (list item).
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    created_at: String,
+    status: &'static str,
+    endpoint: String,
+    events: Vec<String>,
+}
+
+impl Item {
+    fn of(webhook: &Webhook) -> Self {
+        Self {
+            id: webhook.id.to_string(),
+            created_at: database(webhook.created_at),
+            status: if webhook.enabled { "enabled" } else { "disabled" },
+            endpoint: webhook.endpoint.clone(),
+            events: webhook.events.clone(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+    signing_secret: String,
+}

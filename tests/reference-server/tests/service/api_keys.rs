@@ -1,0 +1,122 @@
+//! API keys that a tenant makes, and the log that doesn't tell them.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{KEY, Sandbox, email, email_with};
+
+fn made(sandbox: &Sandbox, body: &Value) -> (String, String) {
+    let answer = sandbox.post("/api-keys", body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let key = answer.json();
+    (key["id"].as_str().unwrap().to_owned(), key["token"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_key_that_was_made_is_its_tenants_until_it_is_deleted() {
+    let sandbox = Sandbox::new();
+    let (id, token) = made(&sandbox, &json!({"name": "CI"}));
+    let item =
+        json!({"id": id, "name": "CI", "created_at": "2026-03-02 12:00:00.000000+00", "last_used_at": null});
+    assert_eq!(sandbox.get("/api-keys").json()["data"], json!([item]));
+    sandbox.advance(5);
+    assert_eq!(sandbox.ask(Method::POST, "/emails").key(&token).json(&email()).status, 200);
+    assert_eq!(sandbox.service.mails(KEY).len(), 1, "the mail is the tenant's own");
+    assert_eq!(sandbox.service.mails(&token).len(), 1);
+    let list = sandbox.get("/api-keys").json();
+    assert_eq!(list["data"][0]["last_used_at"], "2026-03-02 12:00:05.000000+00");
+
+    let path = format!("/api-keys/{id}");
+    let renamed = sandbox.ask(Method::PATCH, &path).json(&json!({"name": "Build"}));
+    assert_eq!(renamed.json(), json!({"object": "api_key", "id": id}));
+    assert_eq!(sandbox.get("/api-keys").json()["data"][0]["name"], "Build");
+
+    // It may even delete itself.
+    let deleted = sandbox.ask(Method::DELETE, &path).key(&token).send("");
+    assert_eq!(deleted.json(), json!({"object": "api_key", "id": id, "deleted": true}));
+    let refused = sandbox.ask(Method::GET, "/emails").key(&token).send("");
+    assert_eq!((refused.status.as_u16(), refused.name().as_str()), (403, "invalid_api_key"));
+    assert_eq!(sandbox.ask(Method::DELETE, &path).send("").name(), "not_found");
+}
+
+#[test]
+fn a_key_for_sending_may_send_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let (_, token) = made(&sandbox, &json!({"name": "App", "permission": "sending_access"}));
+    assert_eq!(sandbox.ask(Method::POST, "/emails").key(&token).json(&email()).status, 200);
+    for path in ["/emails", "/api-keys", "/emails/receiving"] {
+        let answer = sandbox.ask(Method::GET, path).key(&token).send("");
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "restricted_api_key"), "{path}");
+    }
+}
+
+#[test]
+fn a_key_for_one_domain_sends_from_that_domain_only() {
+    let sandbox = Sandbox::new();
+    let domain = sandbox.post("/domains", &json!({"name": "acme.test"})).json()["id"].clone();
+    let body = json!({"name": "App", "permission": "sending_access", "domain_id": domain});
+    let (_, token) = made(&sandbox, &body);
+    let send = |email: &Value| sandbox.ask(Method::POST, "/emails").key(&token).json(email);
+    assert_eq!(send(&email()).status, 200);
+    let refused = send(&email_with("from", "hi@other.test"));
+    assert_eq!((refused.status.as_u16(), refused.name().as_str()), (403, "invalid_permission"));
+    assert_eq!(sandbox.mails().len(), 1);
+}
+
+#[test]
+fn wrong_fields_of_a_key_are_refused() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.post("/api-keys", &json!({})).name(), "missing_required_field");
+    for body in [
+        json!({"name": ""}),
+        json!({"name": 1}),
+        json!({"name": "x", "permission": "admin"}),
+        json!({"name": "x", "domain_id": "x"}),
+        json!({"name": "x", "domain_id": "8b3c4d5e-0000-4000-8000-000000000000"}),
+    ] {
+        let answer = sandbox.post("/api-keys", &body);
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"), "{body}");
+    }
+    assert_eq!(sandbox.get("/api-keys").json()["data"], json!([]));
+}
+
+#[test]
+fn a_tenant_that_is_forgotten_takes_its_keys_with_it() {
+    let sandbox = Sandbox::new();
+    let (_, token) = made(&sandbox, &json!({"name": "CI"}));
+    assert_eq!(sandbox.ask(Method::POST, "/_/reset").send("").status, 200);
+    assert_eq!(sandbox.ask(Method::GET, "/emails").key(&token).send("").name(), "invalid_api_key");
+}
+
+#[test]
+fn one_log_entry_shows_the_bodies_without_secrets() {
+    let sandbox = Sandbox::new();
+    let (_, token) = made(&sandbox, &json!({"name": "CI"}));
+    let hook = json!({"endpoint": "https://acme.test/hook", "events": ["email.sent"]});
+    let secret = sandbox.post("/webhooks", &hook).json()["signing_secret"].clone();
+    let id = sandbox.sent(&email());
+    let entries = sandbox.get("/logs").json()["data"].clone();
+    let entry = |at: usize| sandbox.get(format!("/logs/{}", entries[at]["id"].as_str().unwrap())).json();
+    let sent = entry(0);
+    assert_eq!((&sent["object"], &sent["request_body"]), (&json!("log"), &email()));
+    assert_eq!(sent["response_body"], json!({"id": id}));
+    for field in ["id", "created_at", "endpoint", "method", "response_status", "user_agent"] {
+        assert_eq!(sent[field], entries[0][field], "{field}");
+    }
+    let hooked = entry(1);
+    assert_eq!((&hooked["request_body"], &hooked["response_body"]["object"]), (&hook, &json!("webhook")));
+    let all = format!("{hooked}{}", entry(2));
+    assert!(!all.contains(secret.as_str().unwrap()) && !all.contains(&token), "{all}");
+    assert_eq!(sandbox.get("/logs/x").name(), "invalid_parameter");
+    assert_eq!(sandbox.get("/logs/8b3c4d5e-0000-4000-8000-000000000000").name(), "not_found");
+}
+
+#[test]
+fn the_log_keeps_no_large_bodies() {
+    let sandbox = Sandbox::new();
+    sandbox.sent(&email_with("text", "x".repeat(100_000)));
+    let id = sandbox.get("/logs").json()["data"][0]["id"].clone();
+    let entry = sandbox.get(format!("/logs/{}", id.as_str().unwrap())).json();
+    assert_eq!(entry["request_body"], Value::Null);
+    assert!(entry["response_body"]["id"].is_string());
+}

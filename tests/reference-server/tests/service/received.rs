@@ -1,0 +1,238 @@
+//! Received emails: how they come in, how they are read, and how their files are handed out.
+
+use http::Method;
+use posthaste_reference_server::{NotReceived, Settings};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, KEY, Sandbox};
+
+const MAIL: &str = concat!(
+    "From: =?utf-8?q?Ad=C3=A8le?= <ada@example.com>\r\n",
+    "To: support@acme.test, \"Ops, Acme\" <ops@acme.test>\r\n",
+    "Subject: =?utf-8?b?R3LDvMOfZQ==?=\r\n",
+    "Message-ID: <m1@example.com>\r\n",
+    "MIME-Version: 1.0\r\n",
+    "Content-Type: multipart/mixed; boundary=m\r\n\r\n",
+    "--m\r\nContent-Type: multipart/related; boundary=r\r\n\r\n",
+    "--r\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<img src=\"cid:logo@acme\">\r\n",
+    "--r\r\nContent-Type: image/png\r\nContent-ID: <logo@acme>\r\nContent-Disposition: inline; filename=\"logo.png\"\r\n",
+    "Content-Transfer-Encoding: base64\r\n\r\niVBORw0KGgo=\r\n--r--\r\n",
+    "--m\r\nContent-Type: text/csv; charset=iso-8859-1\r\n",
+    "Content-Disposition: attachment; filename*=utf-8''%C3%A4.csv\r\nContent-Transfer-Encoding: base64\r\n\r\n5Dtv\r\n",
+    "--m\r\nContent-Type: message/rfc822\r\n\r\nSubject: Inner\r\n\r\ninner text\r\n",
+    "--m--\r\n",
+);
+
+fn arrived(sandbox: &Sandbox) -> String {
+    sandbox.service.receive(KEY, &["support@acme.test"], MAIL).unwrap()
+}
+
+fn fetch(sandbox: &Sandbox, url: &Value) -> Answer {
+    let path = url.as_str().unwrap().strip_prefix("http://sandbox.invalid").unwrap();
+    sandbox.ask(Method::GET, path).no_key().send("")
+}
+
+#[test]
+fn a_mail_that_came_in_is_listed_with_what_is_attached() {
+    // RECV-01, RECV-02, RECV-03, RECV-04, RECV-05, RECV-06, RECV-08, RECV-09, RECV-10, RECV-11, RECV-13, RECV-14, GEN-23
+    let sandbox = Sandbox::new();
+    let id = arrived(&sandbox);
+    let list = sandbox.get("/emails/receiving").json();
+    assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
+    let mut item = list["data"][0].clone();
+    for attachment in item["attachments"].as_array_mut().unwrap() {
+        assert_eq!(attachment["id"].take().as_str().unwrap().len(), 36);
+    }
+    assert_eq!(
+        item,
+        json!({
+            "id": id,
+            "to": ["support@acme.test", "\"Ops, Acme\" <ops@acme.test>"],
+            "from": "Adèle <ada@example.com>",
+            "created_at": "2026-03-02T12:00:00.000Z",
+            "subject": "Grüße",
+            "bcc": [], "cc": [], "reply_to": [],
+            "message_id": "<m1@example.com>",
+            "received_for": ["support@acme.test"],
+            "attachments": [
+                {"id": null, "filename": "logo.png", "content_type": "image/png", "content_id": "logo@acme",
+                 "content_disposition": "inline", "size": 8},
+                {"id": null, "filename": "ä.csv", "content_type": "text/csv", "content_id": null,
+                 "content_disposition": "attachment", "size": 3},
+                {"id": null, "filename": "attachment-3.eml", "content_type": "message/rfc822", "content_id": null,
+                 "content_disposition": "attachment", "size": 28},
+            ],
+        })
+    );
+    let record = sandbox.get(format!("/emails/receiving/{id}")).json();
+    assert_eq!(record["html"].as_str().unwrap().trim_end(), "<img src=\"cid:logo@acme\">");
+    assert_eq!(record["headers"]["message-id"], "<m1@example.com>");
+    assert_eq!(fetch(&sandbox, &record["raw"]["download_url"]).text(), MAIL);
+}
+
+#[test]
+fn files_are_handed_out_for_an_hour_as_they_were() {
+    // RATT-01, RATT-02, RATT-03, RATT-04, RATT-05, RATT-06
+    let sandbox = Sandbox::new();
+    let (id, other) = (arrived(&sandbox), arrived(&sandbox));
+    let path = format!("/emails/receiving/{id}/attachments");
+    let list = sandbox.get(&path).json();
+    let files = list["data"].as_array().unwrap();
+    assert_eq!(files.len(), 3);
+    let others = sandbox.get(format!("/emails/receiving/{other}/attachments")).json();
+    assert!(
+        files.iter().all(|file| others["data"].as_array().unwrap().iter().all(|one| one["id"] != file["id"]))
+    );
+    let expected: [&[u8]; 3] = [b"\x89PNG\r\n\x1a\n", b"\xe4;o", b"Subject: Inner\r\n\r\ninner text"];
+    for (file, expected) in files.iter().zip(expected) {
+        assert_eq!(file["expires_at"], "2026-03-02T13:00:00.000Z");
+        let answer = fetch(&sandbox, &file["download_url"]);
+        assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, expected));
+        assert_eq!(file["size"], expected.len());
+        assert_eq!(answer.header("content-type").unwrap(), file["content_type"]);
+        assert!(answer.header("content-disposition").unwrap().starts_with("attachment;"));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        let one = sandbox.get(format!("{path}/{}", file["id"].as_str().unwrap())).json();
+        assert_eq!((&one["object"], &one["id"]), (&json!("attachment"), &file["id"]));
+    }
+    let url = files[0]["download_url"].as_str().unwrap();
+    for at in [url.len() - 60, url.len() - 1] {
+        let mut changed = url.as_bytes().to_vec();
+        changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+        let answer = fetch(&sandbox, &json!(String::from_utf8(changed).unwrap()));
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "invalid_link"));
+    }
+    sandbox.advance(3_599);
+    assert_eq!(fetch(&sandbox, &json!(url)).status, 200);
+    sandbox.advance(1);
+    let answer = fetch(&sandbox, &json!(url));
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "expired_link"));
+    let anew = sandbox.get(&path).json()["data"][0]["download_url"].clone();
+    assert_eq!(fetch(&sandbox, &anew).status, 200);
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    // RATT-07
+    let sandbox = Sandbox::new();
+    let id = arrived(&sandbox);
+    let none = "8b3c4d5e-0000-4000-8000-000000000000";
+    for path in [
+        format!("/emails/receiving/{none}"),
+        format!("/emails/receiving/{none}/attachments"),
+        format!("/emails/receiving/{id}/attachments/{none}"),
+    ] {
+        assert_eq!(
+            (sandbox.get(&path).status.as_u16(), sandbox.get(&path).name().as_str()),
+            (404, "not_found")
+        );
+    }
+    assert_eq!(sandbox.get("/emails/receiving/x").name(), "invalid_parameter");
+    assert_eq!(sandbox.get(format!("/emails/receiving/{id}/attachments/x")).name(), "invalid_parameter");
+    // Another tenant's mail is not there either.
+    let answer = sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_other").send("");
+    assert_eq!(answer.status, 404);
+}
+
+#[test]
+fn mail_is_brought_in_as_it_is_or_as_fields() {
+    let sandbox = Sandbox::new();
+    let raw = sandbox.ask(Method::POST, "/_/received").header("content-type", "message/rfc822").send(MAIL);
+    assert_eq!(raw.status, 201, "{}", raw.text());
+    let list = sandbox.get("/emails/receiving").json();
+    assert_eq!(list["data"][0]["received_for"], json!(["support@acme.test", "ops@acme.test"]));
+    let mail = json!({
+        "from": "ada@example.com", "to": "Support <support@acme.test>", "cc": "ops@acme.test",
+        "reply_to": "reply@example.com", "subject": "Hello", "text": "It works",
+        "attachments": [{"filename": "a.txt", "content": "aGk="}],
+    });
+    let written = sandbox
+        .ask(Method::POST, "/_/received?to=in@acme.test")
+        .header("content-type", "application/json")
+        .json(&mail);
+    assert_eq!(written.status, 201, "{}", written.text());
+    let item = sandbox.get("/emails/receiving").json()["data"][0].clone();
+    assert_eq!(item["id"], written.json()["id"]);
+    assert_eq!((&item["received_for"], &item["cc"]), (&json!(["in@acme.test"]), &json!(["ops@acme.test"])));
+    assert_eq!(item["reply_to"], json!(["reply@example.com"]));
+    assert_eq!(
+        (&item["attachments"][0]["filename"], &item["attachments"][0]["size"]),
+        (&json!("a.txt"), &json!(2))
+    );
+    let record = sandbox.get(format!("/emails/receiving/{}", item["id"].as_str().unwrap())).json();
+    assert_eq!(record["text"].as_str().unwrap().trim_end(), "It works");
+}
+
+#[test]
+fn no_mail_however_broken_stops_the_service() {
+    let sandbox = Sandbox::new();
+    let deep = "Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n".repeat(500);
+    for mail in [
+        "",
+        "\r\n",
+        "\0\u{7f}",
+        "no header",
+        "Subject",
+        "Subject:",
+        ": x",
+        "From: <<>>\r\nTo: ,,,;:\r\n\r\n",
+        "Content-Type: multipart/mixed\r\n\r\n--x",
+        "Content-Type: multipart/mixed; boundary=\r\n\r\n--\r\n--",
+        "Content-Transfer-Encoding: base64\r\n\r\n====",
+        "Content-Type: ;;=\r\nContent-Disposition: ;filename=\r\n\r\nx",
+        "Content-Type: text/plain; charset=nope\r\n\r\nx",
+        deep.as_str(),
+    ] {
+        let _ = sandbox.service.receive(KEY, &["in@acme.test"], mail.to_owned());
+        let answer = sandbox.get("/emails/receiving");
+        assert_eq!(answer.status, 200, "{mail:?}");
+        for item in answer.json()["data"].as_array().unwrap() {
+            let id = item["id"].as_str().unwrap();
+            assert_eq!(sandbox.get(format!("/emails/receiving/{id}")).status, 200, "{mail:?}");
+            let files = sandbox.get(format!("/emails/receiving/{id}/attachments")).json();
+            for file in files["data"].as_array().unwrap() {
+                assert_eq!(fetch(&sandbox, &file["download_url"]).status, 200, "{mail:?}");
+            }
+        }
+    }
+    let answer = sandbox.ask(Method::POST, "/_/received?to=in@acme.test").send("");
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"));
+}
+
+#[test]
+fn every_part_of_a_mail_can_be_cut_off_or_changed_without_a_panic() {
+    let sandbox = Sandbox::new();
+    for at in 0..MAIL.len() {
+        let _ = sandbox.service.receive(KEY, &["in@acme.test"], MAIL.as_bytes()[..at].to_vec());
+        let mut changed = MAIL.as_bytes().to_vec();
+        changed[at] = changed[at].wrapping_add(0x80);
+        let _ = sandbox.service.receive(KEY, &["in@acme.test"], changed);
+    }
+    assert_eq!(sandbox.get("/emails/receiving?limit=100").status, 200);
+}
+
+#[test]
+fn a_strict_sandbox_receives_for_verified_domains_only() {
+    let sandbox = Sandbox::with(&Settings { strict_domains: true, ..Settings::default() });
+    let receive = |to: &[&str]| sandbox.service.receive(KEY, to, MAIL);
+    assert!(matches!(receive(&["in@acme.test"]), Err(NotReceived::UnknownDomains(_))));
+    let domain =
+        json!({"name": "acme.test", "capabilities": {"sending": "disabled", "receiving": "enabled"}});
+    let id = sandbox.post("/domains", &domain).json()["id"].as_str().unwrap().to_owned();
+    sandbox.ask(Method::POST, format!("/domains/{id}/verify")).send("");
+    sandbox.advance(5);
+    assert!(receive(&["in@acme.test", "in@other.test"]).is_ok());
+    assert_eq!(sandbox.get("/emails/receiving").json()["data"][0]["received_for"], json!(["in@acme.test"]));
+    assert_eq!(receive(&[]), Err(NotReceived::NoRecipient));
+    assert_eq!(sandbox.service.receive("nobody", &["in@acme.test"], MAIL), Err(NotReceived::UnknownKey));
+}
+
+#[test]
+fn received_mails_are_bounded_like_sent_ones() {
+    let sandbox = Sandbox::with(&Settings { keep_mails: 2, ..Settings::default() });
+    let ids = [arrived(&sandbox), arrived(&sandbox), arrived(&sandbox)];
+    let list = sandbox.get("/emails/receiving").json();
+    let kept: Vec<_> =
+        list["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!(kept, [ids[2].as_str(), ids[1].as_str()]);
+}

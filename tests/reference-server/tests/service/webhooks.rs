@@ -1,0 +1,122 @@
+//! Webhooks: make, list, change, delete.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::Sandbox;
+
+fn made(sandbox: &Sandbox) -> Value {
+    let answer = sandbox.post(
+        "/webhooks",
+        &json!({"endpoint": "https://acme.test/hook", "events": ["email.sent", "email.sent", "email.bounced"]}),
+    );
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()
+}
+
+#[test]
+fn a_webhook_is_made_enabled_with_a_secret_that_lists_do_not_tell() {
+    // HOOK-01, HOOK-02, HOOK-03, HOOK-06, HOOK-13, HOOK-14
+    let sandbox = Sandbox::new();
+    let webhook = made(&sandbox);
+    let id = webhook["id"].as_str().unwrap();
+    assert_eq!(webhook["object"], "webhook");
+    let secret = webhook["signing_secret"].as_str().unwrap();
+    assert!(secret.starts_with("whsec_") && secret.len() == 50, "{secret}");
+    let list = sandbox.get("/webhooks").json();
+    assert_eq!(
+        list["data"],
+        json!([{
+            "id": id, "created_at": "2026-03-02 12:00:00.000000+00", "status": "enabled",
+            "endpoint": "https://acme.test/hook", "events": ["email.sent", "email.bounced"],
+        }])
+    );
+    let shown = sandbox.get(format!("/webhooks/{id}")).json();
+    assert_eq!((&shown["object"], &shown["signing_secret"]), (&json!("webhook"), &json!(secret)));
+    assert_ne!(made(&sandbox)["signing_secret"], secret);
+}
+
+#[test]
+fn an_update_changes_what_it_names_and_nothing_else() {
+    // HOOK-07, HOOK-08, HOOK-09, HOOK-10, HOOK-11
+    let sandbox = Sandbox::new();
+    let path = format!("/webhooks/{}", made(&sandbox)["id"].as_str().unwrap());
+    let before = sandbox.get(&path).json();
+    for (field, value) in [
+        ("endpoint", json!("http://localhost:8080/x")),
+        ("events", json!(["topic.created"])),
+        ("status", json!("disabled")),
+        ("status", json!("disabled")),
+        ("status", json!("enabled")),
+        ("status", json!("enabled")),
+    ] {
+        let mut expected = sandbox.get(&path).json();
+        expected[field] = value.clone();
+        let mut change = json!({});
+        change[field] = value;
+        let answer = sandbox.ask(Method::PATCH, &path).json(&change);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.json(), json!({"object": "webhook", "id": before["id"]}));
+        assert_eq!(sandbox.get(&path).json(), expected);
+    }
+    let now = sandbox.get(&path).json();
+    assert_eq!(sandbox.ask(Method::PATCH, &path).json(&json!({})).status, 200);
+    assert_eq!(sandbox.get(&path).json(), now);
+}
+
+#[test]
+fn what_breaks_a_rule_is_refused() {
+    // HOOK-04, HOOK-05
+    let sandbox = Sandbox::new();
+    let path = format!("/webhooks/{}", made(&sandbox)["id"].as_str().unwrap());
+    for (field, value) in [
+        ("endpoint", json!("not a url")),
+        ("endpoint", json!("/hook")),
+        ("endpoint", json!("ftp://acme.test/")),
+        ("endpoint", json!("mailto:ada@acme.test")),
+        ("endpoint", json!("")),
+        ("endpoint", json!(7)),
+        ("events", json!([])),
+        ("events", json!("email.sent")),
+        ("events", json!([7])),
+        ("events", json!(["email.sent", "email.snet"])),
+    ] {
+        let mut body = json!({"endpoint": "https://acme.test/hook", "events": ["email.sent"]});
+        body[field] = value.clone();
+        for answer in
+            [sandbox.post("/webhooks", &body), sandbox.ask(Method::PATCH, &path).json(&json!({field: value}))]
+        {
+            assert_eq!(
+                (answer.status.as_u16(), answer.name().as_str()),
+                (422, "validation_error"),
+                "{value}"
+            );
+            assert!(answer.message().contains(field), "{}", answer.message());
+        }
+    }
+    let answer = sandbox.ask(Method::PATCH, &path).json(&json!({"status": "paused"}));
+    assert_eq!(answer.name(), "validation_error");
+    for missing in ["endpoint", "events"] {
+        let mut body = json!({"endpoint": "https://acme.test/hook", "events": ["email.sent"]});
+        body.as_object_mut().unwrap().remove(missing);
+        assert_eq!(sandbox.post("/webhooks", &body).name(), "missing_required_field");
+    }
+    assert_eq!(sandbox.get("/webhooks").json()["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_deleted_webhook_is_gone() {
+    let sandbox = Sandbox::new();
+    let id = made(&sandbox)["id"].clone();
+    let path = format!("/webhooks/{}", id.as_str().unwrap());
+    let answer = sandbox.ask(Method::DELETE, &path).send("");
+    assert_eq!(answer.json(), json!({"object": "webhook", "id": id, "deleted": true}));
+    for answer in [
+        sandbox.get(&path),
+        sandbox.ask(Method::DELETE, &path).send(""),
+        sandbox.ask(Method::PATCH, &path).json(&json!({})),
+    ] {
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (404, "not_found"));
+    }
+    assert_eq!(sandbox.get("/webhooks/x").name(), "invalid_parameter");
+}
