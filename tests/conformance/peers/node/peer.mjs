@@ -2,7 +2,7 @@
 // its own and so with a sandbox of its own.
 import { Resend } from 'resend';
 
-const stories = ['emails', 'templates', 'domains', 'contacts', 'broadcasts', 'automations'];
+const stories = ['emails', 'templates', 'domains', 'contacts', 'broadcasts', 'automations', 'receiving', 'account'];
 
 for (const story of stories) {
   const { default: tell } = await import(`./${story}.mjs`);
