@@ -64,7 +64,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Events(commands::events::Command),
     #[command(subcommand)]
+    Webhooks(commands::webhooks::Command),
+    #[command(subcommand)]
     Logs(commands::logs::Command),
+    #[command(subcommand)]
+    ApiKeys(commands::api_keys::Command),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]
     #[command(subcommand)]

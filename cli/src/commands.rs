@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 pub(crate) mod api;
+pub(crate) mod api_keys;
 pub(crate) mod audiences;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
@@ -20,3 +21,4 @@ pub(crate) mod sandbox;
 pub(crate) mod segments;
 pub(crate) mod templates;
 pub(crate) mod topics;
+pub(crate) mod webhooks;

@@ -7,6 +7,7 @@ pub(crate) mod out;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod report;
+pub(crate) mod secret;
 pub(crate) mod rows;
 pub(crate) mod snippet;
 pub(crate) mod table;

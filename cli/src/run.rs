@@ -115,7 +115,9 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Properties(command) => commands::properties::run(command, context).await,
         Command::Automations(command) => commands::automations::run(command, context).await,
         Command::Events(command) => commands::events::run(command, context).await,
+        Command::Webhooks(command) => commands::webhooks::run(command, context).await,
         Command::Logs(command) => commands::logs::run(command, context).await,
+        Command::ApiKeys(command) => commands::api_keys::run(command, context).await,
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         // The others have run without a network.

@@ -3,6 +3,7 @@
 use posthaste::Problem;
 use serde_json::Value;
 
+use crate::change;
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::draft::flag_origin;
@@ -15,6 +16,16 @@ use crate::problem::{Found, Report};
 pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),
+    Get(GetArgs),
+}
+
+/// Show one API request with its bodies
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body")]
+pub(crate) struct GetArgs {
+    /// Id of the entry, as `logs list` shows it
+    #[arg(value_name = "ID")]
+    id: String,
 }
 
 /// List API requests, newest first
@@ -90,7 +101,12 @@ impl Filter {
 
 /// Runs one of them.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    let Command::List(args) = command;
+    let args = match command {
+        Command::List(args) => args,
+        Command::Get(args) => {
+            return change::show(context, |client| client.logs().get(args.id.as_str())).await;
+        }
+    };
     let Plan { part, columns, filter } = plan(args, context)?;
     let client = context.client()?;
     let keep = |row: &Value| filter.keeps(row);

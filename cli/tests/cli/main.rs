@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that asked it")]
 
 mod api;
+mod api_keys;
 mod automations;
 mod batch;
 mod broadcasts;
@@ -27,3 +28,4 @@ mod support;
 mod templates;
 mod tls;
 mod topics;
+mod webhooks;

@@ -1,4 +1,5 @@
 use futures_util::TryStreamExt as _;
+use http::Method;
 use posthaste_conformance::bench::Bench;
 use serde_json::{Value, json};
 
@@ -179,4 +180,119 @@ async fn items_can_be_had_as_the_service_wrote_them() {
     let page = bench.client().emails().list().as_json().await.unwrap();
     assert_eq!(page.data[0]["id"], *all[0]);
     assert_eq!(page.data[0], bench.get("/emails").json["data"][0]);
+}
+
+/// A mail with so many files.
+fn mail_with_files(n: usize) -> String {
+    let mut mail =
+        "From: ada@example.com\r\nTo: in@acme.test\r\nSubject: Files\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n".to_owned();
+    for i in 0..n {
+        let name = format!("Content-Disposition: attachment; filename={i}.txt");
+        mail.push_str(&format!("--m\r\nContent-Type: text/plain\r\n{name}\r\n\r\n{i}\r\n"));
+    }
+    mail + "--m--\r\n"
+}
+
+/// A bench on which every list has 25 items, and the lists: in mode A, and in mode B.
+async fn full_bench() -> (Bench, [String; 5], [String; 13]) {
+    const ITEMS: usize = 25;
+    let bench = Bench::start().await;
+    let made = |path: &str, body: &Value| {
+        let reply = bench.post(path, body);
+        assert!(reply.status.is_success(), "{path}: {}", reply.message());
+        reply.json["id"].as_str().unwrap_or_default().to_owned()
+    };
+    let contact = made("/contacts", &json!({ "email": "first@example.com" }));
+    let crowded = made("/segments", &json!({ "name": "all" }));
+    let trigger = json!({ "name": "on", "status": "enabled", "connections": [],
+        "steps": [{ "key": "start", "type": "trigger", "config": { "event_name": "user.created" } }] });
+    let automation = made("/automations", &trigger);
+    for i in 0..ITEMS {
+        made("/emails", &with(json!({ "subject": i.to_string() })));
+        made("/templates", &json!({ "name": i.to_string(), "html": "x" }));
+        made("/contact-properties", &json!({ "key": format!("k{i}"), "type": "string" }));
+        made("/topics", &json!({ "name": i.to_string(), "default_subscription": "opt_in" }));
+        made("/domains", &json!({ "name": format!("d{i}.test") }));
+        made("/webhooks", &json!({ "endpoint": "https://acme.test/h", "events": ["email.sent"] }));
+        made("/api-keys", &json!({ "name": i.to_string() }));
+        made("/events/send", &json!({ "event": "user.created", "email": "first@example.com" }));
+        bench.service().receive("sb_test", &["in@acme.test"], mail_with_files(1)).unwrap();
+        let segment = made("/segments", &json!({ "name": i.to_string() }));
+        made("/broadcasts", &json!({ "segment_id": segment, "from": "a@acme.test", "subject": "s", "text": "t" }));
+        let member = made("/contacts", &json!({ "email": format!("{i}@example.com"), "segments": [{ "id": crowded }] }));
+        assert!(!member.is_empty());
+        let add = bench.request(Method::POST, &format!("/contacts/{contact}/segments/{segment}"));
+        assert_eq!(bench.ask(add, "").status, 200);
+        if i > 0 {
+            made("/automations", &trigger);
+        }
+    }
+    let received = bench.service().receive("sb_test", &["in@acme.test"], mail_with_files(ITEMS)).unwrap();
+    let mode_a = ["/emails", "/templates", "/logs", "/automations", "/contact-properties"].map(str::to_owned);
+    let mode_b = [
+        "/emails/receiving".to_owned(),
+        format!("/emails/receiving/{received}/attachments"),
+        "/broadcasts".to_owned(),
+        "/contacts".to_owned(),
+        "/contacts/first@example.com/topics".to_owned(),
+        format!("/contacts/{contact}/segments"),
+        "/segments".to_owned(),
+        format!("/segments/{crowded}/contacts"),
+        "/audiences".to_owned(),
+        format!("/automations/{automation}/runs"),
+        "/webhooks".to_owned(),
+        "/domains".to_owned(),
+        "/api-keys".to_owned(),
+    ];
+    (bench, mode_a, mode_b)
+}
+
+#[tokio::test]
+async fn every_list_has_the_mode_that_the_specification_gives_it() {
+    // LIST-A1, LIST-A2, LIST-A3, LIST-A5, LIST-B1, LIST-B5, CONT-04, LOG-06
+    let (bench, mode_a, mode_b) = full_bench().await;
+    for path in &mode_a {
+        let list = bench.get(path).json;
+        assert_eq!((ids(&list).len(), &list["has_more"]), (20, &json!(true)), "{path}");
+    }
+    for path in &mode_b {
+        let list = bench.get(path).json;
+        assert!(ids(&list).len() >= 25 && list["has_more"] == false, "{path}: {}", ids(&list).len());
+    }
+    for path in mode_a.iter().chain(&mode_b) {
+        for limit in ["0", "101", "-1", "abc", "1.5", ""] {
+            let refused = bench.get_wrong(&format!("{path}?limit={limit}"));
+            assert_eq!((refused.status.as_u16(), refused.name()), (422, "validation_error"), "{path} {limit:?}");
+        }
+        assert_eq!(ids(&bench.get(&format!("{path}?limit=1")).json).len(), 1, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_list_is_walked_both_ways_without_a_gap_or_a_repeat() {
+    // LIST-02, LIST-03, LIST-05, LIST-06, LIST-07, LIST-11, LIST-B4
+    let (bench, mode_a, mode_b) = full_bench().await;
+    // The log grows while it is read; it is walked elsewhere.
+    for path in mode_a.iter().filter(|path| *path != "/logs").chain(&mode_b) {
+        let all = ids(&bench.get(&format!("{path}?limit=100")).json);
+        for (towards, start) in [("after", &all[0]), ("before", all.last().unwrap())] {
+            let (mut seen, mut cursor) = (vec![start.clone()], start.clone());
+            loop {
+                let list = bench.get(&format!("{path}?limit=7&{towards}={cursor}")).json;
+                let mut page = ids(&list);
+                if towards == "before" {
+                    page.reverse();
+                }
+                cursor = page.last().unwrap_or(&cursor).clone();
+                seen.extend(page);
+                if list["has_more"] == false {
+                    break;
+                }
+            }
+            if towards == "before" {
+                seen.reverse();
+            }
+            assert_eq!(seen, all, "{path} {towards}");
+        }
+    }
 }

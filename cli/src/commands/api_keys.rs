@@ -1,0 +1,176 @@
+//! `api-keys`: make credentials for applications, and take them back.
+
+use posthaste::{Client, NewApiKey};
+use serde_json::Value;
+
+use crate::change::{self, DryRunFlag, document};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::output::secret;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+
+/// Make API keys, and take them back
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(CreateArgs),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Rename(RenameArgs),
+    Delete(DeleteArgs),
+}
+
+/// Make an API key, and print it
+///
+/// The key is told once: it is printed on standard output, or written into --token-file. Its id is said on standard error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste api-keys create --name Newsletter --permission sending_access --token-file newsletter.key\n  \
+    POSTHASTE_API_KEY=$(posthaste api-keys create --name CI)")]
+pub(crate) struct CreateArgs {
+    /// What the key is for
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// full_access, or sending_access for a key that may only send [default: full_access]
+    #[arg(long, value_name = "PERMISSION")]
+    permission: Option<String>,
+    /// With sending_access, the one domain that it may send from
+    #[arg(long, value_name = "ID")]
+    domain_id: Option<String>,
+    /// New file for the key, readable by its owner alone
+    #[arg(long, value_name = "PATH")]
+    token_file: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// List API keys, newest first, without the keys themselves
+///
+/// Without --limit, the service shows all of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, name, last_used_at, created_at\n\n\
+    Example:\n  posthaste api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Give an API key another name
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging")]
+pub(crate) struct RenameArgs {
+    /// Id of the key
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Its new name
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// Delete an API key: whoever still uses it is refused from then on
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8")]
+pub(crate) struct DeleteArgs {
+    /// Id of the key
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
+        Column {
+            name: "last_used_at",
+            header: "USED",
+            get: |row| at(row, "/last_used_at"),
+            kind: Kind::Time,
+        },
+        Column { name: "created_at", header: "MADE", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ],
+    shown: 4,
+    nothing: "no API keys were made here yet",
+};
+
+const LOOK: &str = "posthaste api-keys list";
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(args) => create(args, context).await,
+        Command::List(args) => {
+            paging::list(args.part, &TABLE, context, |client| client.api_keys().list()).await
+        }
+        Command::Rename(args) => {
+            let mut flags = Flags::default();
+            flags.field("/name", "NAME", Some(&args.name));
+            if args.name.trim().is_empty() {
+                flags.wrong("empty", "a name has at least one character", "NAME", &args.name);
+            }
+            flags.finish()?;
+            let doubt = format!("the key may have been renamed; look: {LOOK}");
+            let make = |client: &Client| client.api_keys().rename(args.id.as_str(), args.name.as_str());
+            change::by_id(&args.dry_run, &doubt, context, make).await
+        }
+        Command::Delete(args) => {
+            let doubt = format!("the key may be deleted; look: {LOOK}");
+            let make = |client: &Client| client.api_keys().delete(args.id.as_str());
+            change::delete(&args.dry_run, &doubt, context, make).await
+        }
+    }
+}
+
+async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
+    let CreateArgs { name, permission, domain_id, token_file, dry_run } = args;
+    let mut flags = Flags::default();
+    flags.help("posthaste api-keys create --name Newsletter --permission sending_access");
+    flags.field("/name", "--name", name.as_deref());
+    flags.field("/domain_id", "--domain-id", domain_id.as_deref());
+    let mut key = NewApiKey::new(name.unwrap_or_default());
+    let sending = match permission.as_deref() {
+        None | Some("full_access") => false,
+        Some("sending_access") => true,
+        Some(other) => {
+            flags.wrong("type", "a permission is full_access or sending_access", "--permission", other);
+            true
+        }
+    };
+    match (domain_id, sending) {
+        (Some(domain), true) => key = key.domain(domain),
+        (Some(domain), false) => {
+            let rule = "--domain-id goes with --permission sending_access only";
+            flags.wrong("exclusive", rule, "--domain-id", &domain);
+        }
+        (None, true) => key = key.sending_access(),
+        (None, false) => {}
+    }
+    flags.judge(key.check());
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let file = token_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
+    let doubt = format!("a key may have been made that nobody knows; look, and delete it: {LOOK}");
+    let done = change::carry_out(dry_run, &doubt, context, |client| client.api_keys().create(&key));
+    let Some(answer) = done.await? else { return Ok(()) };
+    let (id, token) = (answer.value.id.as_str(), answer.value.token.expose());
+    let mut shown = document(&answer);
+    match (file, &token_file) {
+        (Some(file), Some(path)) => {
+            file.write(token)?;
+            if let Some(fields) = shown.as_object_mut() {
+                fields.insert("token".to_owned(), Value::Null);
+            }
+            context.out.result(&[id.to_owned()], &shown)?;
+            context.out.note(&format!("the key is in {path}; it is not told again"));
+        }
+        _ => {
+            context.out.result(&[token.to_owned()], &shown)?;
+            context.out.note(&format!("id {id} · the key is not told again"));
+        }
+    }
+    Ok(())
+}

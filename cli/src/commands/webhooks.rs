@@ -1,0 +1,195 @@
+//! `webhooks`: where the service tells of events, and of which.
+
+use posthaste::{Client, EventType, NewWebhook, WebhookPatch, WebhookStatus};
+
+use crate::change::{self, DryRunFlag};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::output::secret;
+use crate::output::table::{Column, Kind, at};
+use crate::paging::{self, Table};
+
+/// Be told of events
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Create(CreateArgs),
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Get(GetArgs),
+    Update(UpdateArgs),
+    Delete(DeleteArgs),
+}
+
+/// Make a webhook, and print its id
+///
+/// The secret that its deliveries are signed with is not printed: it is written into --secret-file, or shown with --json.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste webhooks create --endpoint https://acme.test/hooks --event email.delivered --event email.bounced \\\n      \
+    --secret-file hooks.secret\n  \
+    posthaste webhooks create --endpoint https://acme.test/hooks --event email.received --json --jq .signing_secret")]
+pub(crate) struct CreateArgs {
+    /// Address that is told: https, or http
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// Type of event, such as email.delivered; repeat it
+    #[arg(long, value_name = "TYPE")]
+    event: Vec<String>,
+    /// New file for the secret, readable by its owner alone
+    #[arg(long, value_name = "PATH")]
+    secret_file: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// List webhooks, newest first
+///
+/// Without --limit, the service shows all of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: id, endpoint, status, events, created_at\n\n\
+    Example:\n  posthaste webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    part: paging::Args,
+}
+
+/// Show one webhook, with its secret
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  posthaste webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"
+)]
+pub(crate) struct GetArgs {
+    /// Id of the webhook
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Change a webhook
+///
+/// What no flag names stays as it is. Types of events that are named take the place of all that it had.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --status disabled\n  \
+    posthaste webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --event email.sent --event email.failed")]
+pub(crate) struct UpdateArgs {
+    /// Id of the webhook
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Address that is told: https, or http
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// Type of event, such as email.delivered; repeat it
+    #[arg(long, value_name = "TYPE")]
+    event: Vec<String>,
+    /// enabled, or disabled to be told nothing for now
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+/// Delete a webhook
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste webhooks delete 4dd369bc-aa82-4ff3-97de-514ae3000ee0")]
+pub(crate) struct DeleteArgs {
+    /// Id of the webhook
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
+}
+
+const TABLE: Table = Table {
+    columns: &[
+        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column { name: "endpoint", header: "ENDPOINT", get: |row| at(row, "/endpoint"), kind: Kind::Text },
+        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
+        Column { name: "events", header: "EVENTS", get: |row| at(row, "/events"), kind: Kind::Shrinks },
+        Column { name: "created_at", header: "MADE", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    ],
+    shown: 5,
+    nothing: "no webhooks yet",
+};
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Create(args) => create(args, context).await,
+        Command::List(args) => {
+            paging::list(args.part, &TABLE, context, |client| client.webhooks().list()).await
+        }
+        Command::Get(args) => change::show(context, |client| client.webhooks().get(args.id.as_str())).await,
+        Command::Update(args) => update(args, context).await,
+        Command::Delete(args) => {
+            let doubt = format!("the webhook may be deleted; look: {}", look(&args.id));
+            let make = |client: &Client| client.webhooks().delete(args.id.as_str());
+            change::delete(&args.dry_run, &doubt, context, make).await
+        }
+    }
+}
+
+async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
+    let CreateArgs { endpoint, event, secret_file, dry_run } = args;
+    let mut flags = Flags::default();
+    flags.help("posthaste webhooks create --endpoint https://acme.test/hooks --event email.delivered");
+    flags.field("/endpoint", "--endpoint", endpoint.as_deref());
+    flags.list("/events", "--event", &event);
+    let webhook = NewWebhook::new(endpoint.unwrap_or_default(), event.into_iter().map(EventType::from));
+    flags.judge(webhook.check());
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
+    let doubt = "the webhook may have been made; look: posthaste webhooks list --limit 1";
+    let done = change::carry_out(dry_run, doubt, context, |client| client.webhooks().create(&webhook));
+    let Some(answer) = done.await? else { return Ok(()) };
+    let id = answer.value.id.as_str();
+    match (file, &secret_file) {
+        (Some(file), Some(path)) => {
+            file.write(answer.value.signing_secret.expose())?;
+            context.out.note(&format!("the secret is in {path}"));
+        }
+        _ if context.out.is_json() => {}
+        _ => context.out.note(&format!("its secret: {} --jq .signing_secret", look(id))),
+    }
+    change::print(id, &answer, context)
+}
+
+async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
+    let UpdateArgs { id, endpoint, event, status, dry_run } = args;
+    let mut flags = Flags::default();
+    flags.field("/endpoint", "--endpoint", endpoint.as_deref());
+    flags.list("/events", "--event", &event);
+    if endpoint.is_none() && event.is_empty() && status.is_none() {
+        flags.help("posthaste webhooks update ID --status disabled");
+        flags.missing("what to change");
+    }
+    let mut patch = WebhookPatch::new();
+    if let Some(endpoint) = endpoint {
+        patch = patch.endpoint(endpoint);
+    }
+    if !event.is_empty() {
+        patch = patch.events(event.into_iter().map(EventType::from));
+    }
+    match status.as_deref() {
+        None => {}
+        Some("enabled") => patch = patch.status(WebhookStatus::Enabled),
+        Some("disabled") => patch = patch.status(WebhookStatus::Disabled),
+        Some(other) => flags.wrong("type", "a status is enabled or disabled", "--status", other),
+    }
+    flags.judge(patch.check());
+    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
+    flags.finish()?;
+    let doubt = format!("the webhook may have been changed; look: {}", look(&id));
+    let done =
+        change::carry_out(dry_run, &doubt, context, |client| client.webhooks().update(id.as_str(), &patch));
+    match done.await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        None => Ok(()),
+    }
+}
+
+/// The command that shows one webhook.
+fn look(id: &str) -> String {
+    format!("posthaste webhooks get {id}")
+}

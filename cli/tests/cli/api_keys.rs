@@ -1,0 +1,58 @@
+//! `api-keys`: what is typed, what leaves, what is said, and where the key goes.
+
+use serde_json::json;
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+#[test]
+fn a_key_is_made_used_renamed_and_deleted() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let made = posthaste.run(&["api-keys", "create", "--name", "CI"]);
+    assert!(made.stderr.contains("not told again"), "{made:?}");
+    let token = made.ok();
+    let own = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_API_KEY", token.trim());
+    let listed = own.run(&["api-keys", "list", "--json"]).json();
+    assert_eq!(listed["data"][0]["name"], "CI");
+    assert!(!listed.to_string().contains(token.trim()));
+    let id = listed["data"][0]["id"].as_str().unwrap();
+    posthaste.run(&["api-keys", "rename", id, "Build"]).ok();
+    assert_eq!(posthaste.run(&["api-keys", "list", "--columns", "name"]).ok(), "Build\n");
+    posthaste.run(&["api-keys", "delete", id]).ok();
+    own.run(&["api-keys", "list"]).fails(4);
+}
+
+#[test]
+fn a_key_goes_into_a_file_of_its_owner_and_nowhere_else() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let create = ["api-keys", "create", "--name", "n", "--permission", "sending_access", "--token-file", "n.key", "--json"];
+    let ran = posthaste.run(&create);
+    let path = posthaste.home().join("n.key");
+    let token = std::fs::read_to_string(&path).unwrap();
+    assert!(!ran.stdout.contains(token.trim()) && !ran.stderr.contains(token.trim()));
+    assert_eq!(ran.json()["token"], json!(null));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    assert_eq!(service.bodies()[0]["permission"], "sending_access");
+    let asked = service.asked();
+    posthaste.run(&create).fails(1);
+    assert_eq!((service.asked(), std::fs::read_to_string(&path).unwrap()), (asked, token), "an old file stays");
+    let refused = posthaste.run(&["api-keys", "create", "--name", "n", "--token-file", "x.key", "--api-key-file", "n.key"]);
+    refused.fails(4);
+    assert!(!posthaste.home().join("x.key").exists(), "no key, no file");
+}
+
+#[test]
+fn everything_wrong_is_said_at_once() {
+    let said = Posthaste::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
+    for expected in ["full_access or sending_access", "domain_id", "missing: --name"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let said = Posthaste::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
+    assert!(said.contains("--permission sending_access"), "{said}");
+}
