@@ -158,19 +158,16 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let Some(answer) = done.await? else { return Ok(()) };
     let (id, token) = (answer.value.id.as_str(), answer.value.token.expose());
     let mut shown = document(&answer);
-    match (file, &token_file) {
-        (Some(file), Some(path)) => {
-            file.write(token)?;
-            if let Some(fields) = shown.as_object_mut() {
-                fields.insert("token".to_owned(), Value::Null);
-            }
-            context.out.result(&[id.to_owned()], &shown)?;
-            context.out.note(&format!("the key is in {path}; it is not told again"));
-        }
-        _ => {
-            context.out.result(&[token.to_owned()], &shown)?;
-            context.out.note(&format!("id {id} · the key is not told again"));
-        }
+    let Some((file, path)) = file.zip(token_file.as_ref()) else {
+        context.out.result(&[token.to_owned()], &shown)?;
+        context.out.note(&format!("id {id} · the key is not told again"));
+        return Ok(());
+    };
+    file.write(token)?;
+    if let Some(fields) = shown.as_object_mut() {
+        fields.insert("token".to_owned(), Value::Null);
     }
+    context.out.result(&[id.to_owned()], &shown)?;
+    context.out.note(&format!("the key is in {path}; it is not told again"));
     Ok(())
 }

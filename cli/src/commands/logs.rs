@@ -21,7 +21,9 @@ pub(crate) enum Command {
 
 /// Show one API request with its bodies
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body")]
+#[command(
+    after_help = "Example:\n  posthaste logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"
+)]
 pub(crate) struct GetArgs {
     /// Id of the entry, as `logs list` shows it
     #[arg(value_name = "ID")]

@@ -12,7 +12,8 @@ fn a_key_is_made_used_renamed_and_deleted() {
     let made = posthaste.run(&["api-keys", "create", "--name", "CI"]);
     assert!(made.stderr.contains("not told again"), "{made:?}");
     let token = made.ok();
-    let own = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_API_KEY", token.trim());
+    let own =
+        Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_API_KEY", token.trim());
     let listed = own.run(&["api-keys", "list", "--json"]).json();
     assert_eq!(listed["data"][0]["name"], "CI");
     assert!(!listed.to_string().contains(token.trim()));
@@ -27,7 +28,17 @@ fn a_key_is_made_used_renamed_and_deleted() {
 fn a_key_goes_into_a_file_of_its_owner_and_nowhere_else() {
     let service = Service::start();
     let posthaste = service.posthaste();
-    let create = ["api-keys", "create", "--name", "n", "--permission", "sending_access", "--token-file", "n.key", "--json"];
+    let create = [
+        "api-keys",
+        "create",
+        "--name",
+        "n",
+        "--permission",
+        "sending_access",
+        "--token-file",
+        "n.key",
+        "--json",
+    ];
     let ran = posthaste.run(&create);
     let path = posthaste.home().join("n.key");
     let token = std::fs::read_to_string(&path).unwrap();
@@ -41,15 +52,29 @@ fn a_key_goes_into_a_file_of_its_owner_and_nowhere_else() {
     assert_eq!(service.bodies()[0]["permission"], "sending_access");
     let asked = service.asked();
     posthaste.run(&create).fails(1);
-    assert_eq!((service.asked(), std::fs::read_to_string(&path).unwrap()), (asked, token), "an old file stays");
-    let refused = posthaste.run(&["api-keys", "create", "--name", "n", "--token-file", "x.key", "--api-key-file", "n.key"]);
+    assert_eq!(
+        (service.asked(), std::fs::read_to_string(&path).unwrap()),
+        (asked, token),
+        "an old file stays"
+    );
+    let refused = posthaste.run(&[
+        "api-keys",
+        "create",
+        "--name",
+        "n",
+        "--token-file",
+        "x.key",
+        "--api-key-file",
+        "n.key",
+    ]);
     refused.fails(4);
     assert!(!posthaste.home().join("x.key").exists(), "no key, no file");
 }
 
 #[test]
 fn everything_wrong_is_said_at_once() {
-    let said = Posthaste::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
+    let said =
+        Posthaste::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
     for expected in ["full_access or sending_access", "domain_id", "missing: --name"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }

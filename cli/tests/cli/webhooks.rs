@@ -6,7 +6,14 @@ use crate::service::Service;
 use crate::support::Posthaste;
 
 const CREATE: [&str; 8] = [
-    "webhooks", "create", "--endpoint", "https://acme.test/hooks", "--event", "email.sent", "--event", "email.bounced",
+    "webhooks",
+    "create",
+    "--endpoint",
+    "https://acme.test/hooks",
+    "--event",
+    "email.sent",
+    "--event",
+    "email.bounced",
 ];
 
 #[test]
@@ -17,11 +24,20 @@ fn a_webhook_is_made_changed_switched_off_and_deleted() {
     assert!(made.stderr.contains("posthaste webhooks get") && !made.stdout.contains("whsec_"), "{made:?}");
     let id = made.ok();
     let id = id.trim();
-    assert_eq!(service.bodies()[0], json!({"endpoint": "https://acme.test/hooks", "events": ["email.sent", "email.bounced"]}));
+    assert_eq!(
+        service.bodies()[0],
+        json!({"endpoint": "https://acme.test/hooks", "events": ["email.sent", "email.bounced"]})
+    );
     let shown = posthaste.run(&["webhooks", "get", id, "--json"]).json();
-    assert_eq!((&shown["status"], shown["signing_secret"].as_str().unwrap().starts_with("whsec_")), (&json!("enabled"), true));
+    assert_eq!(
+        (&shown["status"], shown["signing_secret"].as_str().unwrap().starts_with("whsec_")),
+        (&json!("enabled"), true)
+    );
     posthaste.run(&["webhooks", "update", id, "--status", "disabled", "--event", "domain.updated"]).ok();
-    assert_eq!(posthaste.run(&["webhooks", "list", "--columns", "status,events"]).ok(), "disabled\tdomain.updated\n");
+    assert_eq!(
+        posthaste.run(&["webhooks", "list", "--columns", "status,events"]).ok(),
+        "disabled\tdomain.updated\n"
+    );
     assert_eq!(posthaste.run(&["webhooks", "delete", id]).ok().trim(), id);
     posthaste.run(&["webhooks", "get", id]).fails(5);
 }

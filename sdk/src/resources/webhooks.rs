@@ -35,7 +35,16 @@ impl NewWebhook {
     }
 
     fn problems(&self) -> Vec<Problem> {
-        endpoint_problem(&self.endpoint).into_iter().chain(events_problem(&self.events)).collect()
+        let mut problems = Vec::new();
+        if self.endpoint.trim().is_empty() {
+            problems.push(Problem::new("/endpoint", "required", "`endpoint` is required"));
+        } else {
+            problems.extend(endpoint_problem(&self.endpoint));
+        }
+        if self.events.is_empty() {
+            problems.push(Problem::new("/events", "required", "`events` names at least one type"));
+        }
+        problems
     }
 }
 

@@ -88,7 +88,7 @@ fn made(bench: &Bench, path: &str, body: &Value) -> String {
 
 #[tokio::test]
 async fn a_broadcast_is_a_draft_until_it_is_sent() {
-    // BCAST-01, BCAST-02, BCAST-03, BCAST-04, BCAST-05, BCAST-15, BCAST-16, BCAST-28, VER-02, GEN-03
+    // BCAST-01, BCAST-02, BCAST-03, BCAST-04, BCAST-05, BCAST-15, BCAST-16, BCAST-28, VER-02, GEN-03, SCOPE-09
     let stage = Stage::start().await;
     stage.contacts(&["ada@example.com"]);
     let broadcasts = stage.bench.client();
@@ -153,7 +153,7 @@ async fn scheduled_it_goes_out_when_it_is_due_and_not_before() {
 
 #[tokio::test]
 async fn what_a_contact_is_called_is_in_its_mail_and_what_the_broadcast_is_called_is_not() {
-    // BCAST-10, BCAST-13, TPL-16, TPL-17
+    // BCAST-10, BCAST-13, TPL-16, TPL-17, CONT-03
     let stage = Stage::start().await;
     stage.contact("ada@example.com", json!({"first_name": "Ada"}));
     stage.contacts(&["bob@example.com"]);

@@ -188,7 +188,8 @@ fn mail_with_files(n: usize) -> String {
         "From: ada@example.com\r\nTo: in@acme.test\r\nSubject: Files\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n".to_owned();
     for i in 0..n {
         let name = format!("Content-Disposition: attachment; filename={i}.txt");
-        mail.push_str(&format!("--m\r\nContent-Type: text/plain\r\n{name}\r\n\r\n{i}\r\n"));
+        let part = format!("--m\r\nContent-Type: text/plain\r\n{name}\r\n\r\n{i}\r\n");
+        mail.push_str(&part);
     }
     mail + "--m--\r\n"
 }
@@ -218,8 +219,14 @@ async fn full_bench() -> (Bench, [String; 5], [String; 13]) {
         made("/events/send", &json!({ "event": "user.created", "email": "first@example.com" }));
         bench.service().receive("sb_test", &["in@acme.test"], mail_with_files(1)).unwrap();
         let segment = made("/segments", &json!({ "name": i.to_string() }));
-        made("/broadcasts", &json!({ "segment_id": segment, "from": "a@acme.test", "subject": "s", "text": "t" }));
-        let member = made("/contacts", &json!({ "email": format!("{i}@example.com"), "segments": [{ "id": crowded }] }));
+        made(
+            "/broadcasts",
+            &json!({ "segment_id": segment, "from": "a@acme.test", "subject": "s", "text": "t" }),
+        );
+        let member = made(
+            "/contacts",
+            &json!({ "email": format!("{i}@example.com"), "segments": [{ "id": crowded }] }),
+        );
         assert!(!member.is_empty());
         let add = bench.request(Method::POST, &format!("/contacts/{contact}/segments/{segment}"));
         assert_eq!(bench.ask(add, "").status, 200);
@@ -262,7 +269,11 @@ async fn every_list_has_the_mode_that_the_specification_gives_it() {
     for path in mode_a.iter().chain(&mode_b) {
         for limit in ["0", "101", "-1", "abc", "1.5", ""] {
             let refused = bench.get_wrong(&format!("{path}?limit={limit}"));
-            assert_eq!((refused.status.as_u16(), refused.name()), (422, "validation_error"), "{path} {limit:?}");
+            assert_eq!(
+                (refused.status.as_u16(), refused.name()),
+                (422, "validation_error"),
+                "{path} {limit:?}"
+            );
         }
         assert_eq!(ids(&bench.get(&format!("{path}?limit=1")).json).len(), 1, "{path}");
     }
