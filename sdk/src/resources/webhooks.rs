@@ -336,10 +336,14 @@ mod tests {
         let paths = |checked: Result<(), Problems>| -> Vec<_> {
             checked.unwrap_err().iter().map(|problem| (problem.path.clone(), problem.code)).collect()
         };
-        let both = [("/endpoint".to_owned(), "url"), ("/events".to_owned(), "count")];
-        for endpoint in ["", "x", "/hook", "ftp://a.test/", "mailto:a@b.test"] {
-            assert_eq!(paths(NewWebhook::new(endpoint, []).check()), both);
-            assert_eq!(paths(WebhookPatch::new().endpoint(endpoint).events([]).check()), both);
+        let both = |endpoint, events| [("/endpoint".to_owned(), endpoint), ("/events".to_owned(), events)];
+        assert_eq!(paths(NewWebhook::new("", []).check()), both("required", "required"));
+        for endpoint in ["x", "/hook", "ftp://a.test/", "mailto:a@b.test"] {
+            assert_eq!(paths(NewWebhook::new(endpoint, []).check()), both("url", "required"));
+            assert_eq!(
+                paths(WebhookPatch::new().endpoint(endpoint).events([]).check()),
+                both("url", "count")
+            );
         }
         assert!(NewWebhook::new("http://localhost:1/x", [EventType::EmailSent]).check().is_ok());
         assert!(WebhookPatch::new().check().is_ok());
