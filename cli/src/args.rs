@@ -64,6 +64,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Events(commands::events::Command),
     #[command(subcommand)]
+    Received(commands::received::Command),
+    #[command(subcommand)]
     Webhooks(commands::webhooks::Command),
     #[command(subcommand)]
     Logs(commands::logs::Command),

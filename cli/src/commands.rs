@@ -16,6 +16,7 @@ pub(crate) mod help;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod properties;
+pub(crate) mod received;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;
 pub(crate) mod segments;

@@ -115,6 +115,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Properties(command) => commands::properties::run(command, context).await,
         Command::Automations(command) => commands::automations::run(command, context).await,
         Command::Events(command) => commands::events::run(command, context).await,
+        Command::Received(command) => commands::received::run(command, context).await,
         Command::Webhooks(command) => commands::webhooks::run(command, context).await,
         Command::Logs(command) => commands::logs::run(command, context).await,
         Command::ApiKeys(command) => commands::api_keys::run(command, context).await,

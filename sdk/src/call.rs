@@ -25,6 +25,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use self::decode::{decode, decode_raw};
 use crate::{
+    body::Body,
     check::Problem,
     client::Client,
     error::{Error, Result},
@@ -184,6 +185,12 @@ impl Call<serde_json::Value> {
     /// Takes the answer's body as it is, for an operation that answers something else than JSON.
     pub fn bytes(self) -> Call<Bytes> {
         Call { client: self.client, operation: self.operation, decode: |answer| Ok(answer.into_body()) }
+    }
+
+    /// Gives the request a body of another media type than JSON.
+    pub fn body(mut self, content_type: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.operation = self.operation.with_body(Body::from(bytes.into()));
+        self.header(header::CONTENT_TYPE, content_type)
     }
 
     /// Gives the request a JSON body.

@@ -21,6 +21,9 @@ pub(crate) enum Command {
     Get(get::Args),
     Update(schedule::UpdateArgs),
     Cancel(schedule::CancelArgs),
+    /// Read emails that came in: the same as `received`
+    #[command(subcommand, hide = true)]
+    Receiving(super::received::Command),
 }
 
 /// Runs one of them.
@@ -32,6 +35,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => get::run(args, context).await,
         Command::Update(args) => schedule::update(args, context).await,
         Command::Cancel(args) => schedule::cancel(args, context).await,
+        Command::Receiving(command) => super::received::run(command, context).await,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::settings::{Credential, keys};
 use crate::signals::Signals;
 
 mod inbox;
+mod receive;
 mod reset;
 mod run;
 mod serve;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Wait(wait::Args),
     #[command(subcommand)]
     Inbox(inbox::Command),
+    Receive(receive::Args),
     Reset(reset::Args),
 }
 
@@ -83,6 +85,7 @@ async fn ask(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Wait(args) => wait::run(&args, context).await,
         Command::Inbox(command) => inbox::run(command, context).await,
+        Command::Receive(args) => receive::run(&args, context).await,
         Command::Reset(args) => reset::run(&args, context).await,
         Command::Serve(_) | Command::Run(_) => Ok(()),
     }

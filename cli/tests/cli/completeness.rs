@@ -117,6 +117,9 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("update_event", &["events", "update", "user.created", "--field", "plan=string"], ""),
     ("delete_event", &["events", "delete", "user.created"], ""),
     ("send_event", &["events", "send", "user.created", "--email", "ada@example.com"], ""),
+    ("list_received_emails", &["received", "list"], ""),
+    ("get_received_email", &["received", "get", ID], ""),
+    ("list_received_attachments", &["received", "attachments", ID], ""),
     ("list_logs", &["logs", "list"], ""),
 ];
 
@@ -127,6 +130,7 @@ const NOT_IN_THE_PROGRAM: &[(&str, &str)] = &[
     ("send_email_by_short_path", "the same as POST /emails by another path"),
     ("send_email_by_sending_path", "the same as POST /emails by another path"),
     ("send_email_by_short_sending_path", "the same as POST /emails by another path"),
+    ("get_received_attachment", "`received attachments --download` asks it when an address has expired"),
     ("create_audience", "deprecated: the program lists audiences, and does the rest with segments"),
     ("get_audience", "deprecated: the program lists audiences, and does the rest with segments"),
     ("delete_audience", "deprecated: the program lists audiences, and does the rest with segments"),
@@ -134,7 +138,7 @@ const NOT_IN_THE_PROGRAM: &[(&str, &str)] = &[
 ];
 
 /// Resources without commands yet, by a segment of their paths.
-const IN_PROGRESS: &[&str] = &["api-keys", "logs", "receiving", "webhooks"];
+const IN_PROGRESS: &[&str] = &["api-keys", "logs", "webhooks"];
 
 #[test]
 fn every_operation_has_a_command() {

@@ -19,6 +19,7 @@ mod hostile;
 mod lists;
 mod outcomes;
 mod readme;
+mod received;
 mod sandbox;
 mod send;
 mod service;

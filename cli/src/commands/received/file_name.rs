@@ -1,0 +1,87 @@
+//! Names of files that strangers chose, made into names that do no harm.
+
+/// The longest name, in bytes, so that a number still fits behind it everywhere.
+const LONGEST: usize = 200;
+
+/// Names that some systems take for devices.
+const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "COM", "LPT"];
+
+/// A name without folders, control characters, marks that turn the direction of writing, and everything else that means something to a
+/// computer. It is neither hidden nor empty.
+pub(super) fn safe(name: &str) -> String {
+    let name: String = name
+        .chars()
+        .filter(|char| !turns_writing(*char))
+        .map(|char| if char.is_control() || "/\\:*?\"<>|".contains(char) { '_' } else { char })
+        .collect();
+    let name = name.trim().trim_end_matches(['.', ' ']);
+    let hidden = name.starts_with(['.', '-', '~']);
+    let name = if hidden { format!("_{}", &name[1..]) } else { name.to_owned() };
+    let (stem, extension) = split(&name);
+    let letters =
+        stem.split('.').next().unwrap_or_default().trim_end_matches(|char: char| char.is_ascii_digit());
+    let device = DEVICES.iter().any(|device| letters.eq_ignore_ascii_case(device));
+    let extension = &extension[..extension.floor_char_boundary(LONGEST / 4)];
+    let stem = &stem[..stem.floor_char_boundary(LONGEST - extension.len())];
+    match stem {
+        "" => format!("attachment{extension}"),
+        stem if device => format!("_{stem}{extension}"),
+        stem => format!("{stem}{extension}"),
+    }
+}
+
+/// The same name for the first file, and with a number for others.
+pub(super) fn numbered(name: &str, number: usize) -> String {
+    let (stem, extension) = split(name);
+    if number == 1 { name.to_owned() } else { format!("{stem}-{number}{extension}") }
+}
+
+fn split(name: &str) -> (&str, &str) {
+    match name.rfind('.') {
+        Some(dot) if dot > 0 => name.split_at(dot),
+        _ => (name, ""),
+    }
+}
+
+/// Marks with which `gpj.exe` is made to look like `exe.jpg`, and others that nobody sees.
+fn turns_writing(char: char) -> bool {
+    matches!(char, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_name_leads_nowhere_else() {
+        for (name, expected) in [
+            ("invoice.pdf", "invoice.pdf"),
+            ("Größe 1.txt", "Größe 1.txt"),
+            ("../../etc/passwd", "_._.._etc_passwd"),
+            ("..\\..\\boot.ini", "_._.._boot.ini"),
+            ("/etc/passwd", "_etc_passwd"),
+            ("a\0b\r\nc\u{1b}[31m.txt", "a_b__c_[31m.txt"),
+            (".bashrc", "_bashrc"),
+            ("-rf", "_rf"),
+            ("", "attachment"),
+            (" . ", "attachment"),
+            ("..", "attachment"),
+            ("photo\u{202e}gpj.exe", "photogpj.exe"),
+            ("con.txt", "_con.txt"),
+            ("COM1", "_COM1"),
+            ("C:evil", "C_evil"),
+            ("x. ", "x"),
+        ] {
+            assert_eq!(safe(name), expected, "{name:?}");
+        }
+        let long = safe(&format!("{}.pdf", "é".repeat(1_000)));
+        assert!(long.len() <= LONGEST && long.ends_with("é.pdf"), "{long}");
+    }
+
+    #[test]
+    fn a_number_goes_before_the_extension() {
+        assert_eq!(numbered("a.tar.gz", 1), "a.tar.gz");
+        assert_eq!(numbered("a.tar.gz", 2), "a.tar-2.gz");
+        assert_eq!(numbered("README", 3), "README-3");
+    }
+}

@@ -1,0 +1,126 @@
+//! `sandbox receive`: brings a mail in, as if somebody had sent it here.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use super::{client, unreachable};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::input::source::{Source, TEXT_LIMIT};
+
+/// Bring a mail in, and print the id under which `received get` has it
+///
+/// The mail is a file as mail programs save it (.eml, RFC 5322), or is made of flags. With a file, --to says for whom it came; without, it came
+/// for those that it names.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste sandbox receive mail.eml\n  \
+    posthaste sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke' --attach log.txt")]
+pub(crate) struct Args {
+    /// File with the whole mail; - is standard input
+    #[arg(value_name = "FILE", conflicts_with_all = ["from", "cc", "reply_to", "subject", "text", "html", "attach"])]
+    file: Option<String>,
+    /// Who sends it
+    #[arg(long, value_name = "ADDRESS")]
+    from: Option<String>,
+    /// Whom it is for; may be given again
+    #[arg(long, value_name = "ADDRESS")]
+    to: Vec<String>,
+    /// Whom it is for, too
+    #[arg(long, value_name = "ADDRESS")]
+    cc: Vec<String>,
+    /// Where answers are to go
+    #[arg(long, value_name = "ADDRESS")]
+    reply_to: Vec<String>,
+    /// Its subject
+    #[arg(long, value_name = "TEXT")]
+    subject: Option<String>,
+    /// Its text body
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Its HTML body
+    #[arg(long, value_name = "HTML")]
+    html: Option<String>,
+    /// A file that comes with it; may be given again
+    #[arg(long, value_name = "PATH")]
+    attach: Vec<String>,
+}
+
+/// Brings it in.
+pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let mail = match &args.file {
+        Some(file) => read(file, "FILE", &mut flags).map(Mail::Whole),
+        None => Some(Mail::Fields(fields(args, &mut flags))),
+    };
+    flags.finish()?;
+    let Some(mail) = mail else { return Ok(()) };
+    let call = client(context)?.request(Method::POST, "/_/received");
+    let call = match mail {
+        Mail::Fields(fields) => call.json(&Value::Object(fields)),
+        Mail::Whole(bytes) => {
+            args.to.iter().fold(call.body("message/rfc822", bytes), |call, to| call.query("to", to))
+        }
+    };
+    let answer = call.await.map_err(unreachable)?;
+    let id = answer.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    context.out.result(&[id], &answer)
+}
+
+enum Mail {
+    Whole(Vec<u8>),
+    Fields(Map<String, Value>),
+}
+
+fn fields(args: &Args, flags: &mut Flags) -> Map<String, Value> {
+    flags.help("posthaste sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke'");
+    let mut fields = Map::new();
+    for (name, flag, value) in [
+        ("from", "--from", &args.from),
+        ("subject", "--subject", &args.subject),
+        ("text", "--text", &args.text),
+        ("html", "--html", &args.html),
+    ] {
+        match value {
+            Some(value) => drop(fields.insert(name.to_owned(), value.as_str().into())),
+            None if matches!(name, "from" | "subject") => flags.missing(flag),
+            None => {}
+        }
+    }
+    if args.to.is_empty() {
+        flags.missing("--to");
+    }
+    if args.text.is_none() && args.html.is_none() {
+        flags.missing("--text or --html");
+    }
+    for (name, values) in [("to", &args.to), ("cc", &args.cc), ("reply_to", &args.reply_to)] {
+        if !values.is_empty() {
+            fields.insert(name.to_owned(), json!(values));
+        }
+    }
+    let attachments: Vec<_> = args
+        .attach
+        .iter()
+        .filter_map(|path| {
+            let content = STANDARD.encode(read(path, "--attach", flags)?);
+            let name = std::path::Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+            Some(json!({ "filename": name, "content": content }))
+        })
+        .collect();
+    if !attachments.is_empty() {
+        fields.insert("attachments".to_owned(), attachments.into());
+    }
+    fields
+}
+
+fn read(path: &str, flag: &str, flags: &mut Flags) -> Option<Vec<u8>> {
+    match Source::of(path).bytes(TEXT_LIMIT) {
+        Ok(bytes) => Some(bytes),
+        Err(rule) => {
+            flags.wrong("file", rule, flag, path);
+            None
+        }
+    }
+}
