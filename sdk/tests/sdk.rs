@@ -4,6 +4,7 @@
 mod sdk {
     mod calls;
     mod domains;
+    mod downloads;
     mod pages;
     mod script;
     mod waits;

@@ -52,6 +52,9 @@ pub(crate) struct Behaviour {
     /// How many emails are remembered; the oldest go first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
+    /// Address for the links that the sandbox hands out, where it is reached by another name
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
 }
 
 impl Behaviour {
@@ -60,6 +63,7 @@ impl Behaviour {
             rate_limit: self.rate_limit,
             strict_domains: self.strict_domains,
             keep_mails: self.keep,
+            public_url: self.public_url.clone(),
             ..Settings::default()
         }
     }

@@ -93,6 +93,9 @@ impl Service {
             untold: Mutex::default(),
             settings,
         });
+        if let Some(address) = &service.settings.public_url {
+            service.links.listens_at(address);
+        }
         let weak = Arc::downgrade(&service);
         service.clock.on_move(move || {
             if let Some(service) = weak.upgrade() {

@@ -36,6 +36,8 @@ pub struct Settings {
     pub keep_tenants: usize,
     /// The largest request body in bytes. A larger one is answered 413.
     pub body_limit: usize,
+    /// The address by which others reach the service, for the links that it hands out. `None`: where its first mount listens.
+    pub public_url: Option<String>,
     /// What the clock shows at the start.
     pub clock: ClockStart,
 }
@@ -53,6 +55,7 @@ impl Default for Settings {
             keep_request_bytes: 64 << 20,
             keep_tenants: 1_000,
             body_limit: 64 << 20,
+            public_url: None,
             clock: ClockStart::Real,
         }
     }

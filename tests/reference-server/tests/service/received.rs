@@ -236,3 +236,14 @@ fn received_mails_are_bounded_like_sent_ones() {
         list["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
     assert_eq!(kept, [ids[2].as_str(), ids[1].as_str()]);
 }
+
+#[test]
+fn links_lead_to_the_address_by_which_others_reach_the_service() {
+    let public_url = Some("https://sandbox.acme.test/".to_owned());
+    let sandbox = Sandbox::with(&Settings { public_url, ..Settings::default() });
+    sandbox.service.listens_at("http://127.0.0.1:4010");
+    let id = arrived(&sandbox);
+    let record = sandbox.get(format!("/emails/receiving/{id}")).json();
+    let url = record["raw"]["download_url"].as_str().unwrap();
+    assert!(url.starts_with("https://sandbox.acme.test/_/received/"), "{url}");
+}
