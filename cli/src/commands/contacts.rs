@@ -10,12 +10,10 @@ mod update;
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag, document};
+use crate::change::{self, DryRunFlag};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::flags::Flags;
-use crate::narrate;
-use crate::output::record;
 use crate::output::table::{Column, Kind, at};
 use crate::paging::{self, Table};
 
@@ -114,12 +112,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             })
             .await
         }
-        Command::Get(args) => {
-            let client = context.client()?;
-            let record = narrate::carry_out(context, || client.contacts().get(&args.contact)).await?;
-            let document = document(&record);
-            context.out.result(&record::lines(&document), &document)
-        }
+        Command::Get(args) => change::show(context, |client| client.contacts().get(&args.contact)).await,
         Command::Update(args) => update::run(*args, context).await,
         Command::Delete(args) => delete(args, context).await,
         Command::Segments(args) => membership::list(args, context).await,

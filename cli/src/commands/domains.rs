@@ -11,7 +11,6 @@ use posthaste::Client;
 use crate::change::{self, DryRunFlag, document};
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::input::flags::Flags;
 use crate::narrate;
 use crate::output::record;
 use crate::output::table::{Column, Kind, at};
@@ -115,7 +114,11 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Records(args) => records::run(args, context).await,
         Command::Update(args) => update::run(args, context).await,
         Command::Verify(args) => verify::run(args, context).await,
-        Command::Delete(args) => delete(args, context).await,
+        Command::Delete(args) => {
+            let doubt = format!("the domain may be deleted; look: {}", look(&args.id));
+            let make = |client: &Client| client.domains().delete(args.id.as_str());
+            change::delete(&args.dry_run, &doubt, context, make).await
+        }
     }
 }
 
@@ -134,18 +137,6 @@ async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
         lines.extend(table);
     }
     context.out.result(&lines, &document)
-}
-
-async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
-    let mut flags = Flags::default();
-    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
-    flags.finish()?;
-    let doubt = format!("the domain may be deleted; look: {}", look(&args.id));
-    let make = |client: &Client| client.domains().delete(args.id.as_str());
-    match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
-        None => Ok(()),
-    }
 }
 
 /// The command that shows one domain.

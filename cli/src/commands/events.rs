@@ -4,13 +4,11 @@ mod send;
 
 use posthaste::{EventPatch, NewEvent, PayloadType};
 
-use crate::change::{self, DryRunFlag, document};
+use crate::change::{self, DryRunFlag};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::flags::Flags;
 use crate::input::pair::Pair;
-use crate::narrate;
-use crate::output::record;
 use crate::output::table::{Column, Kind, at};
 use crate::paging::{self, Table};
 
@@ -115,9 +113,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::List(args) => {
             paging::list(args.part, &TABLE, context, |client| client.events().list()).await
         }
-        Command::Get(args) => get(&args, context).await,
+        Command::Get(args) => change::show(context, |client| client.events().get(&args.event)).await,
         Command::Update(args) => update(args, context).await,
-        Command::Delete(args) => delete(args, context).await,
+        Command::Delete(args) => {
+            let doubt = "the event may be deleted; look: posthaste events list";
+            let make = |client: &posthaste::Client| client.events().delete(&args.event);
+            change::delete(&args.dry_run, doubt, context, make).await
+        }
         Command::Send(args) => send::run(args, context).await,
     }
 }
@@ -137,13 +139,6 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
         Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
-}
-
-async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
-    let client = context.client()?;
-    let event = narrate::carry_out(context, || client.events().get(&args.event)).await?;
-    let document = document(&event);
-    context.out.result(&record::lines(&document), &document)
 }
 
 async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
@@ -171,18 +166,6 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let doubt = "the event may have been changed; look: posthaste events list";
     let make = |client: &posthaste::Client| client.events().update(&args.event, &patch);
-    match change::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
-        None => Ok(()),
-    }
-}
-
-async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
-    let mut flags = Flags::default();
-    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
-    flags.finish()?;
-    let doubt = "the event may be deleted; look: posthaste events list";
-    let make = |client: &posthaste::Client| client.events().delete(&args.event);
     match change::carry_out(dry_run, doubt, context, make).await? {
         Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),

@@ -3,12 +3,10 @@
 use posthaste::{Call, Client};
 use serde::de::DeserializeOwned;
 
-use crate::change::{self, DryRunFlag, document};
+use crate::change::{self, DryRunFlag};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::flags::Flags;
-use crate::narrate;
-use crate::output::record;
 use crate::output::table::{Column, Kind, at};
 use crate::paging::{self, Table};
 
@@ -121,12 +119,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::List(args) => {
             paging::list(args.part, &TABLE, context, |client| client.segments().list()).await
         }
-        Command::Get(args) => {
-            let client = context.client()?;
-            let record = narrate::carry_out(context, || client.segments().get(args.id.as_str())).await?;
-            let document = document(&record);
-            context.out.result(&record::lines(&document), &document)
-        }
+        Command::Get(args) => change::show(context, |client| client.segments().get(args.id.as_str())).await,
         Command::Rename(RenameArgs { id, name, dry_run }) => {
             let doubt = format!("the segment may have been renamed; look: posthaste segments get {id}");
             let make = |client: &Client| client.segments().rename(id.as_str(), &name);

@@ -5,12 +5,9 @@ mod update;
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag, document};
+use crate::change::{self, DryRunFlag};
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::narrate;
-use crate::output::record;
 use crate::output::table::{Column, Kind, at};
 use crate::paging::{self, Table};
 
@@ -94,26 +91,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::List(args) => {
             paging::list(args.part, &TABLE, context, |client| client.topics().list()).await
         }
-        Command::Get(args) => {
-            let client = context.client()?;
-            let topic = narrate::carry_out(context, || client.topics().get(args.id.as_str())).await?;
-            let document = document(&topic);
-            context.out.result(&record::lines(&document), &document)
-        }
+        Command::Get(args) => change::show(context, |client| client.topics().get(args.id.as_str())).await,
         Command::Update(args) => update::run(args, context).await,
-        Command::Delete(args) => delete(args, context).await,
-    }
-}
-
-async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
-    let mut flags = Flags::default();
-    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
-    flags.finish()?;
-    let doubt = format!("the topic may be deleted; look: {}", look(&args.id));
-    let make = |client: &Client| client.topics().delete(args.id.as_str());
-    match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
-        None => Ok(()),
+        Command::Delete(args) => {
+            let doubt = format!("the topic may be deleted; look: {}", look(&args.id));
+            let make = |client: &Client| client.topics().delete(args.id.as_str());
+            change::delete(&args.dry_run, &doubt, context, make).await
+        }
     }
 }
 
