@@ -37,13 +37,8 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> 
     })
 }
 
-/// The text with values in place of its placeholders. One for which there is no value stays as it was written.
-pub(crate) fn fill<'v>(text: &str, value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>) -> String {
-    // No text is longer than memory, so there always is one.
-    fill_within(text, usize::MAX, value).unwrap_or_default()
-}
-
-/// The same, or none if it would take more than `most` bytes: a short text can use a long value very often.
+/// The text with values in place of its placeholders; one for which there is no value stays as it was written. None if it would take more than
+/// `most` bytes: a short text can use a long value very often.
 pub(crate) fn fill_within<'v>(
     text: &str,
     most: usize,
@@ -113,6 +108,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn fill<'v>(text: &str, value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>) -> String {
+        fill_within(text, usize::MAX, value).unwrap()
+    }
 
     fn filled(text: &str) -> String {
         fill(text, |placeholder| match (placeholder.name, placeholder.fallback) {

@@ -9,13 +9,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::audience;
-use crate::delivery::placeholders::{Placeholder, fill, line};
+use crate::delivery::placeholders::{Placeholder, fill_within, line};
 use crate::delivery::text::derive;
 use crate::delivery::unsubscribe;
 use crate::resources::broadcasts::record::Message;
 use crate::resources::contacts::book::Contact;
 use crate::resources::emails::draft::Draft;
 use crate::resources::emails::recipients::Mailbox;
+use crate::resources::templates::version::LARGEST;
 use crate::service::Service;
 use crate::state::Tenant;
 
@@ -35,32 +36,36 @@ impl<'a> Letter<'a> {
         Self { tenant, message, fallbacks: audience::fallbacks(tenant) }
     }
 
-    /// The mail for one contact; none if its address is none that a mail can be sent to.
+    /// The mail for one contact; none if its address is none that a mail can be sent to, or if its values make it larger than any mail may be.
     pub(super) fn to(&self, contact: &Contact, service: &Service) -> Option<Draft> {
         let to = Mailbox::parse(&contact.email).ok()?;
         let message = self.message;
         let link = unsubscribe::link(service, self.tenant, contact.id, message.topic);
-        let filled_with =
-            |text: &str, link: &str| fill(text, |placeholder| self.value(placeholder, contact, link));
+        let filled_with = |text: &str, link: &str| {
+            fill_within(text, LARGEST, |placeholder| self.value(placeholder, contact, link))
+        };
         let filled = |text: &str| filled_with(text, &link);
-        let html = message.html.as_deref().map(filled);
+        let html = match &message.html {
+            Some(html) => Some(filled(html)?),
+            None => None,
+        };
         let text = match (&message.text, &message.html) {
-            (Some(text), _) => Some(filled(text)).filter(|text| !text.is_empty()),
+            (Some(text), _) => Some(filled(text)?).filter(|text| !text.is_empty()),
             // A link as long as this one would be broken where a line of the text ends.
-            (None, Some(html)) => Some(derive(&filled_with(html, STAND_IN)).replace(STAND_IN, &link)),
+            (None, Some(html)) => Some(derive(&filled_with(html, STAND_IN)?).replace(STAND_IN, &link)),
             (None, None) => None,
         };
-        let html = html.map(|html| match &message.preview_text {
-            Some(preview) => with_preview(&html, &filled(preview)),
-            None => html,
-        });
+        let html = match (html, &message.preview_text) {
+            (Some(html), Some(preview)) => Some(with_preview(&html, &filled(preview)?)),
+            (html, _) => html,
+        };
         Some(Draft {
             from: message.from.clone(),
             to: vec![to],
             cc: None,
             bcc: None,
             reply_to: message.reply_to.clone(),
-            subject: line(&filled(&message.subject)),
+            subject: line(&filled(&message.subject)?),
             html: html.map(Arc::from),
             text: text.map(Arc::from),
             // RFC 2369, and RFC 8058 for the button in a mail program.
