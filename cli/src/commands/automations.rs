@@ -4,7 +4,7 @@ mod definition;
 mod runs;
 
 use jiff::Timestamp;
-use posthaste::{AutomationStatus, Call, Client};
+use posthaste::{AutomationStatus, Client};
 use serde_json::Value;
 
 use crate::change::{self, DryRunFlag, document};
@@ -116,38 +116,16 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::List(args) => list(args, context).await,
         Command::Get(args) => get(&args, context).await,
         Command::Update(args) => definition::update(args, context).await,
-        Command::Stop(args) => {
-            let doubt = "the automation may be stopped";
-            one(
-                args.one,
-                doubt,
-                context,
-                |client, id| client.automations().stop(id),
-                |answer| answer.id.as_str(),
-            )
-            .await
-        }
+        Command::Stop(args) => stop(args.one, context).await,
         Command::Duplicate(args) => {
-            let doubt = "the automation may have been copied";
-            one(
-                args.one,
-                doubt,
-                context,
-                |client, id| client.automations().duplicate(id),
-                |answer| answer.id.as_str(),
-            )
-            .await
+            let doubt = "the automation may have been copied; look: posthaste automations list";
+            let make = |client: &Client| client.automations().duplicate(args.one.id.as_str());
+            change::by_id(&args.one.dry_run, doubt, context, make).await
         }
         Command::Delete(args) => {
-            let doubt = "the automation may be deleted";
-            one(
-                args.one,
-                doubt,
-                context,
-                |client, id| client.automations().delete(id),
-                |answer| answer.id.as_str(),
-            )
-            .await
+            let doubt = "the automation may be deleted; look: posthaste automations list";
+            let make = |client: &Client| client.automations().delete(args.one.id.as_str());
+            change::delete(&args.one.dry_run, doubt, context, make).await
         }
         Command::Runs(args) => runs::list(args, context).await,
         Command::Run(args) => runs::get(args, context).await,
@@ -214,21 +192,14 @@ fn with_tables(document: &Value, tables: &[(&str, &'static [Column])]) -> Vec<St
     lines
 }
 
-/// A change that needs nothing but the automation's id.
-async fn one<T: serde::de::DeserializeOwned + Send + 'static>(
-    args: OneArgs,
-    doubt: &str,
-    context: &Context,
-    make: impl Fn(&Client, &str) -> Call<T>,
-    id: impl Fn(&T) -> &str,
-) -> Result<(), Fail> {
+async fn stop(args: OneArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = format!("{doubt}; look: posthaste automations list");
-    let done = change::carry_out(dry_run, &doubt, context, |client| make(client, &args.id)).await?;
-    match done {
-        Some(answer) => change::print(id(&answer.value), &answer, context),
+    let doubt = "the automation may be stopped; look: posthaste automations list";
+    let make = |client: &Client| client.automations().stop(args.id.as_str());
+    match change::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }
