@@ -256,6 +256,8 @@ fn of_sdk(error: &posthaste::Error) -> Kind {
     match error {
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
         Error::Unreachable(_) => Kind::Unavailable,
+        Error::Auth(error) if error.is_retryable() => Kind::Unavailable,
+        Error::Auth(_) => Kind::Auth,
         Error::OutcomeUnknown(_) => Kind::Unknown,
         Error::Pending(_) => Kind::Pending,
         // A refusal at the end says nothing of an earlier attempt whose answer was lost.

@@ -1,4 +1,20 @@
-//! Who is asking: the credential that every call carries.
+//! Who is asking: the credential that every call carries, and how a login gets and keeps one.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `record` | what is kept of a login |
+//! | `store` | where it is kept: the contract that every store keeps, and a store in memory |
+//! | `exchange` | what the token endpoint can do with a refresh token, as far as a client can know |
+//! | `error` | what can go wrong with a login, and what to do |
+
+mod error;
+mod exchange;
+mod record;
+mod store;
+
+pub use error::{AuthError, OAuthError, OAuthErrorCode};
+pub use record::{EndReason, Ended, RefreshPending, TokenRecord};
+pub use store::{LockedStore, MemoryStore, StoreError, TokenStore};
 
 use std::fmt;
 

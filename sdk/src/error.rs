@@ -13,7 +13,9 @@ use std::{error::Error as StdError, time::Duration};
 
 use http::{HeaderMap, StatusCode};
 
-use crate::{check::Problems, keys::IdempotencyKey, retry::Replay, transport::TransportErrorKind};
+use crate::{
+    auth::AuthError, check::Problems, keys::IdempotencyKey, retry::Replay, transport::TransportErrorKind,
+};
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -25,6 +27,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Invalid`](Self::Invalid) | no, nothing was sent | correct the input; every problem is listed |
 /// | [`Settings`](Self::Settings) | no, nothing was sent | correct the client's settings |
 /// | [`File`](Self::File) | no | make the file readable and unchanging |
+/// | [`Auth`](Self::Auth) | no, nothing was sent | by [`AuthError`](crate::auth::AuthError): log in, or try again later |
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | try again later |
 /// | [`Api`](Self::Api) | no, the service refused; a 5xx leaves it open | by [`ApiError::kind`] |
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | perhaps | repeat with the key that it carries: that can't do it twice |
@@ -43,6 +46,9 @@ pub enum Error {
     /// An attachment's file can't be read; nothing was sent.
     #[error("an attachment can't be read")]
     File(#[source] FileError),
+    /// The login can't be used; the call was not sent.
+    #[error("no access token for the call; nothing was sent")]
+    Auth(#[source] Box<AuthError>),
     /// Nothing reached the service; or, for an operation that only reads, no whole answer came back.
     #[error("no answer from the service; nothing was done")]
     Unreachable(#[source] Box<Lost>),
@@ -81,7 +87,9 @@ impl Error {
     /// Whether the thing that was asked for was done.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Invalid(_) | Self::Settings(_) | Self::File(_) | Self::Unreachable(_) => Outcome::NotSent,
+            Self::Invalid(_) | Self::Settings(_) | Self::File(_) | Self::Auth(_) | Self::Unreachable(_) => {
+                Outcome::NotSent
+            }
             Self::Api(error) if error.may_have_acted() => Outcome::Unknown,
             Self::Api(_) => Outcome::Rejected,
             Self::OutcomeUnknown(_) => Outcome::Unknown,
@@ -94,6 +102,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable(lost) => lost.transport.kind() != TransportErrorKind::Tls,
+            Self::Auth(error) => error.is_retryable(),
             Self::OutcomeUnknown(lost) => lost.replay == Replay::Safe,
             Self::Unreadable(unreadable) => unreadable.idempotency_key.is_some(),
             Self::Api(error) => match error.kind() {
@@ -108,7 +117,11 @@ impl Error {
 
     /// The pause that the service asked for.
     pub fn retry_after(&self) -> Option<Duration> {
-        if let Self::Api(error) = self { error.retry_after() } else { None }
+        match self {
+            Self::Api(error) => error.retry_after(),
+            Self::Auth(error) => error.retry_after(),
+            _ => None,
+        }
     }
 
     /// The key with which the call can be repeated without doing the thing twice, within 24 hours.
@@ -151,6 +164,12 @@ impl Error {
 
     pub(crate) fn invalid(problem: crate::check::Problem) -> Self {
         Self::Invalid(problem.into())
+    }
+}
+
+impl From<AuthError> for Error {
+    fn from(error: AuthError) -> Self {
+        Self::Auth(Box::new(error))
     }
 }
 

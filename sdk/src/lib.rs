@@ -38,7 +38,7 @@
 #[macro_use]
 pub mod types;
 
-mod auth;
+pub mod auth;
 pub mod body;
 mod call;
 pub mod check;

@@ -17,5 +17,5 @@ pub use id::{
 };
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;
-pub use secret::{AccessToken, ApiKey, ApiKeyToken, SigningSecret};
+pub use secret::{AccessToken, ApiKey, ApiKeyToken, RefreshToken, SigningSecret};
 pub use timestamp::Timestamp;

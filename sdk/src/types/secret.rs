@@ -12,8 +12,8 @@ macro_rules! secret {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
         ///
-        /// `Debug` prints `[redacted]`; there is no `Display`, no `Serialize` and no comparison. The memory is
-        /// cleared when the value is dropped.
+        /// `Debug` prints `[redacted]`; there is no `Display` and no comparison. The memory is cleared when the value
+        /// is dropped.
         #[derive(Clone)]
         pub struct $name(SecretString);
 
@@ -62,6 +62,27 @@ secret!(
     "access_token"
 );
 
+impl AccessToken {
+    /// The token, for a program that sends it by itself.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+/// Serialized, it is the token itself: a login that is kept is kept whole.
+impl serde::Serialize for AccessToken {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.expose())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for AccessToken {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        Self::new(text).map_err(serde::de::Error::custom)
+    }
+}
+
 /// Defines one secret that the service hands out.
 macro_rules! handed_out {
     ($(#[$doc:meta])* $name:ident) => {
@@ -102,6 +123,10 @@ macro_rules! handed_out {
 handed_out!(
     /// An API key that was made, told once.
     ApiKeyToken
+);
+handed_out!(
+    /// What a new access token is asked for with: opaque, good for one use (`SPEC.md`, OAuth artifacts).
+    RefreshToken
 );
 handed_out!(
     /// What a webhook signs its events with (`SPEC.md`, POST /webhooks).

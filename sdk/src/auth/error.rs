@@ -1,0 +1,140 @@
+//! What can go wrong with a login, and what to do.
+
+use std::time::{Duration, SystemTime};
+
+use http::StatusCode;
+
+use super::{record::Ended, store::StoreError};
+use crate::transport::{TransportError, TransportErrorKind};
+
+open_enum! {
+    /// The name of an error of the authorization or the token endpoint (`SPEC.md`, Errors; RFC 6749, 4.1.2.1 and 5.2).
+    OAuthErrorCode {
+        /// The person said no.
+        AccessDenied = "access_denied",
+        /// The client is unknown or disabled.
+        InvalidClient = "invalid_client",
+        /// The code or refresh token is not (or no longer) good.
+        InvalidGrant = "invalid_grant",
+        /// A parameter is missing or malformed.
+        InvalidRequest = "invalid_request",
+        /// A scope is unknown, or more than the client or the grant may have.
+        InvalidScope = "invalid_scope",
+        /// The service failed.
+        ServerError = "server_error",
+        /// The service is too busy.
+        TemporarilyUnavailable = "temporarily_unavailable",
+        /// The client may not use this grant type.
+        UnauthorizedClient = "unauthorized_client",
+        /// The token endpoint has no such grant type.
+        UnsupportedGrantType = "unsupported_grant_type",
+        /// The authorization endpoint has no such response type.
+        UnsupportedResponseType = "unsupported_response_type",
+    }
+}
+
+/// An error that the authorization or the token endpoint sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}", .code.as_str(), .description.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+#[non_exhaustive]
+pub struct OAuthError {
+    /// Its name.
+    pub code: OAuthErrorCode,
+    /// What the service says of it: at most 200 characters, on one line.
+    pub description: Option<String>,
+    /// The status of the answer; `None` for an error that came by a redirect.
+    pub status: Option<StatusCode>,
+}
+
+/// What a login can fail with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AuthError {
+    /// The service refused. The tokens are as they were.
+    #[error(transparent)]
+    Refused(#[from] OAuthError),
+    /// Nobody is logged in.
+    #[error("nobody is logged in")]
+    LoggedOut,
+    /// The grant is over; only a new login helps.
+    #[error("{}", ended(.0))]
+    Ended(Ended),
+    /// The login belongs to another service than the one that is to be asked. Nothing was sent.
+    #[error("the login is for {stored}, not for {asked}; nothing was sent")]
+    OtherOrigin {
+        /// Whom the tokens are for.
+        stored: String,
+        /// Who was to be asked.
+        asked: String,
+    },
+    /// Another process renews the login, and did not finish in time.
+    #[error("the login is being renewed elsewhere: {0}")]
+    Busy(#[source] StoreError),
+    /// The answer to a refresh was lost, and it is too early to ask again.
+    #[error("the answer to a renewal of the login was lost; it can be tried again in {} s", .retry_after.as_secs())]
+    OutcomeUnknown {
+        /// How long to wait.
+        retry_after: Duration,
+    },
+    /// The token endpoint could not be reached. The tokens are as they were.
+    #[error("the token endpoint could not be reached")]
+    Unreachable(#[source] TransportError),
+    /// The token endpoint is too busy. The tokens are as they were.
+    #[error("the token endpoint is too busy (status {status})")]
+    TurnedAway {
+        /// The status of its answer.
+        status: u16,
+        /// The pause that it asks for.
+        retry_after: Option<Duration>,
+    },
+    /// The store failed before anything was sent.
+    #[error(transparent)]
+    Store(StoreError),
+    /// The new tokens are held by this process alone: the store failed after the service had replaced the old ones.
+    #[error("the renewed login could not be saved")]
+    NotSaved(#[source] StoreError),
+    /// The API refuses an access token that the token endpoint has just issued.
+    #[error(
+        "the service refuses an access token that it has just issued: is this its address, and is the clock right?"
+    )]
+    StillRefused,
+}
+
+impl AuthError {
+    /// Whether the same can succeed later without a new login.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Busy(_) | Self::OutcomeUnknown { .. } | Self::TurnedAway { .. } => true,
+            Self::Unreachable(error) => error.kind() != TransportErrorKind::Tls,
+            _ => false,
+        }
+    }
+
+    /// The pause before it makes sense to try again, if somebody said one.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::OutcomeUnknown { retry_after } => Some(*retry_after),
+            Self::TurnedAway { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+fn ended(ended: &Ended) -> String {
+    use super::record::EndReason;
+    let at = |time: SystemTime| {
+        jiff::Timestamp::try_from(time).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
+    };
+    match &ended.why {
+        EndReason::Rejected => {
+            format!(
+                "the login has ended: the service refused its refresh token at {}; log in again",
+                at(ended.at)
+            )
+        }
+        EndReason::LostAnswer { since } => format!(
+            "the login has ended: the answer to a renewal was lost at {}, and the service takes the old token for a stolen one; log in again",
+            at(*since)
+        ),
+    }
+}
