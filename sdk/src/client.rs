@@ -3,6 +3,7 @@
 mod builder;
 
 pub use builder::ClientBuilder;
+pub(crate) use builder::{address, is_loopback};
 
 use std::{fmt, sync::Arc, time::Duration};
 

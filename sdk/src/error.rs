@@ -244,7 +244,7 @@ fn request_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Text from elsewhere on one line: control and direction characters as escapes, cut at so many characters.
-fn printable(text: &str, most: usize) -> String {
+pub(crate) fn printable(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for (i, c) in text.chars().enumerate() {
         if i == most {

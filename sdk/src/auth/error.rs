@@ -93,6 +93,33 @@ pub enum AuthError {
     /// The new tokens are held by this process alone: the store failed after the service had replaced the old ones.
     #[error("the renewed login could not be saved")]
     NotSaved(#[source] StoreError),
+    /// What came to the redirect address is not the answer that is waited for. The login goes on.
+    #[error(transparent)]
+    Callback(#[from] CallbackError),
+    /// The answer names another authorization server than the one that was asked (RFC 9207). The login is over; nothing was sent.
+    #[error("the answer comes from another authorization server: {named}")]
+    MixUp {
+        /// Whom it names.
+        named: String,
+    },
+    /// The answer to the code was lost, or held no refresh token. A code is good for one use, so the login begins anew.
+    #[error("the code was sent, and no usable answer came: {reason}; begin the login again")]
+    CodeLost {
+        /// What was wrong.
+        reason: String,
+    },
+    /// The server says nothing of itself where it should.
+    #[error("the server has no metadata of its authorization endpoints")]
+    NoMetadata,
+    /// What the server says of itself can't be used.
+    #[error("the authorization server's metadata can't be used: {0}")]
+    Metadata(String),
+    /// The server registers no programs.
+    #[error("the authorization server registers no programs")]
+    NoRegistration,
+    /// The server has no place to revoke a grant. It stays until it expires.
+    #[error("the authorization server has no place to revoke a grant; it stays until it expires")]
+    NotRevocable,
     /// The API refuses an access token that the token endpoint has just issued.
     #[error(
         "the service refuses an access token that it has just issued: is this its address, and is the clock right?"
@@ -118,6 +145,21 @@ impl AuthError {
             _ => None,
         }
     }
+}
+
+/// Why something that came to the redirect address is not the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallbackError {
+    /// It is another address.
+    #[error("this is not the address that the browser was to come back to")]
+    Address,
+    /// Its `state` is missing or not the one of this login.
+    #[error("its `state` is not the one of this login")]
+    State,
+    /// Its parameters can't be those of an answer.
+    #[error("its parameters are not those of an answer: {0}")]
+    Parameters(&'static str),
 }
 
 fn ended(ended: &Ended) -> String {

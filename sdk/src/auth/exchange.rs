@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::error::OAuthError;
+use super::error::{AuthError, OAuthError};
 use crate::{
     transport::{BoxFuture, TransportError},
     types::{AccessToken, RefreshToken},
@@ -10,12 +10,15 @@ use crate::{
 
 use super::record::TokenRecord;
 
-/// Shows a refresh token to the token endpoint, once.
+/// The way to the token endpoint: shows it a refresh token, once.
 ///
 /// An implementation sends at most one request over a fresh connection, follows no redirect, repeats nothing, takes at most 30 s and reads
 /// at most 64 KiB.
 pub(crate) trait Exchange: Send + Sync {
     fn refresh<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Exchanged>;
+
+    /// Revokes the grant behind the record.
+    fn revoke<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), AuthError>>;
 }
 
 /// What came of it. What matters first is whether the refresh token was spent.
@@ -33,7 +36,7 @@ pub(crate) enum Exchanged {
     InvalidGrant(OAuthError),
     /// The request left and nothing tells whether the token was spent: no answer, half an answer, 5xx, a redirect, an answer without a refresh
     /// token.
-    Unknown { reason: String, access_token: Option<AccessToken> },
+    Unknown { reason: String, access_token: Option<(AccessToken, Duration)> },
 }
 
 /// What a token answer held, as far as it made sense (`SPEC.md`, POST /oauth/token).

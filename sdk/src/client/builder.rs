@@ -235,17 +235,30 @@ fn base_url(given: &str, allow_plain_http: bool) -> Result<(Url, bool), Settings
     if url.query().is_some() || url.fragment().is_some() {
         return Err(wrong("must not hold a query or a fragment").found(given));
     }
-    let loopback = match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => return Err(wrong("must name a host").found(given)),
-    };
+    if url.host().is_none() {
+        return Err(wrong("must name a host").found(given));
+    }
+    let loopback = is_loopback(&url);
     if url.scheme() == "http" && !loopback && !allow_plain_http {
         let rule = "must use https: plain http is for loopback addresses, or has to be allowed by name";
         return Err(wrong(rule).found(given));
     }
     Ok((url, loopback))
+}
+
+/// Whether an address names this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+/// Reads an address that secrets are sent to: https, or http to this machine, and nothing in it but host, port and path.
+pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
+    base_url(given, false).map(|(url, _)| url)
 }
 
 fn common_headers(product: Option<&str>) -> Result<HeaderMap, SettingsError> {

@@ -30,12 +30,20 @@ pub(crate) struct ReqwestTransport {
     loopback: bool,
     /// Nothing is encrypted: plain http to a loopback address, past every proxy.
     plain: bool,
+    /// Over HTTP/1.1, one connection a request.
+    single: bool,
     connect_timeout: Duration,
 }
 
 impl ReqwestTransport {
     pub(crate) fn new(loopback: bool, https: bool, connect_timeout: Duration) -> Self {
-        Self { client: OnceLock::new(), loopback, plain: loopback && !https, connect_timeout }
+        Self { client: OnceLock::new(), loopback, plain: loopback && !https, single: false, connect_timeout }
+    }
+
+    /// A transport that keeps no connection: for the one request after which it is dropped.
+    pub(crate) fn for_one(url: &url::Url) -> Self {
+        let loopback = crate::client::is_loopback(url);
+        Self { single: true, ..Self::new(loopback, url.scheme() == "https", Duration::from_secs(10)) }
     }
 
     fn client(&self) -> Result<&reqwest::Client, TransportError> {
@@ -54,6 +62,9 @@ impl ReqwestTransport {
         if self.plain {
             // Nobody's certificate will be looked at, so none is read: the system's take as long as two hundred emails.
             builder = builder.tls_certs_only([]);
+        }
+        if self.single {
+            builder = builder.http1_only().pool_max_idle_per_host(0);
         }
         let client = builder.build().map_err(|error| {
             TransportError::new(Reached::Nowhere, TransportErrorKind::Other).caused_by(error)

@@ -133,6 +133,12 @@ handed_out!(
     SigningSecret
 );
 
+impl From<String> for RefreshToken {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

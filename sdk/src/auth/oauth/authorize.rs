@@ -1,0 +1,416 @@
+//! The authorization request and what comes back from it (`SPEC.md`, GET /oauth/authorize).
+
+use std::fmt;
+
+use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, basic::BasicClient};
+use secrecy::{ExposeSecret as _, SecretString};
+use subtle::ConstantTimeEq as _;
+use url::Url;
+
+use super::{AuthorizationServer, Scope};
+use crate::{
+    auth::error::{AuthError, CallbackError, OAuthError, OAuthErrorCode},
+    error::{Result, SettingsError, printable},
+};
+
+/// Random bytes of a `state`, and of a verifier: 43 and 86 characters.
+const STATE_BYTES: u32 = 32;
+const VERIFIER_BYTES: u32 = 64;
+/// The most characters that a parameter of the redirect may have, decoded.
+const PARAMETER: usize = 2048;
+
+impl AuthorizationServer {
+    /// Begins to ask for access: for which program, and where the browser is to come back to.
+    ///
+    /// `redirect_uri` has to be one that the client is registered with; for a loopback address the port may differ.
+    pub fn authorize(
+        &self,
+        client_id: impl Into<String>,
+        redirect_uri: impl Into<String>,
+    ) -> Authorizing<'_> {
+        Authorizing {
+            server: self,
+            client_id: client_id.into(),
+            redirect_uri: redirect_uri.into(),
+            scopes: Vec::new(),
+        }
+    }
+}
+
+/// An authorization request that is being put together.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Authorizing<'a> {
+    server: &'a AuthorizationServer,
+    client_id: String,
+    redirect_uri: String,
+    scopes: Vec<Scope>,
+}
+
+impl Authorizing<'_> {
+    /// Asks for a scope; several may be asked for. Without any, the service takes the client's whole registered set.
+    pub fn scope(mut self, scope: Scope) -> Self {
+        if !self.scopes.contains(&scope) {
+            self.scopes.push(scope);
+        }
+        self
+    }
+
+    /// Makes the request, with a `state` and a PKCE verifier that nobody else knows.
+    ///
+    /// # Errors
+    /// The redirect address is neither https, nor http to a loopback address, nor of a scheme of the program's own; or it has a fragment.
+    pub fn begin(self) -> Result<Authorization> {
+        let redirect = redirect_address(&self.redirect_uri)?;
+        let (challenge, verifier) = PkceCodeChallenge::new_random_sha256_len(VERIFIER_BYTES);
+        let state = CsrfToken::new_random_len(STATE_BYTES);
+        let redirect_uri = RedirectUrl::new(self.redirect_uri.clone()).map_err(|error| {
+            SettingsError::new("redirect_uri", "must be an absolute address").found(error.to_string())
+        })?;
+        let client = BasicClient::new(ClientId::new(self.client_id.clone()))
+            .set_auth_uri(AuthUrl::from_url(self.server.authorization.clone()))
+            .set_redirect_uri(redirect_uri);
+        let scopes = self.scopes.iter().map(|scope| oauth2::Scope::new(scope.as_str().to_owned()));
+        let (url, state) =
+            client.authorize_url(move || state).add_scopes(scopes).set_pkce_challenge(challenge).url();
+        Ok(Authorization {
+            url,
+            client_id: self.client_id,
+            redirect_uri: self.redirect_uri,
+            redirect,
+            scope: self.scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(" "),
+            issuer: self.server.issuer.clone(),
+            names_itself: self.server.names_itself,
+            state: state.into_secret().into(),
+            verifier: verifier.into_secret().into(),
+        })
+    }
+}
+
+/// One attempt to get access: what the browser is sent to, and what tells the answer from a forged one.
+pub struct Authorization {
+    url: Url,
+    pub(super) client_id: String,
+    pub(super) redirect_uri: String,
+    redirect: Url,
+    pub(super) scope: String,
+    issuer: Option<String>,
+    names_itself: bool,
+    state: SecretString,
+    verifier: SecretString,
+}
+
+impl Authorization {
+    /// Where the browser is to go. A program opens it and never fetches it by itself.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Where the browser comes back to.
+    pub fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    /// Takes the code from the address that the browser came back to: the whole address, as it arrived.
+    ///
+    /// The `state` is looked at before anything else, so that a page elsewhere can neither slip in a code nor end the login by an error of
+    /// its own making. [`AuthError::Callback`] means that this address is not the answer: go on waiting for the right one.
+    ///
+    /// # Errors
+    /// [`AuthError::Callback`] when the address is not the answer to this request; [`AuthError::Refused`] when it is, and says no.
+    pub fn code_from(&self, redirected: &str) -> Result<AuthorizationCode, AuthError> {
+        let url = Url::parse(redirected.trim()).map_err(|_| CallbackError::Address)?;
+        let here = |url: &Url| {
+            (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port(), url.path().to_owned())
+        };
+        if here(&url) != here(&self.redirect) {
+            return Err(CallbackError::Address.into());
+        }
+        self.code_from_query(url.query().unwrap_or_default())
+    }
+
+    /// Takes the code from the query of a request to the redirect address.
+    pub(crate) fn code_from_query(&self, query: &str) -> Result<AuthorizationCode, AuthError> {
+        let [state, code, error, issuer, description] =
+            parameters(query, ["state", "code", "error", "iss", "error_description"])?;
+        let state = state.ok_or(CallbackError::State)?;
+        if !bool::from(state.as_bytes().ct_eq(self.state.expose_secret().as_bytes())) {
+            return Err(CallbackError::State.into());
+        }
+        match (issuer, &self.issuer) {
+            (Some(named), Some(issuer)) if named != *issuer => {
+                return Err(AuthError::MixUp { named: printable(&named, 200) });
+            }
+            (None, Some(_)) if self.names_itself => {
+                return Err(AuthError::MixUp { named: "nobody".to_owned() });
+            }
+            _ => {}
+        }
+        match (code, error) {
+            (Some(code), None) if !code.is_empty() => Ok(AuthorizationCode(code.into())),
+            (None, Some(error)) => Err(AuthError::Refused(OAuthError {
+                code: OAuthErrorCode::from(printable(&error, 100)),
+                description: description.map(|text| printable(&text, 200)),
+                status: None,
+            })),
+            _ => Err(CallbackError::Parameters("exactly one of `code` and `error` belongs in it").into()),
+        }
+    }
+
+    pub(super) fn verifier(&self) -> &str {
+        self.verifier.expose_secret()
+    }
+}
+
+/// `Debug` names where to and where back: state and verifier are secrets.
+impl fmt::Debug for Authorization {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorization")
+            .field("client_id", &self.client_id)
+            .field("redirect_uri", &self.redirect_uri)
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A code that the browser brought back: good for one exchange within 10 minutes.
+///
+/// `Debug` prints `[redacted]`.
+#[derive(Clone)]
+pub struct AuthorizationCode(SecretString);
+
+impl AuthorizationCode {
+    pub(super) fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl fmt::Debug for AuthorizationCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AuthorizationCode([redacted])")
+    }
+}
+
+/// The parameters of these names, each at most once and of a bearable length.
+fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<String>; N], CallbackError> {
+    let mut found = [const { None }; N];
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        let Some(at) = names.iter().position(|known| *known == name) else { continue };
+        if value.chars().count() > PARAMETER {
+            return Err(CallbackError::Parameters("a parameter has more than 2048 characters"));
+        }
+        if found[at].replace(value.into_owned()).is_some() {
+            return Err(CallbackError::Parameters("a parameter is in it twice"));
+        }
+    }
+    Ok(found)
+}
+
+/// Reads the address that the browser is to come back to.
+fn redirect_address(given: &str) -> Result<Url, SettingsError> {
+    let wrong = |rule: &str| SettingsError::new("redirect_uri", rule).found(printable(given, 200));
+    let url = Url::parse(given).map_err(|_| wrong("must be an absolute address"))?;
+    if url.fragment().is_some() {
+        return Err(wrong("must not have a fragment"));
+    }
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if crate::client::is_loopback(&url) => Ok(url),
+        "http" => Err(wrong("must be https; plain http is for loopback addresses")),
+        "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" | "ws" | "wss" => {
+            Err(wrong("must be https, http to a loopback address, or of the program's own scheme"))
+        }
+        _ => Ok(url),
+    }
+}
+
+/// The challenge of a verifier (RFC 7636, 4.2), as the crate underneath makes it.
+#[cfg(test)]
+fn challenge_of(verifier: &str) -> String {
+    let verifier = oauth2::PkceCodeVerifier::new(verifier.to_owned());
+    PkceCodeChallenge::from_code_verifier_sha256(&verifier).as_str().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn server() -> AuthorizationServer {
+        AuthorizationServer::of("https://api.example.com").unwrap()
+    }
+
+    fn authorization() -> Authorization {
+        server().authorize("c", "http://127.0.0.1:4711/callback").scope(Scope::EmailsSend).begin().unwrap()
+    }
+
+    fn parameters_of(url: &Url) -> HashMap<String, String> {
+        url.query_pairs().into_owned().collect()
+    }
+
+    fn back(authorization: &Authorization, rest: &str) -> Result<AuthorizationCode, AuthError> {
+        let state = &parameters_of(authorization.url())["state"];
+        authorization.code_from(&format!("http://127.0.0.1:4711/callback?state={state}&{rest}"))
+    }
+
+    #[test]
+    fn the_challenge_of_the_standards_own_example() {
+        // AUTHZ-16: RFC 7636, appendix B
+        assert_eq!(
+            challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        );
+    }
+
+    #[test]
+    fn a_request_has_all_that_the_specification_asks_for() {
+        // AUTHZ-14, AUTHZ-16, TOK-10, TOK-12
+        let authorization = authorization();
+        let sent = parameters_of(authorization.url());
+        assert!(authorization.url().as_str().starts_with("https://api.example.com/oauth/authorize?"));
+        assert_eq!(sent["client_id"], "c");
+        assert_eq!(sent["response_type"], "code");
+        assert_eq!(sent["redirect_uri"], "http://127.0.0.1:4711/callback");
+        assert_eq!(sent["scope"], "emails:send");
+        assert_eq!(sent["code_challenge_method"], "S256");
+        assert_eq!(sent["code_challenge"], challenge_of(authorization.verifier()));
+        assert_eq!(sent["code_challenge"].len(), 43);
+        assert_eq!(sent["state"].len(), 43);
+        assert_eq!(authorization.verifier().len(), 86);
+        assert!(authorization.verifier().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b)));
+    }
+
+    #[test]
+    fn no_two_requests_share_a_secret() {
+        // AUTHZ-14
+        let (one, two) = (authorization(), authorization());
+        assert_ne!(parameters_of(one.url())["state"], parameters_of(two.url())["state"]);
+        assert_ne!(one.verifier(), two.verifier());
+    }
+
+    #[test]
+    fn the_right_answer_gives_its_code() {
+        assert_eq!(back(&authorization(), "code=abc").unwrap().expose(), "abc");
+        assert_eq!(back(&authorization(), "code=abc&scope=x&iss=anything").unwrap().expose(), "abc");
+    }
+
+    #[test]
+    fn an_answer_with_another_state_is_no_answer_whatever_it_says() {
+        // AUTHZ-14
+        let authorization = authorization();
+        let state = parameters_of(authorization.url())["state"].clone();
+        let near = format!("{}{}", &state[..42], if state.ends_with('A') { 'B' } else { 'A' });
+        for query in [
+            "code=abc".to_owned(),
+            "error=access_denied".to_owned(),
+            format!("code=abc&state={near}"),
+            format!("error=access_denied&state={}", "x".repeat(43)),
+            format!("code=abc&state={state}x"),
+            "code=abc&state=".to_owned(),
+        ] {
+            match authorization.code_from(&format!("http://127.0.0.1:4711/callback?{query}")) {
+                Err(AuthError::Callback(CallbackError::State)) => {}
+                other => panic!("{query}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_odd_is_no_answer() {
+        let authorization = authorization();
+        for rest in [
+            "",
+            "code=",
+            "code=a&code=b",
+            "code=a&error=access_denied",
+            "error=a&error=b",
+            "code=a&state=again",
+            &format!("code={}", "x".repeat(2049)),
+        ] {
+            assert!(matches!(back(&authorization, rest), Err(AuthError::Callback(_))), "{rest}");
+        }
+        for elsewhere in [
+            "https://127.0.0.1:4711/callback",
+            "http://127.0.0.1:4712/callback",
+            "http://127.0.0.1:4711/",
+            "nonsense",
+        ] {
+            let state = &parameters_of(authorization.url())["state"];
+            let address = format!("{elsewhere}?state={state}&code=a");
+            assert!(matches!(
+                authorization.code_from(&address),
+                Err(AuthError::Callback(CallbackError::Address))
+            ));
+        }
+    }
+
+    #[test]
+    fn an_error_in_the_answer_is_told_by_its_name_and_description() {
+        // AUTHZ-32
+        for name in [
+            "invalid_request",
+            "unauthorized_client",
+            "invalid_scope",
+            "server_error",
+            "access_denied",
+            "odd",
+        ] {
+            match back(&authorization(), &format!("error={name}&error_description=why+%1B%5B31m")) {
+                Err(AuthError::Refused(error)) => {
+                    assert_eq!(error.code.as_str(), name);
+                    let description = error.description.unwrap();
+                    assert!(
+                        description.starts_with("why ") && !description.contains('\u{1b}'),
+                        "{description}"
+                    );
+                }
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_of_another_issuer_ends_the_login() {
+        let mut server = server();
+        server.issuer = Some("https://api.example.com".to_owned());
+        server.names_itself = true;
+        let authorization = server.authorize("c", "http://127.0.0.1:4711/callback").begin().unwrap();
+        assert!(back(&authorization, "code=a&iss=https%3A%2F%2Fapi.example.com").is_ok());
+        for rest in ["code=a&iss=https%3A%2F%2Fevil.test", "code=a"] {
+            assert!(matches!(back(&authorization, rest), Err(AuthError::MixUp { .. })), "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_address_that_would_leak_the_code_is_refused() {
+        for wrong in [
+            "",
+            "callback",
+            "http://example.com/cb",
+            "https://a.test/#x",
+            "javascript:alert(1)",
+            "file:///tmp/x",
+        ] {
+            let error = server().authorize("c", wrong).begin().unwrap_err().to_string();
+            assert!(error.contains("redirect_uri"), "{error}");
+        }
+        for right in ["https://a.test/cb", "http://localhost/cb", "http://[::1]:1/cb", "com.example.app:/cb"]
+        {
+            assert!(server().authorize("c", right).begin().is_ok(), "{right}");
+        }
+    }
+
+    #[test]
+    fn nothing_secret_shows() {
+        // AUTH-08
+        let authorization = authorization();
+        let shown = format!("{authorization:?} {:?}", back(&authorization, "code=sentinel"));
+        let state = &parameters_of(authorization.url())["state"];
+        assert!(
+            !shown.contains(state.as_str())
+                && !shown.contains(authorization.verifier())
+                && !shown.contains("sentinel")
+        );
+    }
+}

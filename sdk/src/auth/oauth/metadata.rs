@@ -1,0 +1,193 @@
+//! What an authorization server says of itself (RFC 8414, and OpenID Connect Discovery).
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Deserialize;
+use url::Url;
+
+use super::{AuthorizationServer, Scope, Wire, origin};
+use crate::{
+    auth::error::AuthError,
+    client,
+    error::{Result, printable},
+};
+
+/// The part of the metadata that a login needs.
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    revocation_endpoint: Option<String>,
+    registration_endpoint: Option<String>,
+    #[serde(default)]
+    scopes_supported: Vec<Scope>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+}
+
+impl AuthorizationServer {
+    /// Asks the server at an issuer's address where its endpoints are: `/.well-known/oauth-authorization-server`, or else
+    /// `/.well-known/openid-configuration`.
+    ///
+    /// # Errors
+    /// [`AuthError::NoMetadata`] when there is neither; [`AuthError::Metadata`] when what is there can't be trusted or used: it names another issuer, has
+    /// an endpoint without encryption, or doesn't support PKCE with S256.
+    pub async fn discover(issuer: &str) -> Result<Self> {
+        Self::discover_over(issuer, Wire::default()).await
+    }
+
+    pub(crate) async fn discover_over(issuer: &str, wire: Wire) -> Result<Self> {
+        let base = client::address(issuer)?;
+        for url in places(&base) {
+            let answer = wire.get(&url).await.map_err(AuthError::Unreachable)?;
+            if let Some(metadata) = read(&answer)? {
+                return Ok(server(metadata, &base, wire)?);
+            }
+        }
+        Err(AuthError::NoMetadata.into())
+    }
+}
+
+/// Where the metadata of an issuer may be: before its path (RFC 8414, 3.1), or behind it (OpenID Connect Discovery, 4.1).
+fn places(issuer: &Url) -> [Url; 2] {
+    let path = issuer.path().trim_end_matches('/');
+    let at = |path: String| {
+        let mut url = issuer.clone();
+        url.set_path(&path);
+        url
+    };
+    [
+        at(format!("/.well-known/oauth-authorization-server{path}")),
+        at(format!("{path}/.well-known/openid-configuration")),
+    ]
+}
+
+/// The metadata in an answer; `None` where there is none.
+fn read(answer: &Response<Bytes>) -> Result<Option<Metadata>, AuthError> {
+    match answer.status() {
+        StatusCode::OK => {}
+        status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
+        status => {
+            return Err(AuthError::TurnedAway {
+                status: status.as_u16(),
+                retry_after: crate::retry::retry_after(answer.headers()),
+            });
+        }
+    }
+    serde_json::from_slice(answer.body())
+        .map(Some)
+        .map_err(|error| AuthError::Metadata(printable(&error.to_string(), 200)))
+}
+
+fn server(metadata: Metadata, base: &Url, wire: Wire) -> Result<AuthorizationServer, AuthError> {
+    let named = metadata.issuer.trim_end_matches('/');
+    if named != base.as_str().trim_end_matches('/') {
+        let named = printable(named, 200);
+        return Err(AuthError::Metadata(format!("it is of another issuer: {named}")));
+    }
+    let methods = &metadata.code_challenge_methods_supported;
+    if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
+        return Err(AuthError::Metadata("it has no PKCE with S256".to_owned()));
+    }
+    let endpoint = |name: &str, given: &str| {
+        client::address(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))
+    };
+    let maybe = |name: &str, given: Option<&str>| given.map(|given| endpoint(name, given)).transpose();
+    Ok(AuthorizationServer {
+        authorization: endpoint("authorization_endpoint", &metadata.authorization_endpoint)?,
+        token: endpoint("token_endpoint", &metadata.token_endpoint)?,
+        revocation: maybe("revocation_endpoint", metadata.revocation_endpoint.as_deref())?,
+        registration: maybe("registration_endpoint", metadata.registration_endpoint.as_deref())?,
+        names_itself: metadata.authorization_response_iss_parameter_supported,
+        issuer: Some(metadata.issuer),
+        scopes: metadata.scopes_supported,
+        origin: origin(base),
+        wire,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::transport::{BoxFuture, Outgoing, Transport, TransportError};
+
+    /// Answers each path with what was written for it, else 404.
+    struct Pages(Vec<(&'static str, String)>, Arc<Mutex<Vec<String>>>);
+
+    impl Transport for Pages {
+        fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+            let path = request.url.path().to_owned();
+            let page = self.0.iter().find(|(known, _)| *known == path);
+            let mut answer =
+                Response::new(page.map(|(_, page)| Bytes::from(page.clone())).unwrap_or_default());
+            if page.is_none() {
+                *answer.status_mut() = StatusCode::NOT_FOUND;
+            }
+            self.1.lock().unwrap().push(path);
+            Box::pin(async { Ok(answer) })
+        }
+    }
+
+    async fn discover(
+        issuer: &str,
+        place: &'static str,
+        change: impl FnOnce(&mut serde_json::Value),
+    ) -> Result<AuthorizationServer> {
+        let mut page = serde_json::json!({
+            "issuer": issuer,
+            "authorization_endpoint": "https://auth.example.com/authorize",
+            "token_endpoint": "https://auth.example.com/token",
+            "scopes_supported": ["full_access", "emails:send", "later"],
+            "code_challenge_methods_supported": ["S256"],
+        });
+        change(&mut page);
+        let pages = Pages(vec![(place, page.to_string())], Arc::default());
+        AuthorizationServer::discover_over(issuer, Wire::over(Arc::new(pages))).await
+    }
+
+    const RFC: &str = "/.well-known/oauth-authorization-server";
+
+    #[tokio::test]
+    async fn the_endpoints_are_taken_from_either_place() {
+        let server = discover("https://api.example.com", RFC, |_| {}).await.unwrap();
+        assert_eq!(server.token.as_str(), "https://auth.example.com/token");
+        assert_eq!((server.origin(), server.registers()), ("https://api.example.com", false));
+        let found =
+            discover("https://api.example.com/mail", "/.well-known/oauth-authorization-server/mail", |_| {})
+                .await;
+        assert_eq!(found.unwrap().origin(), "https://api.example.com");
+        assert!(
+            discover("https://api.example.com/mail", "/mail/.well-known/openid-configuration", |_| {})
+                .await
+                .is_ok()
+        );
+    }
+
+    #[tokio::test]
+    async fn metadata_that_can_not_be_trusted_is_refused() {
+        let wrong: [(&str, serde_json::Value); 4] = [
+            ("issuer", "https://evil.test".into()),
+            ("token_endpoint", "http://api.example.com/token".into()),
+            ("token_endpoint", serde_json::Value::Null),
+            ("code_challenge_methods_supported", serde_json::json!(["plain"])),
+        ];
+        for (field, value) in wrong {
+            let error = discover("https://api.example.com", RFC, |page| page[field] = value.clone())
+                .await
+                .unwrap_err();
+            let crate::Error::Auth(error) = error else { panic!("{error:?}") };
+            assert!(matches!(*error, AuthError::Metadata(_)), "{field}: {error:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_without_metadata_is_told_from_one_that_fails() {
+        let error = discover("https://api.example.com", "/elsewhere", |_| {}).await.unwrap_err();
+        assert!(matches!(error, crate::Error::Auth(error) if matches!(*error, AuthError::NoMetadata)));
+    }
+}

@@ -1,0 +1,119 @@
+//! Registering a program with the service (RFC 7591).
+//!
+//! The specification is silent here beyond that it exists; this is the shape that the public service has.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AuthorizationServer, Scope, judge::refusal};
+use crate::{
+    auth::error::AuthError,
+    error::{Result, printable},
+};
+
+/// A program that wants to log people in.
+#[derive(Clone, Debug, Serialize)]
+#[must_use]
+pub struct NewOAuthClient {
+    client_name: String,
+    redirect_uris: Vec<String>,
+    grant_types: [&'static str; 2],
+    response_types: [&'static str; 1],
+    token_endpoint_auth_method: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_uri: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logo_uri: Option<String>,
+}
+
+impl NewOAuthClient {
+    /// A program with its name, as people will see it (at most 200 characters), and the address that the browser comes back to. It is a public
+    /// client: it has no secret, and proves itself by PKCE.
+    pub fn new(client_name: impl Into<String>, redirect_uri: impl Into<String>) -> Self {
+        Self {
+            client_name: client_name.into(),
+            redirect_uris: vec![redirect_uri.into()],
+            grant_types: ["authorization_code", "refresh_token"],
+            response_types: ["code"],
+            token_endpoint_auth_method: "none",
+            scope: None,
+            client_uri: None,
+            logo_uri: None,
+        }
+    }
+
+    /// Adds an address that the browser may come back to: at most 10, of at most 2048 characters each.
+    pub fn redirect_uri(mut self, redirect_uri: impl Into<String>) -> Self {
+        self.redirect_uris.push(redirect_uri.into());
+        self
+    }
+
+    /// What it may ask for. Without any: all that there is.
+    pub fn scope(mut self, scope: &Scope) -> Self {
+        let scopes = self.scope.get_or_insert_default();
+        if !scopes.is_empty() {
+            scopes.push(' ');
+        }
+        scopes.push_str(scope.as_str());
+        self
+    }
+
+    /// A page about the program.
+    pub fn client_uri(mut self, address: impl Into<String>) -> Self {
+        self.client_uri = Some(address.into());
+        self
+    }
+
+    /// A picture of the program.
+    pub fn logo_uri(mut self, address: impl Into<String>) -> Self {
+        self.logo_uri = Some(address.into());
+        self
+    }
+}
+
+/// A program that the service knows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OAuthClient {
+    /// What it is known as from now on.
+    pub client_id: String,
+    /// Its name.
+    #[serde(default)]
+    pub client_name: Option<String>,
+    /// Where the browser may come back to.
+    #[serde(default)]
+    pub redirect_uris: Vec<String>,
+    /// What it may ask for: scopes with a space between.
+    #[serde(default)]
+    pub scope: Option<String>,
+}
+
+impl AuthorizationServer {
+    /// Registers a program, once: each registration makes a client of its own, so its id is to be kept.
+    ///
+    /// # Errors
+    /// The server has no place for it, can't be reached, or refuses: a rule of the metadata is broken, or too many were registered.
+    pub async fn register(&self, client: &NewOAuthClient) -> Result<OAuthClient> {
+        let Some(endpoint) = &self.registration else { return Err(AuthError::NoRegistration.into()) };
+        let body = serde_json::to_vec(client).unwrap_or_default();
+        let answer = self.wire.post_json(endpoint, body).await.map_err(AuthError::Unreachable)?;
+        if answer.status().is_success() {
+            return serde_json::from_slice(answer.body()).map_err(|error| {
+                AuthError::Metadata(format!(
+                    "the answer to the registration: {}",
+                    printable(&error.to_string(), 200)
+                ))
+                .into()
+            });
+        }
+        Err(match refusal(&answer) {
+            Some(error) => AuthError::Refused(error),
+            None => AuthError::TurnedAway {
+                status: answer.status().as_u16(),
+                retry_after: crate::retry::retry_after(answer.headers()),
+            },
+        }
+        .into())
+    }
+}

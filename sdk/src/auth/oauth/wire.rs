@@ -1,0 +1,104 @@
+//! One request to the authorization server: sent once, over a connection of its own.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, header};
+use url::Url;
+
+use crate::{
+    body::Body,
+    transport::{Outgoing, Reached, Transport, TransportError, TransportErrorKind},
+};
+
+/// The longest that a request may take in all.
+pub(crate) const TOTAL: Duration = Duration::from_secs(30);
+/// The most bytes that an answer may have.
+const ANSWER_LIMIT: usize = 64 * 1024;
+
+/// The way to the authorization server.
+#[derive(Clone, Default)]
+pub(crate) struct Wire(Option<Arc<dyn Transport>>);
+
+impl Wire {
+    pub(crate) fn over(transport: Arc<dyn Transport>) -> Self {
+        Self(Some(transport))
+    }
+
+    pub(crate) async fn get(&self, url: &Url) -> Result<http::Response<Bytes>, TransportError> {
+        self.send(Method::GET, url, None, Bytes::new()).await
+    }
+
+    pub(crate) async fn post_json(
+        &self,
+        url: &Url,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Bytes>, TransportError> {
+        self.send(Method::POST, url, Some("application/json"), body.into()).await
+    }
+
+    pub(crate) async fn post_form(
+        &self,
+        url: &Url,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Bytes>, TransportError> {
+        self.send(Method::POST, url, Some("application/x-www-form-urlencoded"), body.into()).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        content_type: Option<&'static str>,
+        body: Bytes,
+    ) -> Result<http::Response<Bytes>, TransportError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        // What arrives in the clear can be read up to where it broke off.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let agent = concat!("posthaste/", env!("CARGO_PKG_VERSION"));
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
+        if let Some(content_type) = content_type {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        let request = Outgoing {
+            method,
+            url: url.clone(),
+            headers,
+            body: if body.is_empty() { Body::default() } else { Body::default().plain(body) },
+            answer_limit: ANSWER_LIMIT,
+            idle: TOTAL,
+            on_upload: None,
+        };
+        let own;
+        let transport = match &self.0 {
+            Some(transport) => transport.as_ref(),
+            None => {
+                own = fresh(url)?;
+                own.as_ref()
+            }
+        };
+        tokio::time::timeout(TOTAL, transport.send(request))
+            .await
+            .unwrap_or_else(|_| Err(TransportError::new(Reached::Unknown, TransportErrorKind::Timeout)))
+    }
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wire")
+    }
+}
+
+/// A transport for one request. Nothing is pooled: a connection that the server has meanwhile closed would leave open whether the request arrived.
+#[cfg(feature = "reqwest")]
+#[expect(clippy::unnecessary_wraps, reason = "without the feature there is no default transport")]
+fn fresh(url: &Url) -> Result<Box<dyn Transport>, TransportError> {
+    Ok(Box::new(crate::transport::reqwest::ReqwestTransport::for_one(url)))
+}
+
+#[cfg(not(feature = "reqwest"))]
+fn fresh(_: &Url) -> Result<Box<dyn Transport>, TransportError> {
+    Err(TransportError::new(Reached::Nowhere, TransportErrorKind::Other)
+        .caused_by("without the feature `reqwest` the application brings its own transport"))
+}
