@@ -2,10 +2,11 @@
 //!
 //! They are no part of the service: they are neither limited nor logged, and scripted faults don't touch them. A tenant
 //! is named by its API key, in `Authorization` as everywhere; the page, which a browser opens, takes it as `?key=`. The links in the mails of
-//! broadcasts, under `/_/unsubscribe/`, and those to received files, under `/_/received/`, need no key.
+//! broadcasts, under `/_/unsubscribe/`, and those to received files, under `/_/received/`, need no key, nor does the
+//! page under `/_/consent/` on which a person lets a program in.
 
 mod messages;
-mod page;
+pub(crate) mod page;
 mod received;
 mod unsubscribe;
 
@@ -15,7 +16,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
-use crate::keys;
+use crate::oauth::consent;
 use crate::problem::{self, Problem};
 use crate::routes::{no_such_route, wrong_method};
 use crate::service::Service;
@@ -46,6 +47,7 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         (&Method::GET, ["messages", id, "raw"]) => {
             (Some(tenant(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
         }
+        (_, ["consent", name]) => (Some(Ok(consent::answer(service, request, name))), &[]),
         (&Method::GET, ["unsubscribe", word]) => (Some(unsubscribe::ask(service, word)), &[]),
         (&Method::POST, ["unsubscribe", word]) => (Some(unsubscribe::end(service, word)), &[]),
         (&Method::POST, ["received"]) => (
@@ -70,13 +72,14 @@ type Outcome = Result<Response<Bytes>, Problem>;
 
 /// The tenant whose key the request carries. A send-only key may look: there is nothing here to protect.
 fn tenant(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
-    let credential = keys::read(request.headers(), &service.state().key_book)?;
+    let credential = service.credential(request.headers())?;
     Ok(service.state().tenant(&credential.tenant))
 }
 
 /// `POST /_/reset`: forgets everything of the tenant.
 fn reset(service: &Service, request: &Request<Bytes>) -> Outcome {
-    let credential = keys::read(request.headers(), &service.state().key_book)?;
+    let credential = service.credential(request.headers())?;
     service.state().reset_tenant(&credential.tenant);
+    service.oauth().forget(&credential.tenant);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

@@ -9,9 +9,12 @@ use std::collections::HashMap;
 use std::sync::RwLock;
 
 use http::{HeaderMap, header};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::lock::{read as look, write};
+use crate::oauth::book::Book;
+use crate::oauth::jwt::{self, Claims};
 use crate::problem::Problem;
 
 /// How keys start that `POST /api-keys` makes. Without a mark of their own a deleted one would be a tenant of its own again.
@@ -33,6 +36,8 @@ pub(crate) struct Credential<'a> {
     pub(crate) permission: Permission,
     /// The key's record, if `POST /api-keys` made it.
     pub(crate) made: Option<Made>,
+    /// Whether it is an access token.
+    pub(crate) token: bool,
 }
 
 /// What the service knows of a key that it has made.
@@ -52,8 +57,13 @@ pub(crate) enum Scope {
     Full,
 }
 
-/// Reads the header `Authorization: Bearer <API_KEY>`.
-pub(crate) fn read<'a>(headers: &'a HeaderMap, book: &KeyBook) -> Result<Credential<'a>, Problem> {
+/// Reads the header `Authorization: Bearer <API_KEY>`; in place of a key there may be an access token (`SPEC.md`, Authentication 2).
+pub(crate) fn read<'a>(
+    headers: &'a HeaderMap,
+    book: &KeyBook,
+    logins: &Book,
+    now: Timestamp,
+) -> Result<Credential<'a>, Problem> {
     let value = headers.get(header::AUTHORIZATION).ok_or_else(Problem::missing_api_key)?;
     let value = value.to_str().map_err(|_| Problem::invalid_api_key())?;
     let (scheme, key) = value.split_once(' ').unwrap_or((value, ""));
@@ -61,7 +71,18 @@ pub(crate) fn read<'a>(headers: &'a HeaderMap, book: &KeyBook) -> Result<Credent
     if !scheme.eq_ignore_ascii_case("bearer") || key.is_empty() {
         return Err(Problem::missing_api_key());
     }
+    if jwt::looks_like_one(key) {
+        return logins.verify(key, now).map(Credential::from).ok_or_else(Problem::invalid_access_token);
+    }
     credential(key, book).ok_or_else(Problem::invalid_api_key)
+}
+
+impl From<Claims> for Credential<'static> {
+    fn from(claims: Claims) -> Self {
+        let full = claims.scope.split(' ').any(|scope| scope == "full_access");
+        let permission = if full { Permission::FullAccess } else { Permission::SendOnly };
+        Self { tenant: claims.sub.into(), permission, made: None, token: true }
+    }
 }
 
 pub(crate) fn credential<'a>(key: &'a str, book: &KeyBook) -> Option<Credential<'a>> {
@@ -73,8 +94,12 @@ pub(crate) fn credential<'a>(key: &'a str, book: &KeyBook) -> Option<Credential<
         return None;
     }
     Some(match key.strip_suffix("_sending") {
-        Some(tenant) => Credential { tenant: tenant.into(), permission: Permission::SendOnly, made: None },
-        None => Credential { tenant: key.into(), permission: Permission::FullAccess, made: None },
+        Some(tenant) => {
+            Credential { tenant: tenant.into(), permission: Permission::SendOnly, made: None, token: false }
+        }
+        None => {
+            Credential { tenant: key.into(), permission: Permission::FullAccess, made: None, token: false }
+        }
     })
 }
 
@@ -107,9 +132,10 @@ impl KeyBook {
 }
 
 impl Credential<'_> {
-    /// Refuses a send-only key on a route that needs more.
+    /// Refuses a send-only credential on a route that needs more.
     pub(crate) fn check(&self, scope: Scope) -> Result<(), Problem> {
         match (self.permission, scope) {
+            (Permission::SendOnly, Scope::Full) if self.token => Err(Problem::invalid_permission()),
             (Permission::SendOnly, Scope::Full) => Err(Problem::restricted_api_key()),
             _ => Ok(()),
         }

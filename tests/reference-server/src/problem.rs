@@ -54,6 +54,23 @@ impl Problem {
         )
     }
 
+    /// 401: the specification is silent on bad access tokens; the name is ours, the header that comes with it that of RFC 6750.
+    pub(crate) fn invalid_access_token() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "invalid_access_token",
+            "The access token is invalid, expired or revoked.",
+        )
+    }
+
+    pub(crate) fn invalid_permission() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "invalid_permission",
+            "This access token may only send emails; this route needs the scope `full_access`.",
+        )
+    }
+
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
@@ -80,10 +97,19 @@ impl Problem {
     }
 
     pub(crate) fn into_response(self) -> Response<Bytes> {
-        json(
+        let challenge = match self.name {
+            "invalid_access_token" => Some("Bearer error=\"invalid_token\""),
+            "invalid_permission" => Some("Bearer error=\"insufficient_scope\", scope=\"full_access\""),
+            _ => None,
+        };
+        let mut response = json(
             self.status,
             &Body { status_code: self.status.as_u16(), name: self.name, message: &self.message },
-        )
+        );
+        if let Some(challenge) = challenge {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        response
     }
 }
 

@@ -4,16 +4,18 @@ mod context;
 mod find;
 
 use bytes::Bytes;
-use http::{Method, Response};
+use http::{Method, Request, Response};
 
 pub(crate) use self::context::Context;
-pub(crate) use self::find::{Found, find, no_such_route, pattern_matches, wrong_method};
+pub(crate) use self::find::{Found, find, find_open, no_such_route, pattern_matches, wrong_method};
 use crate::keys::Scope;
+use crate::oauth::{authorize, grants, metadata, register, revoke, token};
 use crate::problem::Problem;
 use crate::resources::{
     api_keys, automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, received,
     segments, templates, topics, webhooks,
 };
+use crate::service::Service;
 
 /// Answers one request of one tenant.
 pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
@@ -37,7 +39,32 @@ const fn keyed(method: Method, path: &'static str, scope: Scope, handler: Handle
     Route { method, path, scope, keyed: true, handler }
 }
 
-/// All that the service serves.
+/// Answers one request of nobody in particular.
+pub(crate) type OpenHandler = fn(&Service, &Request<Bytes>) -> Response<Bytes>;
+
+/// A line of the table of routes that need no credential: whoever asks is on the way to one.
+pub(crate) struct OpenRoute {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) handler: OpenHandler,
+}
+
+const fn open(method: Method, path: &'static str, handler: OpenHandler) -> OpenRoute {
+    OpenRoute { method, path, handler }
+}
+
+/// What is served without a credential.
+pub(crate) const OPEN_ROUTES: &[OpenRoute] = &[
+    open(Method::GET, "/oauth/authorize", authorize::begin),
+    open(Method::POST, "/oauth/token", token::exchange),
+    open(Method::POST, "/oauth/register", register::register),
+    open(Method::POST, "/oauth/revoke", revoke::revoke),
+    open(Method::GET, "/.well-known/oauth-authorization-server", metadata::server),
+    open(Method::GET, "/.well-known/oauth-protected-resource", metadata::resource),
+    open(Method::GET, "/.well-known/jwks.json", metadata::keys),
+];
+
+/// All else that the service serves.
 pub(crate) const ROUTES: &[Route] = &[
     keyed(Method::POST, "/emails", Scope::Send, emails::send),
     keyed(Method::POST, "/email", Scope::Send, emails::send),
@@ -169,4 +196,7 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::GET, "/api-keys", Scope::Full, api_keys::index),
     route(Method::PATCH, "/api-keys/{api_key_id}", Scope::Full, api_keys::update),
     route(Method::DELETE, "/api-keys/{api_key_id}", Scope::Full, api_keys::delete),
+    // OAuth grants
+    route(Method::GET, "/oauth/grants", Scope::Full, grants::index),
+    route(Method::DELETE, "/oauth/grants/{oauth_grant_id}", Scope::Full, grants::revoke),
 ];

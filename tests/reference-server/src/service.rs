@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use uuid::Uuid;
 
 use crate::clock::{Agenda, Clock};
@@ -22,13 +22,15 @@ use crate::delivery::fetch::{Errand, Fetched};
 use crate::delivery::{self, Work};
 use crate::faults::{Action, Faults, Wire, too_many};
 use crate::idempotency::{self, Turn};
-use crate::keys::Made;
+use crate::keys::{Credential, Made};
 use crate::links::Links;
 use crate::lock::{lock, read, write};
+use crate::oauth::book::Book;
+use crate::oauth::{IssuedTokens, TokenEvent, token};
 use crate::problem::Problem;
 use crate::ratelimit::Allowance;
 use crate::resources::received::{self, NotReceived};
-use crate::routes::{self, Context, Found, Route};
+use crate::routes::{self, Context, Found, Route, wrong_method};
 use crate::seeds::Ids;
 use crate::settings::Settings;
 use crate::state::requests::RecordedRequest;
@@ -67,6 +69,7 @@ pub struct Service {
     secrets: Ids,
     links: Links,
     state: State,
+    oauth: Book,
     errands: Mutex<VecDeque<Errand>>,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
@@ -87,6 +90,7 @@ impl Service {
             secrets: Ids::new(settings.seed, 2),
             links: Links::new(settings.seed),
             state: State::new(&settings),
+            oauth: Book::new(settings.oauth_clients.clone(), settings.keep_records),
             errands: Mutex::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
@@ -131,7 +135,7 @@ impl Service {
     pub(crate) fn refuse_too_large(&self, head: &Request<Bytes>) -> Response<Bytes> {
         let mut response = Problem::too_large(self.settings.body_limit).into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.settings.rate_limit));
-        if let Ok(credential) = keys::read(head.headers(), &self.state.key_book) {
+        if let Ok(credential) = self.credential(head.headers()) {
             self.log(&self.state.tenant(&credential.tenant), head, &response);
         }
         response
@@ -181,12 +185,19 @@ impl Service {
     /// Finds the route, checks the credential, counts, answers and logs.
     fn serve(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
         let mut allowance = Allowance::uncounted(self.settings.rate_limit);
-        let credential = keys::read(request.headers(), &self.state.key_book);
+        match routes::find_open(request.method(), request.uri().path()) {
+            Some(Ok(route)) => return ((route.handler)(self, request), allowance),
+            Some(Err(allowed)) => {
+                return (wrong_method(request.method(), request.uri().path(), &[allowed]), allowance);
+            }
+            None => {}
+        }
+        let credential = self.credential(request.headers());
         let tenant = credential.as_ref().ok().map(|credential| self.state.tenant(&credential.tenant));
         let (method, path) = (request.method(), request.uri().path());
         let response = match (routes::find(method, path), &tenant) {
             (Found::Nothing, _) => routes::no_such_route(path).into_response(),
-            (Found::WrongMethod(allowed), _) => routes::wrong_method(method, path, &allowed),
+            (Found::WrongMethod(allowed), _) => wrong_method(method, path, &allowed),
             (Found::Route(route), tenant) => {
                 let checked =
                     credential.and_then(|credential| credential.check(route.scope).map(|()| credential.made));
@@ -324,7 +335,8 @@ impl Service {
     /// Every route of the service: its method and its path, with `{…}` for a parameter. The sandbox's own under `/_/` are not
     /// among them.
     pub fn routes() -> impl Iterator<Item = (Method, &'static str)> {
-        routes::ROUTES.iter().map(|route| (route.method.clone(), route.path))
+        let open = routes::OPEN_ROUTES.iter().map(|route| (route.method.clone(), route.path));
+        routes::ROUTES.iter().map(|route| (route.method.clone(), route.path)).chain(open)
     }
 
     /// Calls this with every mail that leaves, while its request is being answered or after its schedule fell due.
@@ -345,6 +357,7 @@ impl Service {
         lock(&self.untold).clear();
         self.faults.clear();
         self.state.reset();
+        self.oauth.reset();
     }
 
     /// Does what has fallen due. Every request and every move of the clock does this too; a mount that lives long
@@ -398,6 +411,40 @@ impl Service {
 
     pub(crate) fn links(&self) -> &Links {
         &self.links
+    }
+
+    /// Lets a client in without a browser: the tokens of a new grant, for a tenant that is named by its API key.
+    ///
+    /// # Panics
+    /// If the service knows no such client.
+    pub fn grant(&self, client_id: &str, tenant: &str, scope: &str) -> IssuedTokens {
+        let client = self.oauth.client(client_id).expect("a client that the service knows");
+        let tenant = keys::credential(tenant, &self.state.key_book)
+            .map_or_else(|| tenant.to_owned(), |credential| credential.tenant.into_owned());
+        let scopes = scope.split(' ').map(str::to_owned).collect();
+        let refresh_token = token::refresh_token(self);
+        let now = self.clock.now();
+        let made = self.oauth.grant(&client, &tenant, scopes, self.next_id(), refresh_token, now);
+        IssuedTokens {
+            grant_id: made.grant.id.to_string(),
+            access_token: token::access_token(self, &made),
+            refresh_token: made.refresh_token,
+            scope: made.scope,
+        }
+    }
+
+    /// What the token endpoint did, oldest first.
+    pub fn token_events(&self) -> Vec<TokenEvent> {
+        self.oauth.events()
+    }
+
+    /// Who asks.
+    pub(crate) fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
+        keys::read(headers, &self.state.key_book, &self.oauth, self.clock.now())
+    }
+
+    pub(crate) fn oauth(&self) -> &Book {
+        &self.oauth
     }
 
     pub(crate) fn agenda(&self) -> &Agenda<Work> {

@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::oauth::OAuthClient;
+
 /// The settings of one [`Service`](crate::Service).
 ///
 /// Every limit has a default that suits both a test and a sandbox that runs for days.
@@ -38,6 +40,8 @@ pub struct Settings {
     pub body_limit: usize,
     /// The address by which others reach the service, for the links that it hands out. `None`: where its first mount listens.
     pub public_url: Option<String>,
+    /// The programs that may log people in, besides those that register.
+    pub oauth_clients: Vec<OAuthClient>,
     /// What the clock shows at the start.
     pub clock: ClockStart,
 }
@@ -56,6 +60,7 @@ impl Default for Settings {
             keep_tenants: 1_000,
             body_limit: 64 << 20,
             public_url: None,
+            oauth_clients: OAuthClient::usual(),
             clock: ClockStart::Real,
         }
     }

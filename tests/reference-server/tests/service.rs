@@ -35,6 +35,8 @@ mod inbox;
 mod keys;
 #[path = "service/lists.rs"]
 mod lists;
+#[path = "service/oauth.rs"]
+mod oauth;
 #[path = "service/received.rs"]
 mod received;
 #[path = "service/refusals.rs"]

@@ -18,7 +18,7 @@ use crate::resources::timestamp::database;
 use crate::service::Service;
 
 /// The tenant that the page shows when none is named: the key that the sandbox suggests.
-const USUAL_KEY: &str = "sb_local";
+pub(crate) const USUAL_KEY: &str = "sb_local";
 /// How many mails the page shows.
 const SHOWN: usize = 100;
 
@@ -164,7 +164,7 @@ fn html(key: &str, body: &str) -> Response<Bytes> {
     response
 }
 
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
         match char {

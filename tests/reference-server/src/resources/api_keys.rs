@@ -56,6 +56,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             tenant: context.tenant.name.clone().into(),
             permission,
             made: Some(Made { id, domain }),
+            token: false,
         },
     );
     Ok(json(StatusCode::CREATED, &Created { id: id.to_string(), token }))

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
-use super::{ROUTES, Route};
+use super::{OPEN_ROUTES, OpenRoute, ROUTES, Route};
 use crate::paging::quoted;
 use crate::problem::Problem;
 
@@ -35,6 +35,12 @@ pub(crate) fn find(method: &Method, path: &str) -> Found {
         methods.push(route.method.as_str());
     }
     if methods.is_empty() { Found::Nothing } else { Found::WrongMethod(methods) }
+}
+
+/// Looks a request up among those that need no credential. `Err` has the methods that the path takes.
+pub(crate) fn find_open(method: &Method, path: &str) -> Option<Result<&'static OpenRoute, &'static str>> {
+    let route = OPEN_ROUTES.iter().find(|route| pattern_matches(route.path, path))?;
+    Some(if route.method == *method { Ok(route) } else { Err(route.method.as_str()) })
 }
 
 /// The answer to a known path with another method.

@@ -1,0 +1,44 @@
+//! OAuth 2.0: the authorization code flow with PKCE, rotating refresh tokens, and access tokens that are verified on every call
+//! (`SPEC.md`, GET /oauth/authorize and POST /oauth/token; RFC 6749, 7636, 7009, 7591, 8414, 9728).
+//!
+//! A browser goes from `authorize` to the page of `consent`; what the person decides there becomes a code, the code becomes a grant, and the
+//! grant hands out tokens until it is revoked. Everything that is remembered is in the `book`, under one lock: of two refreshes with the same token
+//! exactly one comes first, and the other one is a reuse.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `clients` | who may ask: redirect addresses, grant types, scopes |
+//! | `authorize` | the authorization request, checked; errors as JSON before it is clear where to redirect, by redirect after |
+//! | `consent` | the page on which a person decides |
+//! | `token` | codes and refresh tokens against new tokens |
+//! | `jwt` | access tokens: signed, and verified on each call |
+//! | `book` | requests, codes and grants; generations of refresh tokens; the log of what the token endpoint did |
+//! | `register`, `revoke`, `metadata`, `grants` | what the specification only names, as the public service has it |
+
+pub(crate) mod authorize;
+pub(crate) mod book;
+pub(crate) mod clients;
+pub(crate) mod consent;
+pub(crate) mod form;
+pub(crate) mod grants;
+pub(crate) mod jwt;
+pub(crate) mod metadata;
+pub(crate) mod refusal;
+pub(crate) mod register;
+pub(crate) mod revoke;
+pub(crate) mod token;
+
+use std::time::Duration;
+
+pub use self::book::{IssuedTokens, TokenEvent, TokenEventKind};
+pub use self::clients::OAuthClient;
+
+/// The scopes of the service (`SPEC.md`, Authentication 3).
+pub(crate) const SCOPES: [&str; 2] = ["full_access", "emails:send"];
+
+/// How long an access token lives (`SPEC.md`, Limits).
+pub(crate) const ACCESS_TOKEN: Duration = Duration::from_secs(900);
+/// How long a refresh token lives from its issue (`SPEC.md`, Limits).
+pub(crate) const REFRESH_TOKEN: Duration = Duration::from_hours(60 * 24);
+/// How long a code lives (`SPEC.md`, Limits). The specification is silent on how long a person may think; it is as long.
+pub(crate) const CODE: Duration = Duration::from_mins(10);

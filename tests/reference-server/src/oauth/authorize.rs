@@ -1,0 +1,160 @@
+//! `GET /oauth/authorize`: where a browser begins (`SPEC.md`).
+//!
+//! Until it is certain who asks and where the browser may be sent, an error is answered here, as JSON: a redirect could lead anywhere.
+//! After that every error goes back to where the browser came from.
+
+use bytes::Bytes;
+use http::{HeaderValue, Request as HttpRequest, Response, StatusCode, header};
+use url::Url;
+
+use super::book::{Request, later};
+use super::clients::{OAuthClient, can_be_redirect};
+use super::form::Parameters;
+use super::refusal::Refusal;
+use super::{CODE, SCOPES};
+use crate::service::Service;
+
+/// The most characters of a `state` (`SPEC.md`, Limits).
+const STATE: usize = 1024;
+/// The characters of a challenge: 32 bytes in Base64url without padding.
+const CHALLENGE: usize = 43;
+
+/// Answers with a redirect to the consent page, or says what is wrong.
+pub(crate) fn begin(service: &Service, request: &HttpRequest<Bytes>) -> Response<Bytes> {
+    let checked = Parameters::of_query(request).and_then(|parameters| {
+        let (client, redirect) = who_and_where(service, &parameters)?;
+        Ok((parameters, client, redirect))
+    });
+    let (parameters, client, redirect) = match checked {
+        Ok(checked) => checked,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let asked = what(&parameters, &client, &redirect).and_then(|asked| keep(service, asked));
+    match asked {
+        Ok(name) => see(&format!("{}/_/consent/{name}", service.links().address())),
+        Err(refusal) => back(
+            &redirect,
+            &[("error", refusal.error), ("error_description", &refusal.description)],
+            state(&parameters),
+        ),
+    }
+}
+
+/// Sends the browser back to the client.
+pub(crate) fn back(redirect: &str, answer: &[(&str, &str)], state: Option<&str>) -> Response<Bytes> {
+    let Ok(mut url) = Url::parse(redirect) else {
+        return Refusal::server_error("The redirect address can't be written.").into_response();
+    };
+    {
+        let mut query = url.query_pairs_mut();
+        query.extend_pairs(answer);
+        if let Some(state) = state {
+            query.append_pair("state", state);
+        }
+    }
+    see(url.as_str())
+}
+
+/// 302, with nothing that the browser could tell others on the way.
+fn see(location: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::FOUND;
+    let headers = response.headers_mut();
+    if let Ok(location) = HeaderValue::try_from(location) {
+        headers.insert(header::LOCATION, location);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+fn state(parameters: &Parameters) -> Option<&str> {
+    parameters.given("state")
+}
+
+fn who_and_where(service: &Service, parameters: &Parameters) -> Result<(OAuthClient, String), Refusal> {
+    let client_id = parameters.need("client_id")?;
+    let client =
+        service.oauth().client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::BAD_REQUEST))?;
+    let redirect = parameters.need("redirect_uri")?;
+    can_be_redirect(redirect).map_err(|rule| Refusal::invalid_request(format!("`redirect_uri` {rule}.")))?;
+    if !client.takes(redirect) {
+        return Err(Refusal::invalid_request(
+            "`redirect_uri` is not one that the client is registered with.",
+        ));
+    }
+    Ok((client, redirect.to_owned()))
+}
+
+fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result<Request, Refusal> {
+    if parameters.get("response_type") != Some("code") {
+        return Err(Refusal::invalid_request("`response_type` must be `code`."));
+    }
+    if parameters.get("code_challenge_method") != Some("S256") {
+        return Err(Refusal::invalid_request("`code_challenge_method` must be `S256`."));
+    }
+    let challenge = parameters.need("code_challenge")?;
+    let fits = challenge.len() == CHALLENGE
+        && challenge.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    if !fits {
+        return Err(Refusal::invalid_request(
+            "`code_challenge` must be 43 characters of Base64url, without padding.",
+        ));
+    }
+    let state = state(parameters);
+    if state.is_some_and(|state| state.chars().count() > STATE) {
+        return Err(Refusal::invalid_request(format!("`state` must have at most {STATE} characters.")));
+    }
+    if !client.may("authorization_code") {
+        return Err(Refusal::unauthorized_client(
+            "The client is not registered for the grant `authorization_code`.",
+        ));
+    }
+    Ok(Request {
+        client_id: client.client_id.clone(),
+        redirect_uri: redirect.to_owned(),
+        scopes: scopes(parameters.given("scope"), client)?,
+        state: state.map(str::to_owned),
+        challenge: challenge.to_owned(),
+        token: String::new(),
+        until: jiff::Timestamp::MAX,
+    })
+}
+
+/// The scopes that are asked for. Without the parameter it is all that the client may have; with nothing in it, nothing is asked for.
+fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refusal> {
+    let asked: Vec<String> = match given {
+        None => client.scopes_allowed.clone(),
+        Some(text) => text.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
+    };
+    if asked.is_empty() {
+        return Err(Refusal::invalid_scope("No scope is asked for."));
+    }
+    let mut scopes: Vec<String> = Vec::new();
+    for scope in asked {
+        if !SCOPES.contains(&scope.as_str()) {
+            return Err(Refusal::invalid_scope(format!(
+                "There is no scope {}.",
+                crate::paging::quoted(&scope)
+            )));
+        }
+        if !client.scopes_allowed.contains(&scope) {
+            return Err(Refusal::invalid_scope(format!("The client may not ask for the scope `{scope}`.")));
+        }
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    Ok(scopes)
+}
+
+fn keep(service: &Service, mut request: Request) -> Result<String, Refusal> {
+    let now = service.clock().now();
+    request.until = later(now, CODE);
+    request.token = service.next_secret().simple().to_string();
+    let name = service.next_secret().simple().to_string();
+    if service.oauth().keep_request(&name, request, now) {
+        return Ok(name);
+    }
+    Err(Refusal::server_error("The request could not be stored."))
+}

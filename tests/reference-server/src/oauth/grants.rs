@@ -1,0 +1,65 @@
+//! `GET /oauth/grants`, `DELETE /oauth/grants/{oauth_grant_id}`: whom a tenant has let in.
+//!
+//! The specification is silent on them; this is how the public service does it. Without `limit` the list is whole, and revoked grants stay in it.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::book::Grant;
+use crate::paging::{Mode, Window, list};
+use crate::problem::{self, Problem};
+use crate::resources::timestamp::{database, iso};
+use crate::routes::Context;
+
+#[derive(Serialize)]
+struct Record {
+    id: Uuid,
+    client_id: String,
+    scopes: Vec<String>,
+    resource: Option<String>,
+    created_at: String,
+    revoked_at: Option<String>,
+    revoked_reason: Option<&'static str>,
+    client: Client,
+}
+
+#[derive(Serialize)]
+struct Client {
+    name: String,
+    logo_uri: Option<String>,
+}
+
+impl From<Grant> for Record {
+    fn from(grant: Grant) -> Self {
+        Self {
+            id: grant.id,
+            client_id: grant.client_id,
+            scopes: grant.scopes,
+            resource: None,
+            created_at: database(grant.created_at),
+            revoked_at: grant.revoked.map(|(at, _)| database(at)),
+            revoked_reason: grant.revoked.map(|(_, why)| why),
+            client: Client { name: grant.client_name, logo_uri: grant.logo_uri },
+        }
+    }
+}
+
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let page = context.service.oauth().page(&window, &context.tenant.name)?;
+    Ok(list(&page.map(Record::from)))
+}
+
+pub(crate) fn revoke(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = context.id("an OAuth grant")?;
+    let (at, why) = context
+        .service
+        .oauth()
+        .revoke(id, &context.tenant.name, context.now())
+        .ok_or_else(|| Problem::not_found("OAuth grant not found."))?;
+    let answer = json!({"object": "oauth_grant", "id": id, "revoked_at": iso(at), "revoked_reason": why});
+    Ok(problem::json(StatusCode::OK, &answer))
+}

@@ -1,0 +1,94 @@
+//! Access tokens: JWTs signed with ES256 (`SPEC.md`, OAuth artifacts).
+//!
+//! The key is made when the service starts and is never written anywhere: the tokens of an earlier run are refused.
+
+use std::fmt;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use jiff::Timestamp;
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::ACCESS_TOKEN;
+
+/// What an access token says. The specification is silent on it; these are the claims of RFC 9068.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Claims {
+    pub(crate) iss: String,
+    /// The tenant that the token acts for.
+    pub(crate) sub: String,
+    pub(crate) aud: String,
+    pub(crate) client_id: String,
+    pub(crate) scope: String,
+    pub(crate) iat: i64,
+    pub(crate) exp: i64,
+    pub(crate) jti: Uuid,
+    /// The grant that it comes from: when that is revoked, so is the token.
+    pub(crate) grant: Uuid,
+}
+
+/// The key that tokens are signed with.
+pub(crate) struct SigningKey {
+    signing: EncodingKey,
+    verifying: DecodingKey,
+    public: Jwk,
+    id: String,
+}
+
+impl SigningKey {
+    /// A new key.
+    ///
+    /// # Panics
+    /// If the system gives no random numbers.
+    pub(crate) fn make() -> Self {
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
+            .expect("random numbers for a key");
+        let signing = EncodingKey::from_ec_der(pkcs8.as_ref());
+        let mut public =
+            Jwk::from_encoding_key(&signing, Algorithm::ES256).expect("the public half of a new key");
+        let id = Uuid::new_v4().simple().to_string();
+        public.common.key_id = Some(id.clone());
+        public.common.public_key_use = Some(jsonwebtoken::jwk::PublicKeyUse::Signature);
+        let verifying = DecodingKey::from_jwk(&public).expect("a key that was just made");
+        Self { signing, verifying, public, id }
+    }
+
+    /// The public half, as a member of a key set (RFC 7517).
+    pub(crate) fn public(&self) -> &Jwk {
+        &self.public
+    }
+
+    /// Signs what a token says; it lives from `now` on.
+    pub(crate) fn sign(&self, mut claims: Claims, now: Timestamp) -> String {
+        claims.iat = now.as_second();
+        claims.exp = claims.iat.saturating_add(i64::try_from(ACCESS_TOKEN.as_secs()).unwrap_or(i64::MAX));
+        let mut header = Header::new(Algorithm::ES256);
+        header.typ = Some("at+jwt".to_owned());
+        header.kid = Some(self.id.clone());
+        jsonwebtoken::encode(&header, &claims, &self.signing).unwrap_or_default()
+    }
+
+    /// What a token says, if this service signed it and it is still alive on its clock.
+    pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<Claims> {
+        let mut rules = Validation::new(Algorithm::ES256);
+        // The crate would look at the system's clock; the service has one of its own.
+        rules.validate_exp = false;
+        rules.validate_aud = false;
+        let claims = jsonwebtoken::decode::<Claims>(token, &self.verifying, &rules).ok()?.claims;
+        (now.as_second() < claims.exp).then_some(claims)
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SigningKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Whether a credential is an access token rather than a key: three parts, of which the first is a JSON object.
+pub(crate) fn looks_like_one(credential: &str) -> bool {
+    credential.starts_with("eyJ") && credential.matches('.').count() == 2
+}

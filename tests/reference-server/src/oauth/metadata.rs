@@ -1,0 +1,52 @@
+//! What the service says of itself as an authorization server (RFC 8414), as a protected resource (RFC 9728), and its keys (RFC 7517).
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::SCOPES;
+use crate::problem;
+use crate::service::Service;
+
+/// `GET /.well-known/oauth-authorization-server`.
+pub(crate) fn server(service: &Service, _: &Request<Bytes>) -> Response<Bytes> {
+    let issuer = service.links().address();
+    let at = |path: &str| format!("{issuer}{path}");
+    public(&json!({
+        "issuer": issuer,
+        "authorization_endpoint": at("/oauth/authorize"),
+        "token_endpoint": at("/oauth/token"),
+        "registration_endpoint": at("/oauth/register"),
+        "revocation_endpoint": at("/oauth/revoke"),
+        "jwks_uri": at("/.well-known/jwks.json"),
+        "scopes_supported": SCOPES,
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "code_challenge_methods_supported": ["S256"],
+    }))
+}
+
+/// `GET /.well-known/oauth-protected-resource`.
+pub(crate) fn resource(service: &Service, _: &Request<Bytes>) -> Response<Bytes> {
+    let issuer = service.links().address();
+    public(&json!({
+        "resource": issuer,
+        "authorization_servers": [issuer],
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": SCOPES,
+    }))
+}
+
+/// `GET /.well-known/jwks.json`.
+pub(crate) fn keys(service: &Service, _: &Request<Bytes>) -> Response<Bytes> {
+    public(&json!({ "keys": [service.oauth().key.public()] }))
+}
+
+fn public(document: &Value) -> Response<Bytes> {
+    let mut response = problem::json(StatusCode::OK, document);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+    response
+}

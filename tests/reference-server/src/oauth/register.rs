@@ -1,0 +1,133 @@
+//! `POST /oauth/register` (RFC 7591): a program makes itself known.
+//!
+//! The specification only names it; this is how the public service does it. Only public clients are registered, as the flow needs no secret.
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::SCOPES;
+use super::clients::{OAuthClient, can_be_redirect};
+use super::refusal::{Refusal, unkept};
+use crate::problem;
+use crate::service::Service;
+
+/// The most characters of a name, of an address, and the most addresses.
+const NAME: usize = 200;
+const ADDRESS: usize = 2048;
+const ADDRESSES: usize = 10;
+
+pub(crate) fn register(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
+    let now = service.clock().now();
+    let registered = read(service, request.body()).and_then(|client| {
+        service.oauth().register(client.clone(), now)?;
+        Ok(client)
+    });
+    match registered {
+        Ok(client) => {
+            let mut answer = json!({
+                "client_id": client.client_id,
+                "client_id_issued_at": now.as_second(),
+                "client_name": client.name,
+                "redirect_uris": client.redirect_uris,
+                "grant_types": client.grant_types,
+                "response_types": ["code"],
+                "scope": client.scopes_allowed.join(" "),
+                "token_endpoint_auth_method": "none",
+            });
+            for (name, value) in [("client_uri", &client.client_uri), ("logo_uri", &client.logo_uri)] {
+                if let Some(value) = value {
+                    answer[name] = json!(value);
+                }
+            }
+            unkept(problem::json(StatusCode::CREATED, &answer))
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn read(service: &Service, body: &[u8]) -> Result<OAuthClient, Refusal> {
+    let wrong = |text: String| Refusal::invalid_request(text);
+    let body: Value =
+        serde_json::from_slice(body).map_err(|error| wrong(format!("The body is not JSON: {error}.")))?;
+    if !body.is_object() {
+        return Err(wrong("The body must be a JSON object.".to_owned()));
+    }
+    let name = text(&body, "client_name")?.ok_or_else(|| wrong("`client_name` is missing.".to_owned()))?;
+    if name.trim().is_empty() || name.chars().count() > NAME {
+        return Err(wrong(format!("`client_name` must have 1 to {NAME} characters.")));
+    }
+    let redirects = texts(&body, "redirect_uris")?.unwrap_or_default();
+    if redirects.is_empty() || redirects.len() > ADDRESSES {
+        return Err(wrong(format!(
+            "`redirect_uris` must have 1 to {ADDRESSES} addresses; found {}.",
+            redirects.len()
+        )));
+    }
+    for (at, address) in redirects.iter().enumerate() {
+        if address.chars().count() > ADDRESS {
+            return Err(wrong(format!("`redirect_uris[{at}]` must have at most {ADDRESS} characters.")));
+        }
+        can_be_redirect(address).map_err(|rule| wrong(format!("`redirect_uris[{at}]` {rule}.")))?;
+    }
+    let usual = ["authorization_code", "refresh_token"];
+    let grant_types = texts(&body, "grant_types")?.unwrap_or_else(|| usual.map(str::to_owned).to_vec());
+    if let Some(other) = grant_types.iter().find(|kind| !usual.contains(&kind.as_str())) {
+        return Err(wrong(format!(
+            "`grant_types` has {}, which is not supported.",
+            crate::paging::quoted(other)
+        )));
+    }
+    if !grant_types.iter().any(|kind| kind == "authorization_code") {
+        return Err(wrong("`grant_types` must have `authorization_code`.".to_owned()));
+    }
+    if texts(&body, "response_types")?.is_some_and(|types| types != ["code"]) {
+        return Err(wrong("`response_types` must be [\"code\"].".to_owned()));
+    }
+    if text(&body, "token_endpoint_auth_method")?.is_some_and(|method| method != "none") {
+        return Err(wrong(
+            "`token_endpoint_auth_method` must be `none`: only public clients are registered.".to_owned(),
+        ));
+    }
+    let scopes: Vec<String> = match text(&body, "scope")? {
+        None => SCOPES.map(str::to_owned).to_vec(),
+        Some(scope) => scope.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
+    };
+    if scopes.is_empty() || scopes.iter().any(|scope| !SCOPES.contains(&scope.as_str())) {
+        return Err(Refusal::invalid_scope(format!(
+            "`scope` must have one or more of: {}.",
+            SCOPES.join(", ")
+        )));
+    }
+    Ok(OAuthClient {
+        client_id: service.next_id().to_string(),
+        name: name.to_owned(),
+        redirect_uris: redirects,
+        grant_types,
+        scopes_allowed: scopes,
+        client_uri: text(&body, "client_uri")?.map(str::to_owned),
+        logo_uri: text(&body, "logo_uri")?.map(str::to_owned),
+        disabled: false,
+    })
+}
+
+fn text<'a>(body: &'a Value, name: &str) -> Result<Option<&'a str>, Refusal> {
+    match &body[name] {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        _ => Err(Refusal::invalid_request(format!("`{name}` must be a string."))),
+    }
+}
+
+fn texts(body: &Value, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+    let wrong = || Refusal::invalid_request(format!("`{name}` must be a list of strings."));
+    match &body[name] {
+        Value::Null => Ok(None),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong))
+            .collect::<Result<_, _>>()
+            .map(Some),
+        _ => Err(wrong()),
+    }
+}

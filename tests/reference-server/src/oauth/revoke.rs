@@ -1,0 +1,34 @@
+//! `POST /oauth/revoke` (RFC 7009): a client gives a grant back.
+//!
+//! The specification is silent on it; this is how the public service does it.
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+
+use super::form::Parameters;
+use super::refusal::{Refusal, unkept};
+use crate::service::Service;
+
+pub(crate) fn revoke(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
+    match end(service, request) {
+        // Also for a token that nobody knows: whoever asks learns nothing from it.
+        Ok(()) => unkept(Response::new(Bytes::new())),
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn end(service: &Service, request: &Request<Bytes>) -> Result<(), Refusal> {
+    let parameters = Parameters::of_body(request)?;
+    let token = parameters.need("token")?;
+    let client_id = parameters.need("client_id")?;
+    if service.oauth().client(client_id).is_none() {
+        return Err(Refusal::invalid_client(StatusCode::UNAUTHORIZED));
+    }
+    if parameters.get("token_type_hint") == Some("access_token") {
+        return Err(Refusal::invalid_request(
+            "Only refresh tokens can be revoked; access tokens end with their grant.",
+        ));
+    }
+    service.oauth().revoke_token(token, client_id, service.clock().now());
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! `POST /oauth/token`: codes and refresh tokens against new tokens (`SPEC.md`).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::{Request as HttpRequest, Response, StatusCode};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::ACCESS_TOKEN;
+use super::book::{Refreshed, Request};
+use super::form::Parameters;
+use super::refusal::{Refusal, unkept};
+use crate::problem::json;
+use crate::service::Service;
+
+/// The characters of a verifier (`SPEC.md`, Limits).
+const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
+
+pub(crate) fn exchange(service: &Service, request: &HttpRequest<Bytes>) -> Response<Bytes> {
+    match tokens(service, request) {
+        Ok(refreshed) => answer(service, &refreshed),
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn tokens(service: &Service, request: &HttpRequest<Bytes>) -> Result<Refreshed, Refusal> {
+    let parameters = Parameters::of_body(request)?;
+    let grant_type = parameters.need("grant_type")?;
+    if !["authorization_code", "refresh_token"].contains(&grant_type) {
+        return Err(Refusal::unsupported_grant_type(
+            "`grant_type` must be `authorization_code` or `refresh_token`.",
+        ));
+    }
+    let client_id = parameters.need("client_id")?;
+    let client =
+        service.oauth().client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::UNAUTHORIZED))?;
+    if !client.may(grant_type) {
+        return Err(Refusal::unauthorized_client(format!(
+            "The client is not registered for the grant `{grant_type}`."
+        )));
+    }
+    match grant_type {
+        "authorization_code" => code(service, &parameters, client_id),
+        _ => refresh(service, &parameters, client_id),
+    }
+}
+
+fn code(service: &Service, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
+    let code = parameters.need("code")?;
+    let redirect = parameters.need("redirect_uri")?;
+    let verifier = parameters.need("code_verifier")?;
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if !VERIFIER.contains(&verifier.len()) || !verifier.bytes().all(allowed) {
+        return Err(Refusal::invalid_request(
+            "`code_verifier` must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~.",
+        ));
+    }
+    let matches = |asked: &Request| {
+        if asked.redirect_uri != redirect {
+            return Err(Refusal::invalid_grant("`redirect_uri` is not the one of the authorization."));
+        }
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
+        if !bool::from(challenge.as_bytes().ct_eq(asked.challenge.as_bytes())) {
+            return Err(Refusal::invalid_grant("`code_verifier` is not the one of the authorization."));
+        }
+        Ok(())
+    };
+    let now = service.clock().now();
+    service.oauth().redeem(code, client_id, matches, service.next_id(), refresh_token(service), now)
+}
+
+fn refresh(service: &Service, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
+    let token = parameters.need("refresh_token")?;
+    let scopes = parameters
+        .get("scope")
+        .map(|text| text.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect());
+    let now = service.clock().now();
+    service.oauth().rotate(token, client_id, scopes, refresh_token(service), now)
+}
+
+/// Something opaque that can't be guessed.
+pub(crate) fn refresh_token(service: &Service) -> String {
+    format!("sb_rt_{}{}", service.next_secret().simple(), service.next_secret().simple())
+}
+
+fn answer(service: &Service, refreshed: &Refreshed) -> Response<Bytes> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        access_token: String,
+        token_type: &'static str,
+        expires_in: u64,
+        refresh_token: &'a str,
+        scope: &'a str,
+    }
+    let access_token = access_token(service, refreshed);
+    unkept(json(
+        StatusCode::OK,
+        &Body {
+            access_token,
+            token_type: "Bearer",
+            expires_in: ACCESS_TOKEN.as_secs(),
+            refresh_token: &refreshed.refresh_token,
+            scope: &refreshed.scope,
+        },
+    ))
+}
+
+pub(crate) fn access_token(service: &Service, refreshed: &Refreshed) -> String {
+    let (issuer, now) = (service.links().address(), service.clock().now());
+    service.oauth().sign(refreshed, &issuer, service.next_id(), now)
+}

@@ -1,0 +1,163 @@
+//! Logging in: `SPEC.md`, GET /oauth/authorize, POST /oauth/token, Authentication.
+
+#[path = "oauth/authorize.rs"]
+mod authorize;
+#[path = "oauth/consent.rs"]
+mod consent;
+#[path = "oauth/grants.rs"]
+mod grants;
+#[path = "oauth/scopes.rs"]
+mod scopes;
+#[path = "oauth/token.rs"]
+mod token;
+
+use std::collections::HashMap;
+
+use http::Method;
+use posthaste_reference_server::{OAuthClient, Settings};
+use serde_json::Value;
+use url::{Url, form_urlencoded};
+
+use crate::support::{Answer, KEY, Sandbox};
+
+/// A redirect address that every test client is registered with.
+pub(crate) const REDIRECT: &str = "http://127.0.0.1:4711/callback";
+/// RFC 7636, appendix B.
+pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// A service that knows a client of every kind.
+pub(crate) fn sandbox() -> Sandbox {
+    let client = |id: &str| OAuthClient::new(id, id, "http://127.0.0.1/callback");
+    let mut web = client("web");
+    web.redirect_uris =
+        vec!["https://app.test/cb".into(), "http://localhost/cb".into(), "http://[::1]/cb".into()];
+    let mut code_only = client("code-only");
+    code_only.grant_types = vec!["authorization_code".into()];
+    let mut refresh_only = client("refresh-only");
+    refresh_only.grant_types = vec!["refresh_token".into()];
+    let mut sender = client("sender");
+    sender.scopes_allowed = vec!["emails:send".into()];
+    let mut nothing = client("nothing");
+    nothing.scopes_allowed = Vec::new();
+    let mut disabled = client("disabled");
+    disabled.disabled = true;
+    let settings = Settings {
+        oauth_clients: vec![client("full"), web, code_only, refresh_only, sender, nothing, disabled],
+        ..Settings::default()
+    };
+    Sandbox::with(&settings)
+}
+
+/// The parameters of a request that is in order.
+pub(crate) fn asking(client: &str) -> Vec<(&str, &str)> {
+    vec![
+        ("client_id", client),
+        ("response_type", "code"),
+        ("redirect_uri", REDIRECT),
+        ("state", "xyz"),
+        ("code_challenge", CHALLENGE),
+        ("code_challenge_method", "S256"),
+    ]
+}
+
+/// The same with one parameter changed, or left out.
+pub(crate) fn with<'a>(
+    mut parameters: Vec<(&'a str, &'a str)>,
+    name: &'a str,
+    value: Option<&'a str>,
+) -> Vec<(&'a str, &'a str)> {
+    parameters.retain(|(known, _)| *known != name);
+    parameters.extend(value.map(|value| (name, value)));
+    parameters
+}
+
+pub(crate) fn encoded(parameters: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish()
+}
+
+pub(crate) fn authorize(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
+    sandbox.ask(Method::GET, format!("/oauth/authorize?{}", encoded(parameters))).no_key().send("")
+}
+
+/// Where an answer redirects to, and with which parameters.
+pub(crate) fn redirected(answer: &Answer) -> (String, HashMap<String, String>) {
+    assert!(answer.status.is_redirection(), "{} {}", answer.status, answer.text());
+    let location = answer.headers["location"].to_str().unwrap();
+    let url = Url::parse(location).unwrap();
+    let query = url.query_pairs().into_owned().collect();
+    (location.split('?').next().unwrap().to_owned(), query)
+}
+
+/// The consent page that a request leads to: its path, and the token in its form.
+pub(crate) fn consent_page(sandbox: &Sandbox, answer: &Answer) -> (String, String) {
+    let path = Url::parse(answer.headers["location"].to_str().unwrap()).unwrap().path().to_owned();
+    let page = sandbox.ask(Method::GET, &path).no_key().send("");
+    assert_eq!(page.status, 200, "{}", page.text());
+    let text = page.text();
+    let token = text.split("name=token value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    (path, token)
+}
+
+pub(crate) fn decide(sandbox: &Sandbox, path: &str, token: &str, decision: &str) -> Answer {
+    sandbox
+        .ask(Method::POST, path)
+        .no_key()
+        .header("cookie", format!("sandbox_consent={token}"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .send(encoded(&[("token", token), ("account", KEY), ("decision", decision)]))
+}
+
+/// A code, as a browser brings it back.
+pub(crate) fn code(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> String {
+    let (path, token) = consent_page(sandbox, &authorize(sandbox, parameters));
+    redirected(&decide(sandbox, &path, &token, "allow")).1["code"].clone()
+}
+
+/// The parameters that redeem a code.
+pub(crate) fn redeeming<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
+    vec![
+        ("grant_type", "authorization_code"),
+        ("client_id", client),
+        ("code", code),
+        ("redirect_uri", REDIRECT),
+        ("code_verifier", VERIFIER),
+    ]
+}
+
+pub(crate) fn refreshing<'a>(client: &'a str, token: &'a str) -> Vec<(&'a str, &'a str)> {
+    vec![("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token)]
+}
+
+pub(crate) fn post_form(sandbox: &Sandbox, path: &str, parameters: &[(&str, &str)]) -> Answer {
+    sandbox
+        .ask(Method::POST, path)
+        .no_key()
+        .header("content-type", "application/x-www-form-urlencoded")
+        .send(encoded(parameters))
+}
+
+pub(crate) fn token(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
+    post_form(sandbox, "/oauth/token", parameters)
+}
+
+/// The tokens of a login through the whole flow.
+pub(crate) fn tokens(sandbox: &Sandbox, client: &str) -> Value {
+    let code = code(sandbox, &asking(client));
+    let answer = token(sandbox, &redeeming(client, &code));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+/// The status and the name of an OAuth error.
+pub(crate) fn error(answer: &Answer) -> (u16, String) {
+    let body = answer.json();
+    assert!(body["error_description"].is_string(), "{body}");
+    assert!(answer.headers["content-type"].to_str().unwrap().starts_with("application/json"));
+    assert!(answer.headers.get("location").is_none());
+    (answer.status.as_u16(), body["error"].as_str().unwrap().to_owned())
+}
+
+pub(crate) fn calls(sandbox: &Sandbox, access_token: &str) -> u16 {
+    sandbox.ask(Method::GET, "/emails").key(access_token).send("").status.as_u16()
+}

@@ -1,0 +1,162 @@
+//! `GET /oauth/authorize`.
+
+use http::Method;
+
+use super::{asking, authorize, code, error, redeeming, redirected, sandbox, token, with};
+
+#[test]
+fn a_request_in_order_leads_to_the_consent_page_without_a_credential() {
+    // AUTHZ-18, AUTHZ-19, AUTHZ-34, GEN-15
+    let sandbox = sandbox();
+    let answer = authorize(&sandbox, &with(asking("full"), "resource", Some("https://api.test")));
+    assert_eq!(answer.status, 302);
+    let (to, query) = redirected(&answer);
+    assert!(to.contains("/_/consent/"), "{to}");
+    assert!(query.is_empty());
+}
+
+#[test]
+fn until_it_is_certain_where_to_redirect_an_error_is_json() {
+    // AUTHZ-02, AUTHZ-04, AUTHZ-08, AUTHZ-09, AUTHZ-22, AUTHZ-23, AUTHZ-24
+    let sandbox = sandbox();
+    for (name, value, wanted) in [
+        ("client_id", None, "invalid_request"),
+        ("client_id", Some("nobody"), "invalid_client"),
+        ("client_id", Some("disabled"), "invalid_client"),
+        ("redirect_uri", None, "invalid_request"),
+        ("redirect_uri", Some(""), "invalid_request"),
+        ("redirect_uri", Some("garbage"), "invalid_request"),
+        ("redirect_uri", Some("ftp://x/callback"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:4711/callback/"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:4711/other"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:4711/callback#x"), "invalid_request"),
+        ("redirect_uri", Some("https://evil.test/callback"), "invalid_request"),
+    ] {
+        let answer = authorize(&sandbox, &with(asking("full"), name, value));
+        assert_eq!(error(&answer), (400, wanted.to_owned()), "{name}={value:?}");
+    }
+    let answer = authorize(&sandbox, &with(asking("web"), "redirect_uri", Some("https://app.test:444/cb")));
+    assert_eq!(error(&answer), (400, "invalid_request".to_owned()));
+}
+
+#[test]
+fn the_port_of_a_loopback_address_is_free() {
+    // AUTHZ-05, AUTHZ-06, AUTHZ-07
+    let sandbox = sandbox();
+    for (client, redirect) in [
+        ("full", "http://127.0.0.1:1/callback"),
+        ("full", "http://127.0.0.1:65535/callback"),
+        ("web", "http://localhost:4711/cb"),
+        ("web", "http://[::1]:4711/cb"),
+        ("web", "https://app.test/cb"),
+    ] {
+        let answer = authorize(&sandbox, &with(asking(client), "redirect_uri", Some(redirect)));
+        assert!(redirected(&answer).0.contains("/_/consent/"), "{redirect}");
+    }
+}
+
+#[test]
+fn every_later_error_goes_back_with_its_name_description_and_state() {
+    // AUTHZ-03, AUTHZ-13, AUTHZ-15, AUTHZ-17, AUTHZ-25, AUTHZ-26, AUTHZ-27, AUTHZ-28, AUTHZ-29, AUTHZ-30, AUTH-06
+    let sandbox = sandbox();
+    let long = "x".repeat(1025);
+    for (client, name, value, wanted) in [
+        ("full", "response_type", Some("token"), "invalid_request"),
+        ("full", "response_type", None, "invalid_request"),
+        ("full", "code_challenge_method", Some("plain"), "invalid_request"),
+        ("full", "code_challenge_method", None, "invalid_request"),
+        ("full", "code_challenge", None, "invalid_request"),
+        ("full", "code_challenge", Some("tooshort"), "invalid_request"),
+        ("full", "code_challenge", Some("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw+cM"), "invalid_request"),
+        ("full", "code_challenge", Some("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM="), "invalid_request"),
+        ("full", "state", Some(long.as_str()), "invalid_request"),
+        ("refresh-only", "resource", None, "unauthorized_client"),
+        ("full", "scope", Some("foo"), "invalid_scope"),
+        ("full", "scope", Some("emails:send foo"), "invalid_scope"),
+        ("full", "scope", Some(""), "invalid_scope"),
+        ("sender", "scope", Some("full_access"), "invalid_scope"),
+        ("nothing", "scope", None, "invalid_scope"),
+    ] {
+        let answer = authorize(&sandbox, &with(asking(client), name, value));
+        assert_eq!(answer.status, 302, "{name}={value:?}");
+        let (to, query) = redirected(&answer);
+        assert_eq!(to, super::REDIRECT);
+        assert_eq!(query["error"], wanted, "{name}={value:?}");
+        assert!(!query["error_description"].is_empty());
+        assert_eq!(query["state"], if name == "state" { long.as_str() } else { "xyz" });
+        assert!(!query.contains_key("code"));
+    }
+    let answer = authorize(&sandbox, &with(with(asking("full"), "scope", Some("foo")), "state", None));
+    assert!(!redirected(&answer).1.contains_key("state"));
+}
+
+#[test]
+fn a_state_of_1024_characters_comes_back_unchanged() {
+    // AUTHZ-12, AUTHZ-13, AUTHZ-20, LIM-11
+    let sandbox = sandbox();
+    let odd = format!("a b&c=d%+#?/\"<é>\u{1f600}{}", "x".repeat(1024 - 17));
+    assert_eq!(odd.chars().count(), 1024);
+    let (path, token) =
+        super::consent_page(&sandbox, &authorize(&sandbox, &with(asking("full"), "state", Some(&odd))));
+    let (to, query) = redirected(&super::decide(&sandbox, &path, &token, "allow"));
+    assert_eq!(to, super::REDIRECT);
+    assert_eq!(query["state"], odd);
+    assert!(!query["code"].is_empty());
+}
+
+#[test]
+fn a_denial_goes_back_too() {
+    // AUTHZ-21
+    let sandbox = sandbox();
+    let (path, token) = super::consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    let (to, query) = redirected(&super::decide(&sandbox, &path, &token, "deny"));
+    assert_eq!(
+        (to.as_str(), query["error"].as_str(), query["state"].as_str()),
+        (super::REDIRECT, "access_denied", "xyz")
+    );
+    assert!(!query.contains_key("code"));
+}
+
+#[test]
+fn the_scope_is_what_was_asked_for_or_all_that_the_client_may_have() {
+    // AUTHZ-10, AUTHZ-11, AUTHZ-33, SCOPE-10
+    let sandbox = sandbox();
+    for (client, scope, granted) in [
+        ("full", Some("emails:send full_access"), "emails:send full_access"),
+        ("full", Some("emails:send"), "emails:send"),
+        ("full", None, "full_access emails:send"),
+        ("sender", None, "emails:send"),
+    ] {
+        let code = code(&sandbox, &with(asking(client), "scope", scope));
+        let answer = token(&sandbox, &redeeming(client, &code));
+        assert_eq!(answer.json()["scope"], granted, "{client} {scope:?}");
+    }
+}
+
+#[test]
+fn a_request_that_can_not_be_stored_is_a_server_error() {
+    // AUTHZ-31
+    let sandbox = crate::support::Sandbox::with(&posthaste_reference_server::Settings {
+        keep_records: 1,
+        ..posthaste_reference_server::Settings::default()
+    });
+    let asking = asking("posthaste-cli");
+    assert!(redirected(&authorize(&sandbox, &asking)).0.contains("/_/consent/"));
+    let (to, query) = redirected(&authorize(&sandbox, &asking));
+    assert_eq!(
+        (to.as_str(), query["error"].as_str(), query["state"].as_str()),
+        (super::REDIRECT, "server_error", "xyz")
+    );
+    // Room again when the first one's time is over.
+    sandbox.advance(601);
+    assert!(redirected(&authorize(&sandbox, &asking)).0.contains("/_/consent/"));
+}
+
+#[test]
+fn a_parameter_that_is_there_twice_is_refused() {
+    let sandbox = sandbox();
+    let mut twice = asking("full");
+    twice.push(("redirect_uri", "https://evil.test/callback"));
+    assert_eq!(error(&authorize(&sandbox, &twice)), (400, "invalid_request".to_owned()));
+    assert_eq!(sandbox.ask(Method::POST, "/oauth/authorize").no_key().send("").status, 405);
+}

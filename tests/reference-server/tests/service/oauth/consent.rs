@@ -1,0 +1,83 @@
+//! The page on which a person decides.
+
+use http::Method;
+
+use super::{asking, authorize, consent_page, decide, encoded, redirected, sandbox, with};
+use crate::support::KEY;
+
+#[test]
+fn the_page_says_who_asks_for_what_and_lets_nothing_in() {
+    let sandbox = sandbox();
+    let answer = authorize(&sandbox, &with(asking("full"), "scope", Some("emails:send")));
+    let (path, _) = consent_page(&sandbox, &answer);
+    let page = sandbox.ask(Method::GET, &path).no_key().send("");
+    let text = page.text();
+    assert!(text.contains("<b>full</b> asks for access"));
+    assert!(text.contains("send emails") && !text.contains("do everything"));
+    assert!(!text.contains("<script") && !text.contains("http-equiv"));
+    let policy = page.headers["content-security-policy"].to_str().unwrap();
+    for rule in ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self' http://127.0.0.1:4711"] {
+        assert!(policy.contains(rule), "{policy}");
+    }
+    assert_eq!(page.headers["x-frame-options"], "DENY");
+    assert_eq!(page.headers["referrer-policy"], "no-referrer");
+    assert_eq!(page.headers["cache-control"], "no-store");
+    let cookie = page.headers["set-cookie"].to_str().unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+}
+
+#[test]
+fn a_name_with_markup_stays_text() {
+    let sandbox = sandbox();
+    let registered = sandbox
+        .ask(Method::POST, "/oauth/register")
+        .no_key()
+        .json(&serde_json::json!({"client_name": "<script>x</script>\"'", "redirect_uris": ["http://127.0.0.1/callback"]}));
+    let id = registered.json()["client_id"].as_str().unwrap().to_owned();
+    let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &asking(&id)));
+    let text = sandbox.ask(Method::GET, &path).no_key().send("").text();
+    assert!(!text.contains("<script>x") && text.contains("&lt;script&gt;"), "{text}");
+}
+
+#[test]
+fn a_form_from_elsewhere_decides_nothing() {
+    let sandbox = sandbox();
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    let form = encoded(&[("token", &token), ("account", KEY), ("decision", "allow")]);
+    let without_cookie = sandbox.ask(Method::POST, &path).no_key().send(form.clone());
+    let with_other =
+        sandbox.ask(Method::POST, &path).no_key().header("cookie", "sandbox_consent=x").send(form);
+    let without_token = decide(&sandbox, &path, "", "allow");
+    for answer in [without_cookie, with_other, without_token] {
+        assert_eq!(answer.status, 403);
+    }
+    // And it can still be decided by the person.
+    assert!(redirected(&decide(&sandbox, &path, &token, "allow")).1.contains_key("code"));
+}
+
+#[test]
+fn a_request_is_decided_once_and_within_ten_minutes() {
+    let sandbox = sandbox();
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    assert_eq!(decide(&sandbox, &path, &token, "deny").status, 303);
+    assert_eq!(decide(&sandbox, &path, &token, "allow").status, 404);
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    sandbox.advance(601);
+    assert_eq!(decide(&sandbox, &path, &token, "allow").status, 404);
+    assert_eq!(sandbox.ask(Method::GET, "/_/consent/unknown").no_key().send("").status, 404);
+}
+
+#[test]
+fn an_account_that_can_not_be_is_asked_for_again() {
+    let sandbox = sandbox();
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    let form = encoded(&[("token", &token), ("account", "<b>me"), ("decision", "allow")]);
+    let answer = sandbox
+        .ask(Method::POST, &path)
+        .no_key()
+        .header("cookie", format!("sandbox_consent={token}"))
+        .send(form);
+    assert_eq!(answer.status, 422);
+    assert!(answer.text().contains("starts with sb_ or re_") && answer.text().contains("&lt;b&gt;me"));
+    assert_eq!(decide(&sandbox, &path, &token, "allow").status, 303);
+}

@@ -1,0 +1,144 @@
+//! What the specification only names: registration, revocation, metadata, the list of grants.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{asking, calls, code, error, post_form, redeeming, refreshing, sandbox, token, tokens};
+use crate::support::{Answer, Sandbox};
+
+fn register(sandbox: &Sandbox, body: &Value) -> Answer {
+    sandbox.ask(Method::POST, "/oauth/register").no_key().json(body)
+}
+
+fn client() -> Value {
+    json!({"client_name": "Mailer", "redirect_uris": ["http://127.0.0.1/callback"]})
+}
+
+#[test]
+fn a_registered_client_can_log_in() {
+    // AUTHZ-33
+    let sandbox = sandbox();
+    let answer = register(&sandbox, &client());
+    assert_eq!(answer.status, 201);
+    let body = answer.json();
+    assert_eq!(body["grant_types"], json!(["authorization_code", "refresh_token"]));
+    assert_eq!(
+        (&body["scope"], &body["token_endpoint_auth_method"]),
+        (&json!("full_access emails:send"), &json!("none"))
+    );
+    assert!(body["client_id_issued_at"].is_i64());
+    let id = body["client_id"].as_str().unwrap();
+    let code = code(&sandbox, &asking(id));
+    assert_eq!(token(&sandbox, &redeeming(id, &code)).status, 200);
+}
+
+#[test]
+fn metadata_of_a_client_that_breaks_a_rule_is_refused() {
+    let sandbox = sandbox();
+    let long = "x".repeat(201);
+    let many: Vec<_> = (0..11).map(|n| format!("https://a.test/{n}")).collect();
+    for (field, value, name) in [
+        ("client_name", Value::Null, "invalid_request"),
+        ("client_name", json!(""), "invalid_request"),
+        ("client_name", json!(long), "invalid_request"),
+        ("client_name", json!(1), "invalid_request"),
+        ("redirect_uris", Value::Null, "invalid_request"),
+        ("redirect_uris", json!([]), "invalid_request"),
+        ("redirect_uris", json!(many), "invalid_request"),
+        ("redirect_uris", json!(["http://example.com/cb"]), "invalid_request"),
+        ("redirect_uris", json!(["https://a.test/#x"]), "invalid_request"),
+        ("redirect_uris", json!(["javascript:alert(1)"]), "invalid_request"),
+        ("redirect_uris", json!([format!("https://a.test/{}", "x".repeat(2048))]), "invalid_request"),
+        ("grant_types", json!(["refresh_token"]), "invalid_request"),
+        ("grant_types", json!(["authorization_code", "password"]), "invalid_request"),
+        ("response_types", json!(["token"]), "invalid_request"),
+        ("token_endpoint_auth_method", json!("client_secret_basic"), "invalid_request"),
+        ("scope", json!("foo"), "invalid_scope"),
+        ("scope", json!(""), "invalid_scope"),
+    ] {
+        let mut body = client();
+        body[field] = value.clone();
+        assert_eq!(error(&register(&sandbox, &body)), (400, name.to_owned()), "{field}: {value}");
+    }
+    let mut most = client();
+    most["client_name"] = json!("x".repeat(200));
+    most["redirect_uris"] = json!(many[..10]);
+    assert_eq!(register(&sandbox, &most).status, 201);
+}
+
+#[test]
+fn twenty_clients_can_register_within_an_hour() {
+    let sandbox = sandbox();
+    for _ in 0..20 {
+        assert_eq!(register(&sandbox, &client()).status, 201);
+    }
+    assert_eq!(error(&register(&sandbox, &client())), (429, "too_many_requests".to_owned()));
+    sandbox.advance(3600);
+    assert_eq!(register(&sandbox, &client()).status, 201);
+}
+
+#[test]
+fn a_revoked_refresh_token_takes_its_whole_grant_with_it() {
+    let sandbox = sandbox();
+    let tokens = tokens(&sandbox, "full");
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let revoke = |parameters: &[(&str, &str)]| post_form(&sandbox, "/oauth/revoke", parameters);
+    assert_eq!(error(&revoke(&[("client_id", "full")])), (400, "invalid_request".to_owned()));
+    assert_eq!(error(&revoke(&[("token", refresh)])), (400, "invalid_request".to_owned()));
+    assert_eq!(
+        error(&revoke(&[("token", refresh), ("client_id", "nobody")])),
+        (401, "invalid_client".to_owned())
+    );
+    let hint = [("token", refresh), ("client_id", "full"), ("token_type_hint", "access_token")];
+    assert_eq!(error(&revoke(&hint)), (400, "invalid_request".to_owned()));
+    for (token, client) in [("unknown", "full"), (refresh, "sender")] {
+        assert_eq!(revoke(&[("token", token), ("client_id", client)]).status, 200);
+    }
+    assert_eq!(calls(&sandbox, tokens["access_token"].as_str().unwrap()), 200);
+    let answer = revoke(&[("token", refresh), ("client_id", "full"), ("token_type_hint", "refresh_token")]);
+    assert_eq!((answer.status.as_u16(), answer.body.len()), (200, 0));
+    assert_eq!(calls(&sandbox, tokens["access_token"].as_str().unwrap()), 401);
+    assert_eq!(error(&token(&sandbox, &refreshing("full", refresh))), (400, "invalid_grant".to_owned()));
+}
+
+#[test]
+fn the_metadata_names_every_endpoint() {
+    let sandbox = sandbox();
+    sandbox.service.listens_at("http://127.0.0.1:4010");
+    let get = |path: &str| sandbox.ask(Method::GET, path).no_key().send("");
+    let server = get("/.well-known/oauth-authorization-server");
+    assert_eq!(server.headers["cache-control"], "public, max-age=300");
+    let server = server.json();
+    assert_eq!(server["issuer"], "http://127.0.0.1:4010");
+    assert_eq!(server["code_challenge_methods_supported"], json!(["S256"]));
+    for name in ["token", "authorization", "registration", "revocation"] {
+        let endpoint = server[format!("{name}_endpoint")].as_str().unwrap();
+        let path = endpoint.strip_prefix("http://127.0.0.1:4010").unwrap();
+        assert_ne!(get(path).status, 404, "{path}");
+    }
+    let resource = get("/.well-known/oauth-protected-resource").json();
+    assert_eq!(resource["authorization_servers"], json!(["http://127.0.0.1:4010"]));
+}
+
+#[test]
+fn grants_are_listed_and_revoked_by_their_tenant() {
+    let sandbox = sandbox();
+    let first = sandbox.service.grant("full", crate::support::KEY, "emails:send");
+    let second = tokens(&sandbox, "full");
+    sandbox.service.grant("full", "sb_other", "full_access");
+    let list = sandbox.get("/oauth/grants").json();
+    assert_eq!(list["data"].as_array().unwrap().len(), 2);
+    assert_eq!(list["data"][1]["id"], first.grant_id.as_str());
+    assert_eq!(list["data"][1]["scopes"], json!(["emails:send"]));
+    assert_eq!(list["data"][1]["client"], json!({"name": "full", "logo_uri": null}));
+    assert_eq!(sandbox.get("/oauth/grants?limit=1").json()["has_more"], true);
+
+    let path = format!("/oauth/grants/{}", list["data"][0]["id"].as_str().unwrap());
+    let other = sandbox.ask(Method::DELETE, &path).key("sb_other").send("");
+    assert_eq!(other.status, 404, "a grant of somebody else is none");
+    let gone = sandbox.ask(Method::DELETE, &path).send("");
+    assert_eq!((gone.status.as_u16(), &gone.json()["revoked_reason"]), (200, &json!("revoked_from_api")));
+    assert_eq!(sandbox.ask(Method::DELETE, &path).send("").status, 404);
+    assert_eq!(calls(&sandbox, second["access_token"].as_str().unwrap()), 401);
+    assert_eq!(sandbox.get("/oauth/grants").json()["data"][0]["revoked_reason"], "revoked_from_api");
+}

@@ -1,0 +1,70 @@
+//! What an access token may do: `SPEC.md`, Authentication 3.
+
+use http::Method;
+use posthaste_reference_server::Service;
+
+use super::sandbox;
+use crate::support::KEY;
+
+const SENDING: [(Method, &str); 5] = [
+    (Method::POST, "/emails"),
+    (Method::POST, "/email"),
+    (Method::POST, "/emails/sending"),
+    (Method::POST, "/email/sending"),
+    (Method::POST, "/broadcasts/{broadcast_id}/send"),
+];
+
+/// Whether a route lets a token with this scope in; what is wrong with the request otherwise doesn't matter.
+fn lets_in(scope: &str, method: &Method, path: &str) -> bool {
+    let sandbox = sandbox();
+    let token = sandbox.service.grant("full", KEY, scope).access_token;
+    let path = path.split('/').map(|segment| {
+        if segment.starts_with('{') { "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794" } else { segment }
+    });
+    let path = path.collect::<Vec<_>>().join("/");
+    let answer = sandbox.ask(method.clone(), &path).key(&token).send("{}");
+    let refused = answer.status == 403 && answer.name() == "invalid_permission";
+    assert_ne!(answer.status, 401, "{method} {path}");
+    assert_eq!(refused, answer.headers.contains_key("www-authenticate"), "{method} {path}");
+    !refused
+}
+
+#[test]
+fn the_scope_for_sending_is_enough_for_the_sending_routes_and_for_no_other() {
+    // SCOPE-01 to SCOPE-08
+    let mut others = 0;
+    for (method, path) in Service::routes() {
+        if path.starts_with("/.well-known")
+            || (path.starts_with("/oauth/") && !path.starts_with("/oauth/grants"))
+        {
+            continue;
+        }
+        let sends = SENDING.contains(&(method.clone(), path));
+        assert_eq!(lets_in("emails:send", &method, path), sends, "{method} {path}");
+        others += usize::from(!sends);
+    }
+    assert!(others > 80, "{others} other routes");
+}
+
+#[test]
+fn full_access_is_enough_for_everything() {
+    // SCOPE-09
+    for (method, path) in Service::routes() {
+        if path.starts_with("/.well-known")
+            || (path.starts_with("/oauth/") && !path.starts_with("/oauth/grants"))
+        {
+            continue;
+        }
+        assert!(lets_in("full_access", &method, path), "{method} {path}");
+    }
+}
+
+#[test]
+fn a_send_with_a_token_is_a_send_of_its_tenant() {
+    // AUTH-04, SCOPE-01
+    let sandbox = sandbox();
+    let token = sandbox.service.grant("full", KEY, "emails:send").access_token;
+    let answer = sandbox.ask(Method::POST, "/emails").key(&token).json(&crate::support::email());
+    assert_eq!(answer.status, 200);
+    assert_eq!(sandbox.mails().len(), 1);
+}

@@ -1,0 +1,356 @@
+//! `POST /oauth/token`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use posthaste_reference_server::TokenEventKind;
+use serde_json::{Value, json};
+
+use super::{
+    REDIRECT, VERIFIER, asking, calls, code, error, post_form, redeeming, refreshing, sandbox, token, tokens,
+    with,
+};
+use crate::support::Answer;
+
+fn refused(answer: &Answer) -> String {
+    let (status, name) = error(answer);
+    assert_eq!(status, if name == "invalid_client" { 401 } else { 400 });
+    assert_eq!(answer.headers["cache-control"], "no-store");
+    name
+}
+
+#[test]
+fn a_code_becomes_tokens_by_form_and_by_json() {
+    // TOK-01, TOK-02, TOK-17, TOK-18, TOK-19, TOK-22, TOK-27
+    let sandbox = sandbox();
+    let first = code(&sandbox, &asking("full"));
+    let by_form = token(&sandbox, &redeeming("full", &first));
+    let second = code(&sandbox, &asking("full"));
+    let body: Value =
+        redeeming("full", &second).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let by_json = sandbox
+        .ask(http::Method::POST, "/oauth/token")
+        .no_key()
+        .header("content-type", "application/json")
+        .json(&body);
+    for answer in [by_form, by_json] {
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.headers["cache-control"], "no-store");
+        let body = answer.json();
+        let mut keys: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["access_token", "expires_in", "refresh_token", "scope", "token_type"]);
+        assert_eq!((&body["token_type"], &body["expires_in"]), (&json!("Bearer"), &json!(900)));
+        assert_eq!(
+            body["refresh_token"].as_str().unwrap().matches('.').count(),
+            0,
+            "a refresh token is opaque"
+        );
+        assert_eq!(calls(&sandbox, body["access_token"].as_str().unwrap()), 200);
+    }
+}
+
+#[test]
+fn a_refresh_token_becomes_tokens_by_form_and_by_json() {
+    // TOK-01, TOK-02, TOK-17, TOK-24
+    let sandbox = sandbox();
+    let mut last = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
+    for json in [false, true] {
+        let parameters = refreshing("full", &last);
+        let answer = if json {
+            let body: Value =
+                parameters.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+            sandbox
+                .ask(http::Method::POST, "/oauth/token")
+                .no_key()
+                .header("content-type", "application/json")
+                .json(&body)
+        } else {
+            token(&sandbox, &parameters)
+        };
+        let body = answer.json();
+        let next = body["refresh_token"].as_str().unwrap().to_owned();
+        assert_ne!(next, last);
+        assert_eq!(calls(&sandbox, body["access_token"].as_str().unwrap()), 200);
+        last = next;
+    }
+}
+
+#[test]
+fn an_access_token_is_a_jwt_signed_with_es256_that_the_key_set_verifies() {
+    // TOK-20
+    let sandbox = sandbox();
+    let tokens = tokens(&sandbox, "full");
+    let access = tokens["access_token"].as_str().unwrap();
+    let header: Value =
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(access.split('.').next().unwrap()).unwrap()).unwrap();
+    assert_eq!((&header["alg"], &header["typ"]), (&json!("ES256"), &json!("at+jwt")));
+
+    let keys = sandbox.ask(http::Method::GET, "/.well-known/jwks.json").no_key().send("");
+    assert_eq!(keys.headers["cache-control"], "public, max-age=300");
+    let keys: jsonwebtoken::jwk::JwkSet = serde_json::from_slice(&keys.body).unwrap();
+    let key = keys.find(header["kid"].as_str().unwrap()).unwrap();
+    let key = jsonwebtoken::DecodingKey::from_jwk(key).unwrap();
+    let mut rules = jsonwebtoken::Validation::new(jsonwebtoken::Algorithm::ES256);
+    rules.validate_exp = false;
+    rules.validate_aud = false;
+    let claims = jsonwebtoken::decode::<Value>(access, &key, &rules).unwrap().claims;
+    assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 900);
+    assert_eq!((&claims["client_id"], &claims["sub"]), (&json!("full"), &json!(crate::support::KEY)));
+
+    for at in 0..access.len() {
+        let mut forged = access.as_bytes().to_vec();
+        forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
+        let forged = String::from_utf8(forged).unwrap();
+        // The last character of a part has bits that mean nothing.
+        if !access[at + 1..].starts_with('.') && at + 1 != access.len() {
+            assert_ne!(calls(&sandbox, &forged), 200, "{at}");
+        }
+    }
+}
+
+#[test]
+fn an_unsigned_token_is_refused() {
+    // AUTH-07
+    let sandbox = sandbox();
+    let tokens = tokens(&sandbox, "full");
+    let access = tokens["access_token"].as_str().unwrap();
+    let claims = access.split('.').nth(1).unwrap();
+    for header in [r#"{"alg":"none"}"#, r#"{"alg":"HS256"}"#] {
+        let forged = format!("{}.{claims}.AAAA", URL_SAFE_NO_PAD.encode(header));
+        assert_eq!(calls(&sandbox, &forged), 401, "{header}");
+    }
+}
+
+#[test]
+fn an_access_token_lives_900_seconds() {
+    // TOK-21, AUTH-04, AUTH-07, LIM-14
+    let sandbox = sandbox();
+    let tokens = tokens(&sandbox, "full");
+    let access = tokens["access_token"].as_str().unwrap();
+    sandbox.advance(899);
+    assert_eq!(calls(&sandbox, access), 200);
+    sandbox.advance(2);
+    let answer = sandbox.ask(http::Method::GET, "/emails").key(access).send("");
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "invalid_access_token"));
+    assert_eq!(answer.headers["www-authenticate"], "Bearer error=\"invalid_token\"");
+    assert!(!answer.text().contains(access));
+}
+
+#[test]
+fn every_field_is_required() {
+    // TOK-05, TOK-14
+    let sandbox = sandbox();
+    let code = code(&sandbox, &asking("full"));
+    for field in ["grant_type", "client_id", "code", "redirect_uri", "code_verifier"] {
+        for value in [None, Some("")] {
+            let answer = token(&sandbox, &with(redeeming("full", &code), field, value));
+            assert_eq!(refused(&answer), "invalid_request", "{field}");
+        }
+    }
+    // None of that used the code up.
+    let refresh =
+        token(&sandbox, &redeeming("full", &code)).json()["refresh_token"].as_str().unwrap().to_owned();
+    for field in ["grant_type", "client_id", "refresh_token"] {
+        let answer = token(&sandbox, &with(refreshing("full", &refresh), field, None));
+        assert_eq!(refused(&answer), "invalid_request", "{field}");
+    }
+    assert_eq!(token(&sandbox, &refreshing("full", &refresh)).status, 200);
+}
+
+#[test]
+fn the_grant_type_selects_the_grant() {
+    // TOK-04
+    let sandbox = sandbox();
+    for other in [
+        "password",
+        "client_credentials",
+        "AUTHORIZATION_CODE",
+        "urn:ietf:params:oauth:grant-type:device_code",
+    ] {
+        let answer = token(&sandbox, &with(redeeming("full", "x"), "grant_type", Some(other)));
+        assert_eq!(refused(&answer), "unsupported_grant_type", "{other}");
+    }
+}
+
+#[test]
+fn a_code_is_good_for_one_use() {
+    // TOK-06, TOK-27
+    let sandbox = sandbox();
+    let code = code(&sandbox, &asking("full"));
+    assert_eq!(token(&sandbox, &redeeming("full", &code)).status, 200);
+    assert_eq!(refused(&token(&sandbox, &redeeming("full", &code))), "invalid_grant");
+}
+
+#[test]
+fn a_code_lives_10_minutes() {
+    // TOK-07, LIM-13
+    let sandbox = sandbox();
+    let (young, old) = (code(&sandbox, &asking("full")), code(&sandbox, &asking("full")));
+    sandbox.advance(599);
+    assert_eq!(token(&sandbox, &redeeming("full", &young)).status, 200);
+    sandbox.advance(2);
+    assert_eq!(refused(&token(&sandbox, &redeeming("full", &old))), "invalid_grant");
+}
+
+#[test]
+fn a_code_belongs_to_its_client_its_redirect_and_its_verifier() {
+    // TOK-08, TOK-09, TOK-35
+    let sandbox = sandbox();
+    let code = code(&sandbox, &asking("full"));
+    let other = VERIFIER.replace('d', "e");
+    for (name, value) in [
+        ("client_id", "sender"),
+        ("redirect_uri", "http://127.0.0.1:4712/callback"),
+        ("code_verifier", other.as_str()),
+        ("code", "sb_code_unknown"),
+    ] {
+        let answer = token(&sandbox, &with(redeeming("full", &code), name, Some(value)));
+        assert_eq!(refused(&answer), "invalid_grant", "{name}");
+    }
+    assert_eq!(token(&sandbox, &with(redeeming("full", &code), "redirect_uri", Some(REDIRECT))).status, 200);
+}
+
+#[test]
+fn a_verifier_has_43_to_128_characters_of_its_alphabet() {
+    // TOK-11, TOK-13, LIM-12
+    let sandbox = sandbox();
+    for verifier in
+        ["x".repeat(42), "x".repeat(129), format!("{}+", &VERIFIER[1..]), format!("{} ", &VERIFIER[1..])]
+    {
+        let code = code(&sandbox, &asking("full"));
+        let answer = token(&sandbox, &with(redeeming("full", &code), "code_verifier", Some(&verifier)));
+        assert_eq!(refused(&answer), "invalid_request", "{verifier}");
+    }
+    for length in [43, 128] {
+        let verifier: String = "aZ0-._~".chars().cycle().take(length).collect();
+        let challenge = URL_SAFE_NO_PAD.encode(<sha2::Sha256 as sha2::Digest>::digest(&verifier));
+        let code = code(&sandbox, &with(asking("full"), "code_challenge", Some(&challenge)));
+        let answer = token(&sandbox, &with(redeeming("full", &code), "code_verifier", Some(&verifier)));
+        assert_eq!(answer.status, 200, "{length}");
+    }
+}
+
+#[test]
+fn an_unknown_or_disabled_client_is_refused() {
+    // TOK-30, TOK-31
+    let sandbox = sandbox();
+    for client in ["nobody", "disabled"] {
+        assert_eq!(refused(&token(&sandbox, &redeeming(client, "x"))), "invalid_client");
+        assert_eq!(refused(&token(&sandbox, &refreshing(client, "x"))), "invalid_client");
+    }
+}
+
+#[test]
+fn a_client_uses_only_the_grants_that_it_is_registered_for() {
+    // TOK-32, AUTHZ-33
+    let sandbox = sandbox();
+    let tokens = tokens(&sandbox, "code-only");
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    assert_eq!(refused(&token(&sandbox, &refreshing("code-only", refresh))), "unauthorized_client");
+    assert_eq!(refused(&token(&sandbox, &redeeming("refresh-only", "x"))), "unauthorized_client");
+}
+
+#[test]
+fn a_refresh_can_narrow_the_scope_of_one_access_token_but_not_widen_it() {
+    // TOK-15, TOK-16
+    let sandbox = sandbox();
+    let first = tokens(&sandbox, "full");
+    let refresh = first["refresh_token"].as_str().unwrap();
+    let narrow = token(&sandbox, &with(refreshing("full", refresh), "scope", Some("emails:send"))).json();
+    assert_eq!(narrow["scope"], "emails:send");
+    assert_eq!(calls(&sandbox, narrow["access_token"].as_str().unwrap()), 403);
+    let wide = token(&sandbox, &refreshing("full", narrow["refresh_token"].as_str().unwrap())).json();
+    assert_eq!(wide["scope"], "full_access emails:send");
+    assert_eq!(calls(&sandbox, wide["access_token"].as_str().unwrap()), 200);
+
+    let sender = super::tokens(&sandbox, "sender");
+    let refresh = sender["refresh_token"].as_str().unwrap();
+    for wide in ["full_access", "emails:send full_access", "foo"] {
+        let answer = token(&sandbox, &with(refreshing("sender", refresh), "scope", Some(wide)));
+        assert_eq!(refused(&answer), "invalid_scope", "{wide}");
+    }
+    assert_eq!(token(&sandbox, &refreshing("sender", refresh)).status, 200, "a refusal spends nothing");
+}
+
+#[test]
+fn a_refresh_token_that_comes_back_revokes_the_grant_and_all_its_tokens() {
+    // TOK-25, TOK-26
+    let sandbox = sandbox();
+    let first = tokens(&sandbox, "full");
+    let second = token(&sandbox, &refreshing("full", first["refresh_token"].as_str().unwrap())).json();
+    let access = second["access_token"].as_str().unwrap();
+    assert_eq!(calls(&sandbox, access), 200);
+    let reused = token(&sandbox, &refreshing("full", first["refresh_token"].as_str().unwrap()));
+    assert_eq!(refused(&reused), "invalid_grant");
+    assert_eq!(calls(&sandbox, access), 401);
+    assert_eq!(calls(&sandbox, first["access_token"].as_str().unwrap()), 401);
+    let newest = token(&sandbox, &refreshing("full", second["refresh_token"].as_str().unwrap()));
+    assert_eq!(refused(&newest), "invalid_grant");
+    let kinds: Vec<_> = sandbox.service.token_events().into_iter().map(|event| event.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            TokenEventKind::Issued,
+            TokenEventKind::Rotated { generation: 2 },
+            TokenEventKind::Reused { shown: 1, current: 2 },
+            TokenEventKind::Late,
+        ]
+    );
+}
+
+#[test]
+fn a_refresh_token_lives_60_days_from_its_issue() {
+    // TOK-23, LIM-15
+    const DAY: u64 = 86_400;
+    let sandbox = sandbox();
+    let mut refresh = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
+    for _ in 0..3 {
+        sandbox.advance(59 * DAY);
+        let answer = token(&sandbox, &refreshing("full", &refresh));
+        assert_eq!(answer.status, 200, "each issue begins the 60 days anew");
+        refresh = answer.json()["refresh_token"].as_str().unwrap().to_owned();
+    }
+    sandbox.advance(60 * DAY + 1);
+    assert_eq!(refused(&token(&sandbox, &refreshing("full", &refresh))), "invalid_grant");
+}
+
+#[test]
+fn an_unknown_refresh_token_or_one_of_another_client_is_refused_and_harms_nobody() {
+    // TOK-29
+    let sandbox = sandbox();
+    let first = tokens(&sandbox, "full");
+    let refresh = first["refresh_token"].as_str().unwrap();
+    assert_eq!(refused(&token(&sandbox, &refreshing("full", "sb_rt_unknown"))), "invalid_grant");
+    assert_eq!(refused(&token(&sandbox, &refreshing("sender", refresh))), "invalid_grant");
+    assert_eq!(token(&sandbox, &refreshing("full", refresh)).status, 200);
+}
+
+#[test]
+fn of_two_refreshes_with_one_token_at_once_one_comes_first_and_the_other_is_a_reuse() {
+    // TOK-24, TOK-26
+    let sandbox = sandbox();
+    let first = tokens(&sandbox, "full");
+    let refresh = first["refresh_token"].as_str().unwrap();
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let asks: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| token(&sandbox, &refreshing("full", refresh)).status.as_u16()))
+            .collect();
+        asks.into_iter().map(|ask| ask.join().unwrap()).collect()
+    });
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    assert_eq!(calls(&sandbox, first["access_token"].as_str().unwrap()), 401);
+}
+
+#[test]
+fn a_malformed_body_is_an_invalid_request() {
+    let sandbox = sandbox();
+    for body in ["{", "[]", "\"x\"", r#"{"grant_type":1}"#] {
+        let ask = sandbox.ask(http::Method::POST, "/oauth/token").no_key();
+        assert_eq!(
+            refused(&ask.header("content-type", "application/json; charset=utf-8").send(body)),
+            "invalid_request"
+        );
+    }
+    let twice = [("grant_type", "refresh_token"), ("grant_type", "refresh_token")];
+    assert_eq!(refused(&post_form(&sandbox, "/oauth/token", &twice)), "invalid_request");
+}
