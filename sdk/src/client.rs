@@ -19,8 +19,8 @@ use crate::{
     resources::{
         api_keys::ApiKeys, audiences::Audiences, automations::Automations, broadcasts::Broadcasts,
         contact_properties::ContactProperties, contacts::Contacts, domains::Domains, emails::Emails,
-        events::Events, logs::Logs, received::Received, segments::Segments, templates::Templates,
-        topics::Topics, webhooks::Webhooks,
+        events::Events, logs::Logs, oauth_grants::OAuthGrants, received::Received, segments::Segments,
+        templates::Templates, topics::Topics, webhooks::Webhooks,
     },
     retry::{Budget, RetryPolicy},
     transport::Transport,
@@ -143,6 +143,11 @@ impl Client {
     /// API keys.
     pub fn api_keys(&self) -> ApiKeys<'_> {
         ApiKeys::of(self)
+    }
+
+    /// Whom access was given to.
+    pub fn oauth_grants(&self) -> OAuthGrants<'_> {
+        OAuthGrants::of(self)
     }
 
     /// The service's log of API requests.

@@ -92,6 +92,7 @@ pub use resources::{
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::{LogEntry, LogRecord},
+    oauth_grants::{GrantedClient, OAuthGrant, RevokedOAuthGrant},
     received::{
         ContentDisposition, RawEmail, ReceivedAttachment, ReceivedEmail, ReceivedEmailSummary, ReceivedFile,
     },
@@ -106,7 +107,7 @@ pub use resources::{
 pub use retry::{Replay, RetryPolicy};
 pub use types::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
-    DomainId, EmailId, EventId, LogId, ReceivedEmailId, Recipients, SegmentId, TemplateId, Timestamp,
-    TopicId, WebhookId,
+    DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, SegmentId, TemplateId,
+    Timestamp, TopicId, WebhookId,
 };
 pub use wait::Wait;

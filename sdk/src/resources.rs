@@ -10,6 +10,7 @@ pub mod domains;
 pub mod emails;
 pub mod events;
 pub mod logs;
+pub mod oauth_grants;
 pub mod received;
 pub mod segments;
 pub mod templates;

@@ -13,7 +13,8 @@ pub use address::Recipients;
 pub(crate) use address::fault as address_fault;
 pub use id::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
-    DomainId, EmailId, EventId, LogId, ReceivedEmailId, SegmentId, TemplateId, TopicId, WebhookId,
+    DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, SegmentId, TemplateId, TopicId,
+    WebhookId,
 };
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;

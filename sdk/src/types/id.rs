@@ -57,6 +57,10 @@ macro_rules! id {
 }
 
 id!(
+    /// Names one OAuth grant.
+    OAuthGrantId
+);
+id!(
     /// Names one API key; it is not the key itself.
     ApiKeyId
 );

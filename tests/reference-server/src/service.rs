@@ -335,8 +335,12 @@ impl Service {
     /// Every route of the service: its method and its path, with `{…}` for a parameter. The sandbox's own under `/_/` are not
     /// among them.
     pub fn routes() -> impl Iterator<Item = (Method, &'static str)> {
-        let open = routes::OPEN_ROUTES.iter().map(|route| (route.method.clone(), route.path));
-        routes::ROUTES.iter().map(|route| (route.method.clone(), route.path)).chain(open)
+        routes::ROUTES.iter().map(|route| (route.method.clone(), route.path)).chain(Self::open_routes())
+    }
+
+    /// Those of the routes that need no credential.
+    pub fn open_routes() -> impl Iterator<Item = (Method, &'static str)> {
+        routes::OPEN_ROUTES.iter().map(|route| (route.method.clone(), route.path))
     }
 
     /// Calls this with every mail that leaves, while its request is being answered or after its schedule fell due.

@@ -97,7 +97,8 @@ async fn full_access_sends_too() {
 fn a_send_only_key_may_do_what_the_specification_names_and_nothing_else() {
     // SCOPE-06
     let service = Service::new(Settings::default());
-    for (method, route) in Service::routes() {
+    let open: Vec<_> = Service::open_routes().collect();
+    for (method, route) in Service::routes().filter(|route| !open.contains(route)) {
         let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
         let segments = route.split('/').map(|segment| if segment.starts_with('{') { id } else { segment });
         let path = segments.collect::<Vec<_>>().join("/");

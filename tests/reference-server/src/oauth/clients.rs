@@ -108,9 +108,7 @@ pub(crate) fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
         return Err("has a fragment");
     }
     match url.scheme() {
-        "https" => Ok(url),
-        "http" if is_loopback(&url) => Ok(url),
-        "http" => Err("is http and not on this machine"),
+        "http" if !is_loopback(&url) => Err("is http and not on this machine"),
         "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" => {
             Err("has a scheme that is not allowed")
         }

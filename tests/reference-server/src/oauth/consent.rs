@@ -101,13 +101,14 @@ fn ask(
     wrong: Option<&str>,
 ) -> Response<Bytes> {
     let who = escaped(&client.name);
-    let scopes: String = waiting.scopes.iter().map(|scope| format!("<li>{}</li>", in_words(scope))).collect();
+    let scopes: Vec<_> = waiting.scopes.iter().map(|scope| in_words(scope)).collect();
+    let scopes = scopes.join("</li><li>");
     let wrong =
         wrong.map(|text| format!("<p class=wrong role=alert>{}</p>", escaped(text))).unwrap_or_default();
     let status = if wrong.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let body = format!(
         "<h1><b>{who}</b> asks for access</h1>\
-         <p>If you allow it, it can:</p><ul>{scopes}</ul>{wrong}\
+         <p>If you allow it, it can:</p><ul><li>{scopes}</li></ul>{wrong}\
          <form method=post>\
          <input type=hidden name=token value=\"{}\">\
          <label for=account>Account</label>\

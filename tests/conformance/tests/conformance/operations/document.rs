@@ -49,7 +49,9 @@ impl Document {
 
     fn success(&self, operation: &Value) -> (u16, Value) {
         let responses = operation["responses"].as_object().unwrap();
-        let (status, response) = responses.iter().find(|(status, _)| status.starts_with('2')).unwrap();
+        // A redirect is the success of what only a browser asks for.
+        let succeeds = |status: &String| status.starts_with('2') || status.starts_with('3');
+        let (status, response) = responses.iter().find(|(status, _)| succeeds(status)).unwrap();
         let schema = &self.follow(response)["content"]["application/json"]["schema"];
         (status.parse().unwrap(), schema.clone())
     }

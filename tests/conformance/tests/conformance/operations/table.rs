@@ -124,6 +124,9 @@ operations! {
     update_api_key: |client, id| client.api_keys().rename(id, "Build");
     delete_api_key: |client, id| client.api_keys().delete(id);
 
+    list_oauth_grants: |client| client.oauth_grants().list();
+    revoke_oauth_grant: |client, id| client.oauth_grants().revoke(id);
+
     get_log: |client, id| client.logs().get(id);
     list_logs: |client| client.logs().list();
 }

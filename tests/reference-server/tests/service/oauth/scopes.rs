@@ -29,14 +29,16 @@ fn lets_in(scope: &str, method: &Method, path: &str) -> bool {
     !refused
 }
 
+fn is_open(method: &Method, path: &str) -> bool {
+    Service::open_routes().any(|open| open == (method.clone(), path))
+}
+
 #[test]
 fn the_scope_for_sending_is_enough_for_the_sending_routes_and_for_no_other() {
     // SCOPE-01 to SCOPE-08
     let mut others = 0;
     for (method, path) in Service::routes() {
-        if path.starts_with("/.well-known")
-            || (path.starts_with("/oauth/") && !path.starts_with("/oauth/grants"))
-        {
+        if is_open(&method, path) {
             continue;
         }
         let sends = SENDING.contains(&(method.clone(), path));
@@ -50,9 +52,7 @@ fn the_scope_for_sending_is_enough_for_the_sending_routes_and_for_no_other() {
 fn full_access_is_enough_for_everything() {
     // SCOPE-09
     for (method, path) in Service::routes() {
-        if path.starts_with("/.well-known")
-            || (path.starts_with("/oauth/") && !path.starts_with("/oauth/grants"))
-        {
+        if is_open(&method, path) {
             continue;
         }
         assert!(lets_in("full_access", &method, path), "{method} {path}");
