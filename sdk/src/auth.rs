@@ -5,16 +5,19 @@
 //! | `record` | what is kept of a login |
 //! | `store` | where it is kept: the contract that every store keeps, and a store in memory |
 //! | `oauth` | the authorization code flow with PKCE: where the browser goes, what it brings back, the exchange for tokens |
+//! | `loopback` | where the browser comes back to on this machine |
 //! | `exchange` | what the token endpoint can do with a refresh token, as far as a client can know |
 //! | `error` | what can go wrong with a login, and what to do |
 
 mod error;
 mod exchange;
+mod loopback;
 mod oauth;
 mod record;
 mod store;
 
 pub use error::{AuthError, CallbackError, OAuthError, OAuthErrorCode};
+pub use loopback::Loopback;
 pub use oauth::{
     Authorization, AuthorizationCode, AuthorizationServer, Authorizing, NewOAuthClient, OAuthClient, Scope,
 };

@@ -102,6 +102,15 @@ pub enum AuthError {
         /// Whom it names.
         named: String,
     },
+    /// This machine has no loopback address with a port for the browser to come back to.
+    #[error("no port could be opened on 127.0.0.1 or [::1] for the browser to come back to")]
+    NoLoopback(#[source] std::io::Error),
+    /// The browser did not come back in time.
+    #[error("nobody came back from the browser within {} s", .waited.as_secs())]
+    NoCallback {
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// The answer to the code was lost, or held no refresh token. A code is good for one use, so the login begins anew.
     #[error("the code was sent, and no usable answer came: {reason}; begin the login again")]
     CodeLost {

@@ -147,12 +147,18 @@ impl Authorization {
             _ => {}
         }
         match (code, error) {
-            (Some(code), None) if !code.is_empty() => Ok(AuthorizationCode(code.into())),
+            // RFC 6749, appendix A.11
+            (Some(code), None)
+                if !code.is_empty() && code.bytes().all(|byte| matches!(byte, b' '..=b'~')) =>
+            {
+                Ok(AuthorizationCode(code.into()))
+            }
             (None, Some(error)) => Err(AuthError::Refused(OAuthError {
                 code: OAuthErrorCode::from(printable(&error, 100)),
                 description: description.map(|text| printable(&text, 200)),
                 status: None,
             })),
+            (Some(_), None) => Err(CallbackError::Parameters("its `code` is no code").into()),
             _ => Err(CallbackError::Parameters("exactly one of `code` and `error` belongs in it").into()),
         }
     }
@@ -180,7 +186,7 @@ impl fmt::Debug for Authorization {
 pub struct AuthorizationCode(SecretString);
 
 impl AuthorizationCode {
-    pub(super) fn expose(&self) -> &str {
+    pub(crate) fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 }
@@ -193,6 +199,9 @@ impl fmt::Debug for AuthorizationCode {
 
 /// The parameters of these names, each at most once and of a bearable length.
 fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<String>; N], CallbackError> {
+    if !is_well_encoded(query) {
+        return Err(CallbackError::Parameters("they are not percent-encoded text"));
+    }
     let mut found = [const { None }; N];
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let Some(at) = names.iter().position(|known| *known == name) else { continue };
@@ -204,6 +213,14 @@ fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<S
         }
     }
     Ok(found)
+}
+
+/// Whether every `%` begins a byte, and all bytes together are text: what would have to be guessed is nobody's answer.
+fn is_well_encoded(query: &str) -> bool {
+    let mut parts = query.split('%');
+    parts.next();
+    parts.all(|part| part.len() >= 2 && part.as_bytes()[..2].iter().all(u8::is_ascii_hexdigit))
+        && percent_encoding::percent_decode_str(query).decode_utf8().is_ok()
 }
 
 /// Reads the address that the browser is to come back to.
@@ -325,6 +342,11 @@ mod tests {
             "code=a&code=b",
             "code=a&error=access_denied",
             "error=a&error=b",
+            "code=%00",
+            "code=%ZZ",
+            "code=a%2",
+            "code=%E2%82",
+            "code=caf%C3%A9",
             "code=a&state=again",
             &format!("code={}", "x".repeat(2049)),
         ] {

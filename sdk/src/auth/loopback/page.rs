@@ -1,0 +1,47 @@
+//! What the browser is told: as little as possible. The outcome is told where the login was begun.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+
+const PAGE: &str = "<!doctype html><html lang=en><head><meta charset=utf-8>\
+    <meta name=viewport content=\"width=device-width,initial-scale=1\"><title>Received</title>\
+    <style>:root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0 1rem;\
+    text-align:center}</style></head><body><main><h1>Received</h1><p>Go back to the program where you began; it says how it went.</p>\
+    <p>You can close this page.</p></main></body></html>";
+
+/// Sends the browser on, so that the address with the code is not the one that it stays on.
+pub(super) fn onward(path: &'static str) -> Response<Bytes> {
+    let mut response = bare(StatusCode::SEE_OTHER, Bytes::new());
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static(path));
+    response
+}
+
+/// The page that the browser ends on, whatever the answer was.
+pub(super) fn received() -> Response<Bytes> {
+    bare(StatusCode::OK, Bytes::from_static(PAGE.as_bytes()))
+}
+
+/// A refusal, which says nothing.
+pub(super) fn refusal(status: StatusCode) -> Response<Bytes> {
+    bare(status, Bytes::new())
+}
+
+fn bare(status: StatusCode, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        ),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONNECTION, "close"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

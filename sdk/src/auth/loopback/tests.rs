@@ -1,0 +1,325 @@
+//! The receiver under attack: raw requests of every kind, while a well-behaved browser still gets through.
+
+use std::{collections::HashMap, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    task::JoinHandle,
+};
+
+use super::*;
+use crate::auth::{AuthorizationServer, CallbackError, Scope};
+
+/// A login that waits for its browser.
+struct Login {
+    host: String,
+    state: String,
+    waiting: JoinHandle<Result<String, AuthError>>,
+}
+
+impl Login {
+    async fn begin() -> Self {
+        Self::begin_with(Loopback::bind().await.unwrap(), |_| {}, Duration::from_secs(30)).await
+    }
+
+    async fn begin_with(
+        receiver: Loopback,
+        change: impl FnOnce(&mut AuthorizationServer),
+        patience: Duration,
+    ) -> Self {
+        let mut server = AuthorizationServer::of("https://api.example.com").unwrap();
+        change(&mut server);
+        let authorization =
+            server.authorize("c", receiver.redirect_uri()).scope(Scope::EmailsSend).begin().unwrap();
+        let sent: HashMap<_, _> = authorization.url().query_pairs().into_owned().collect();
+        let host = receiver.host.clone();
+        let waiting = tokio::spawn(async move {
+            match receiver.wait(&authorization, patience).await {
+                Ok(code) => Ok(code.expose().to_owned()),
+                Err(crate::Error::Auth(error)) => Err(*error),
+                Err(other) => panic!("{other:?}"),
+            }
+        });
+        Self { host, state: sent["state"].clone(), waiting }
+    }
+
+    /// Sends these bytes as they are and reads to the end.
+    async fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(&self.host).await.unwrap();
+        // The other side may close in the middle of it.
+        let _ = stream.write_all(bytes).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8(answer).unwrap()
+    }
+
+    async fn request(&self, line: &str, headers: &str) -> String {
+        self.raw(format!("{line} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", self.host).as_bytes()).await
+    }
+
+    async fn get(&self, target: &str) -> String {
+        self.request(&format!("GET {target}"), "").await
+    }
+
+    async fn callback(&self, query: &str) -> String {
+        self.get(&format!("/callback?state={}&{query}", self.state)).await
+    }
+
+    /// A browser comes back and follows to the page.
+    async fn browse(self, query: &str) -> Result<String, AuthError> {
+        let first = self.callback(query).await;
+        assert!(first.starts_with("HTTP/1.1 303 ") && first.contains("location: /done\r\n"), "{first}");
+        let page = self.get("/done").await;
+        assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+        for line in [
+            "content-security-policy: default-src 'none'",
+            "referrer-policy: no-referrer",
+            "cache-control: no-store",
+        ] {
+            assert!(page.contains(line), "{page}");
+        }
+        assert!(!page.contains("code") && !page.contains(&self.state), "{page}");
+        self.waiting.await.unwrap()
+    }
+
+    fn is_waiting(&self) -> bool {
+        !self.waiting.is_finished()
+    }
+}
+
+#[tokio::test]
+async fn a_browser_that_comes_back_brings_the_code() {
+    let login = Login::begin().await;
+    assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
+}
+
+#[tokio::test]
+async fn what_is_not_the_callback_changes_nothing() {
+    let login = Login::begin().await;
+    let right = format!("/callback?state={}&code=evil", login.state);
+    let port = login.host.rsplit_once(':').unwrap().1.to_owned();
+    for (line, headers, status) in [
+        ("GET /".to_owned(), "", 404),
+        ("GET /favicon.ico".to_owned(), "Sec-Fetch-Mode: no-cors\r\n", 404),
+        ("GET /robots.txt".to_owned(), "", 404),
+        ("GET /done".to_owned(), "", 404),
+        ("GET /callback/".to_owned(), "", 404),
+        (format!("GET /x/..{right}"), "", 404),
+        (format!("GET /{right}"), "", 400),
+        (format!("GET http://{}{right}", login.host), "", 400),
+        (format!("POST {right}"), "", 405),
+        (format!("HEAD {right}"), "", 405),
+        (format!("OPTIONS {right}"), "", 405),
+        ("OPTIONS *".to_owned(), "", 405),
+        (format!("GET {right}"), "Origin: https://evil.test\r\n", 403),
+        (format!("GET {right}"), "Sec-Fetch-Mode: cors\r\n", 403),
+        (format!("GET {right}"), "Sec-Fetch-Mode: no-cors\r\n", 403),
+        (format!("GET {right}"), "Content-Length: 3\r\n", 413),
+        (format!("GET {right}"), "Transfer-Encoding: chunked\r\n", 413),
+        (format!("GET {right}"), "Host: evil.test\r\n", 421),
+    ] {
+        let answer = login.request(&line, headers).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line} {headers}: {answer}");
+        assert!(!answer.to_lowercase().contains("access-control"), "{answer}");
+    }
+    for host in [
+        "Host: evil.test",
+        &format!("Host: localhost:{port}"),
+        "Host: 127.0.0.1",
+        "Host: ",
+        "X-No-Host: at all",
+    ] {
+        let answer = login.raw(format!("GET {right} HTTP/1.1\r\n{host}\r\n\r\n").as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 421 "), "{host}: {answer}");
+    }
+    assert!(login.is_waiting());
+    assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
+}
+
+#[tokio::test]
+async fn an_answer_with_the_wrong_state_changes_nothing_whatever_it_says() {
+    // AUTHZ-14
+    let login = Login::begin().await;
+    let state = login.state.clone();
+    let near = format!("{}{}", &state[..42], if state.ends_with('A') { 'B' } else { 'A' });
+    for query in [
+        "code=x".to_owned(),
+        "error=access_denied".to_owned(),
+        format!("error=access_denied&state={near}"),
+        format!("code=x&state={near}"),
+        format!("code=x&state={state}&state={state}"),
+        format!("code=x&state={}", "x".repeat(7_000)),
+        String::new(),
+    ] {
+        let answer = login.get(&format!("/callback?{query}")).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{query}: {answer}");
+    }
+    assert!(login.is_waiting());
+    assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_odd_changes_nothing_even_with_the_right_state() {
+    let login = Login::begin().await;
+    for query in [
+        "".to_owned(),
+        "code=".to_owned(),
+        "code=a&code=b".to_owned(),
+        "code=a&error=access_denied".to_owned(),
+        "code=%00".to_owned(),
+        "code=%ZZ".to_owned(),
+        "code=a%2".to_owned(),
+        "code=%FF%FE".to_owned(),
+        "code=a%0Ab".to_owned(),
+        "error=access_denied&error_description=%C0%80".to_owned(),
+        format!("code={}", "x".repeat(2_049)),
+    ] {
+        let answer = login.callback(&query).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{query}: {answer}");
+    }
+    // Too long a target, too long a head, too many lines, a megabyte: refused before anybody reads it.
+    let long = login.callback(&format!("code={}", "x".repeat(9_000))).await;
+    assert!(long.starts_with("HTTP/1.1 414 "), "{long}");
+    for answer in [
+        login.callback(&format!("code={}", "x".repeat(100_000))).await,
+        login.request("GET /callback", &format!("X: {}\r\n", "x".repeat(1 << 20))).await,
+        login.request("GET /callback", &"X: y\r\n".repeat(100)).await,
+        login.raw(b"GET /callback HTTP/1.1\r\nHost: \xff\r\n\r\n").await,
+        login.raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").await,
+        login.raw(b"\0\0\0\0\r\n\r\n").await,
+    ] {
+        assert!(!answer.starts_with("HTTP/1.1 2") && !answer.starts_with("HTTP/1.1 3"), "{answer}");
+    }
+    assert!(login.is_waiting());
+    assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
+}
+
+#[tokio::test]
+async fn the_first_right_answer_wins_and_a_second_one_gets_the_same_page() {
+    let login = Login::begin().await;
+    assert!(login.callback("code=first").await.starts_with("HTTP/1.1 303 "));
+    assert!(login.callback("error=access_denied").await.starts_with("HTTP/1.1 303 "));
+    assert_eq!(login.browse("code=second").await.unwrap(), "first");
+}
+
+#[tokio::test]
+async fn a_no_with_the_right_state_ends_the_login_and_its_text_reaches_no_page() {
+    // AUTHZ-32
+    let login = Login::begin().await;
+    let script = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%1B%5D52%3Bc%3BZXZpbA%07%E2%80%AE";
+    let query = format!("error=access_denied&error_description={script}");
+    let answer = login.callback(&query).await;
+    assert!(!answer.contains("script>") && !answer.contains("alert"), "{answer}");
+    match login.browse(&query).await {
+        Err(AuthError::Refused(error)) => {
+            assert_eq!(error.code.as_str(), "access_denied");
+            let text = error.to_string();
+            assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_another_issuer_ends_the_login() {
+    let named = |server: &mut AuthorizationServer| {
+        server.issuer = Some("https://api.example.com".to_owned());
+        server.names_itself = true;
+    };
+    for (query, right) in [
+        ("code=a&iss=https%3A%2F%2Fapi.example.com", true),
+        ("code=a&iss=https%3A%2F%2Fevil.test", false),
+        ("code=a", false),
+    ] {
+        let receiver = Loopback::bind().await.unwrap();
+        let login = Login::begin_with(receiver, named, Duration::from_secs(30)).await;
+        match login.browse(query).await {
+            Ok(code) => assert!(right && code == "a"),
+            Err(error) => assert!(!right && matches!(error, AuthError::MixUp { .. }), "{error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hundred_slow_clients_keep_no_browser_waiting() {
+    let login = Login::begin().await;
+    let mut slow = Vec::new();
+    for n in 0..100 {
+        let mut stream = TcpStream::connect(&login.host).await.unwrap();
+        if n % 2 == 0 {
+            let _ = stream.write_all(b"GET /callback HTTP/1.1\r\nHost: 127").await;
+        }
+        slow.push(stream);
+    }
+    // One of them is as far as a browser can be without having asked for anything.
+    let half_open = TcpStream::connect(&login.host).await.unwrap();
+    let host = login.host.clone();
+    assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
+    drop((slow, half_open));
+    assert!(TcpStream::connect(&host).await.is_err(), "the port is still open");
+}
+
+#[tokio::test]
+async fn of_requests_in_a_row_on_one_connection_only_the_first_is_answered() {
+    let login = Login::begin().await;
+    let one = format!("GET /callback?code=x HTTP/1.1\r\nHost: {}\r\n\r\n", login.host);
+    let two = format!("GET /callback?code=x&state={} HTTP/1.1\r\nHost: {}\r\n\r\n", login.state, login.host);
+    let answer = login.raw(format!("{one}{two}").as_bytes()).await;
+    assert!(!answer.contains("303"), "{answer}");
+    assert!(login.is_waiting());
+    assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
+}
+
+#[tokio::test]
+async fn nobody_coming_back_ends_the_wait_and_closes_the_port() {
+    let receiver = Loopback::bind().await.unwrap();
+    let login = Login::begin_with(receiver, |_| {}, Duration::from_millis(50)).await;
+    let host = login.host.clone();
+    match login.waiting.await.unwrap() {
+        Err(AuthError::NoCallback { waited }) => assert_eq!(waited, Duration::from_millis(50)),
+        other => panic!("{other:?}"),
+    }
+    assert!(TcpStream::connect(&host).await.is_err(), "the port is still open");
+}
+
+#[tokio::test]
+async fn a_wait_that_is_given_up_closes_the_port() {
+    let login = Login::begin().await;
+    let _open = TcpStream::connect(&login.host).await.unwrap();
+    login.waiting.abort();
+    assert!(login.waiting.await.unwrap_err().is_cancelled());
+    assert!(TcpStream::connect(&login.host).await.is_err(), "the port is still open");
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
+    let first = Loopback::bind().await.unwrap();
+    assert!(first.redirect_uri().starts_with("http://127.0.0.1:"), "{}", first.redirect_uri());
+    let port = first.listener.local_addr().unwrap().port();
+    let Ok(second) = Loopback::bind_to(port).await else {
+        // A machine without IPv6: then there is nothing else to take.
+        assert!(std::net::TcpListener::bind(("::1", 0)).is_err());
+        return;
+    };
+    assert_eq!(second.redirect_uri(), format!("http://[::1]:{port}/callback"));
+    match Loopback::bind_to(port).await {
+        Err(crate::Error::Auth(error)) => assert!(matches!(*error, AuthError::NoLoopback(_)), "{error:?}"),
+        other => panic!("{other:?}"),
+    }
+    let login = Login::begin_with(second, |_| {}, Duration::from_secs(30)).await;
+    assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
+}
+
+#[tokio::test]
+async fn an_answer_that_was_pasted_is_judged_as_one_that_was_received() {
+    let receiver = Loopback::bind().await.unwrap();
+    let server = AuthorizationServer::of("https://api.example.com").unwrap();
+    let authorization = server.authorize("c", receiver.redirect_uri()).begin().unwrap();
+    let state = authorization.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+    let pasted = format!("{}?code=%ZZ&state={state}", receiver.redirect_uri());
+    assert!(matches!(
+        authorization.code_from(&pasted),
+        Err(AuthError::Callback(CallbackError::Parameters(_)))
+    ));
+}
