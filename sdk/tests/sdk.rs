@@ -5,6 +5,7 @@ mod sdk {
     mod calls;
     mod domains;
     mod downloads;
+    mod oauth;
     mod pages;
     mod script;
     mod waits;

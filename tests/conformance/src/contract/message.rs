@@ -51,20 +51,29 @@ impl Text {
     }
 }
 
-/// The rule for a JSON body.
+/// The rule for a body: of JSON, or of a form where the contract has one.
 pub(super) struct Body {
     schema: Validator,
+    form: Option<Validator>,
 }
 
 impl Body {
     pub(super) fn read(node: &Node<'_>) -> Option<Self> {
-        let media = node.get("content")?.get("application/json")?;
-        Some(Self { schema: media.get("schema").expect("a media type has a schema").validator() })
+        let content = node.get("content")?;
+        let schema = |kind: &str| {
+            Some(content.get(kind)?.get("schema").expect("a media type has a schema").validator())
+        };
+        Some(Self { schema: schema("application/json")?, form: schema("application/x-www-form-urlencoded") })
     }
 
     pub(super) fn breaches(&self, headers: &HeaderMap, body: &Bytes) -> Vec<String> {
         let mut breaches = Vec::new();
         let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if let (Some(form), "application/x-www-form-urlencoded") = (&self.form, kind) {
+            let pairs = url::form_urlencoded::parse(body).into_owned();
+            let value = pairs.map(|(name, value)| (name, Value::from(value))).collect();
+            return failures(form, &value).map(|failure| format!("form {failure}")).collect();
+        }
         if kind.split(';').next().map(str::trim) != Some("application/json") {
             breaches.push(format!("header content-type: {kind:?} is not application/json"));
         }

@@ -34,6 +34,8 @@ pub(super) struct Operation {
     body: Option<Body>,
     /// Whether no body at all is one of its bodies.
     bodyless: bool,
+    /// Whether it needs no credential.
+    open: bool,
     pub(super) answers: Answers,
 }
 
@@ -81,6 +83,7 @@ impl Operation {
             path: segments.collect(),
             query,
             headers,
+            open: node.get("security").is_some_and(|security| security.items().is_empty()),
             bodyless: body.as_ref().is_none_or(|body| !body.flag("required")),
             body: body.and_then(|body| Body::read(&body)),
             answers: Answers::read(&node.get("responses").expect("an operation has responses")),
@@ -143,7 +146,7 @@ impl Operation {
         let mut breaches = Vec::new();
         let credential = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = credential.and_then(|text| text.strip_prefix("Bearer "));
-        if token.is_none_or(str::is_empty) {
+        if !self.open && token.is_none_or(str::is_empty) {
             breaches.push("header authorization: is no `Bearer <credential>`".to_owned());
         }
         for name in headers.keys() {

@@ -25,6 +25,7 @@ mod inputs;
 mod limits;
 mod lists;
 mod logs;
+mod oauth;
 mod operations;
 mod received;
 mod templates;

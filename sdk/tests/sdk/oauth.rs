@@ -1,0 +1,148 @@
+//! The authorization server as the client asks it: one request each, in the right form, judged by what it leaves behind.
+
+use posthaste::{
+    Error,
+    auth::{
+        AuthError, Authorization, AuthorizationCode, AuthorizationServer, NewOAuthClient, OAuthErrorCode,
+        Scope,
+    },
+};
+use serde_json::json;
+use url::{Url, form_urlencoded};
+
+use super::script::{Script, Step};
+
+const REDIRECT: &str = "http://127.0.0.1:4711/callback";
+
+fn server(script: &Script) -> AuthorizationServer {
+    AuthorizationServer::of("http://127.0.0.1:9/prefix").unwrap().transport(script.clone())
+}
+
+fn authorized(server: &AuthorizationServer) -> (Authorization, AuthorizationCode) {
+    let authorization = server.authorize("c", REDIRECT).scope(Scope::EmailsSend).begin().unwrap();
+    let state = parameter(authorization.url(), "state");
+    let code = authorization.code_from(&format!("{REDIRECT}?code=the-code&state={state}")).unwrap();
+    (authorization, code)
+}
+
+fn parameter(url: &Url, name: &str) -> String {
+    url.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned()
+}
+
+fn auth_error(error: Error) -> AuthError {
+    match error {
+        Error::Auth(error) => *error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn asking_for_access_makes_an_address_and_sends_nothing() {
+    // AUTHZ-01
+    let script = Script::of([]).odd();
+    let (authorization, _) = authorized(&server(&script));
+    assert_eq!(authorization.url().path(), "/prefix/oauth/authorize");
+    assert!(script.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_code_is_redeemed_by_one_form_with_its_verifier() {
+    // TOK-03, AUTHZ-16
+    let script = Script::of([Step::Answer(
+        200,
+        json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "emails:send"}),
+    )])
+    .odd();
+    let server = server(&script);
+    let (authorization, code) = authorized(&server);
+    let record = server.exchange(&authorization, &code).await.unwrap();
+
+    let seen = script.seen();
+    assert_eq!(seen.len(), 1);
+    assert_eq!(
+        (seen[0].method.as_str(), seen[0].url.as_str()),
+        ("POST", "http://127.0.0.1:9/prefix/oauth/token")
+    );
+    assert_eq!(seen[0].header("content-type"), "application/x-www-form-urlencoded");
+    assert_eq!(seen[0].header("accept-encoding"), "identity");
+    assert_eq!(seen[0].header("authorization"), "", "a public client has nothing to prove itself with");
+    let sent: std::collections::BTreeMap<_, _> = form_urlencoded::parse(&seen[0].body).into_owned().collect();
+    let names: Vec<_> = sent.keys().map(String::as_str).collect();
+    assert_eq!(names, ["client_id", "code", "code_verifier", "grant_type", "redirect_uri"]);
+    assert_eq!((sent["code"].as_str(), sent["redirect_uri"].as_str()), ("the-code", REDIRECT));
+    assert_eq!(sent["code_verifier"].len(), 86);
+
+    assert_eq!(record.generation, 1);
+    assert_eq!((record.origin.as_str(), record.scope.as_str()), ("http://127.0.0.1:9", "emails:send"));
+    assert_eq!(record.access_token.unwrap().expose(), "at");
+    assert_eq!((record.refresh_token.expose(), record.expires_in.as_secs()), ("rt", 900));
+}
+
+#[tokio::test]
+async fn a_code_is_sent_once_whatever_comes_back() {
+    // TOK-33
+    for step in [
+        Step::Lost,
+        Step::Text(200, "not json"),
+        Step::Answer(200, json!({"access_token": "at", "token_type": "Bearer"})),
+        Step::Text(500, ""),
+        Step::Text(302, ""),
+    ] {
+        let script = Script::of([step]).odd();
+        let server = server(&script);
+        let (authorization, code) = authorized(&server);
+        let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
+        assert!(matches!(error, AuthError::CodeLost { .. }), "{error:?}");
+        assert_eq!(script.seen().len(), 1);
+    }
+    let script = Script::of([Step::Refused]).odd();
+    let server = server(&script);
+    let (authorization, code) = authorized(&server);
+    let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
+    assert!(matches!(error, AuthError::Unreachable(_)) && error.is_retryable(), "{error:?}");
+}
+
+#[tokio::test]
+async fn every_refusal_of_a_code_keeps_its_name_status_and_description() {
+    // TOK-33
+    for (status, name, code) in [
+        (400, "invalid_request", OAuthErrorCode::InvalidRequest),
+        (400, "invalid_grant", OAuthErrorCode::InvalidGrant),
+        (401, "invalid_client", OAuthErrorCode::InvalidClient),
+        (400, "unauthorized_client", OAuthErrorCode::UnauthorizedClient),
+    ] {
+        let script =
+            Script::of([Step::Answer(status, json!({"error": name, "error_description": "why"}))]).odd();
+        let server = server(&script);
+        let (authorization, redeemed) = authorized(&server);
+        match auth_error(server.exchange(&authorization, &redeemed).await.unwrap_err()) {
+            AuthError::Refused(error) => {
+                assert_eq!((error.code, error.status.unwrap().as_u16()), (code, status));
+                assert_eq!(error.description.as_deref(), Some("why"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_registers_as_a_public_client() {
+    let script = Script::of([Step::Answer(201, json!({"client_id": "c17", "scope": "emails:send"}))]).odd();
+    let asked = NewOAuthClient::new("Mailer", "http://127.0.0.1/callback").scope(&Scope::EmailsSend);
+    let client = server(&script).register(&asked).await.unwrap();
+    assert_eq!(client.client_id, "c17");
+    let body: serde_json::Value = serde_json::from_slice(&script.seen()[0].body).unwrap();
+    assert_eq!(
+        body,
+        json!({
+            "client_name": "Mailer", "redirect_uris": ["http://127.0.0.1/callback"], "scope": "emails:send",
+            "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        })
+    );
+    let script =
+        Script::of([Step::Answer(429, json!({"error": "too_many_requests", "error_description": "later"}))])
+            .odd();
+    let error = auth_error(server(&script).register(&asked).await.unwrap_err());
+    assert!(matches!(error, AuthError::Refused(_)), "{error:?}");
+}

@@ -1,0 +1,75 @@
+//! A person with a browser, as far as consent pages need one: follows redirects, fills in the form, stops where it leads to the program.
+
+use std::collections::BTreeMap;
+
+use http::{HeaderMap, header};
+use reqwest::{Client, Response, redirect::Policy};
+use url::Url;
+
+/// Somebody who answers for one account of a sandbox.
+#[derive(Clone, Debug)]
+pub struct Person {
+    account: String,
+    browser: Client,
+}
+
+impl Person {
+    /// Somebody who gives access to this account, which is named by its API key.
+    ///
+    /// # Panics
+    /// If there is no HTTP client to be had.
+    pub fn of(account: &str) -> Self {
+        let browser = Client::builder().no_proxy().redirect(Policy::none()).build().expect("an HTTP client");
+        Self { account: account.to_owned(), browser }
+    }
+
+    /// Allows what is asked for at this address, and gives the address that the browser is sent back to; it isn't visited.
+    pub async fn allows(&self, address: &str) -> String {
+        self.decides(address, "allow").await
+    }
+
+    /// Denies it.
+    pub async fn denies(&self, address: &str) -> String {
+        self.decides(address, "deny").await
+    }
+
+    async fn decides(&self, address: &str, decision: &str) -> String {
+        let page = self.get(address).await;
+        let page = location(&page, address);
+        let answer = self.get(&page).await;
+        let cookie = cookie(answer.headers());
+        let text = answer.text().await.expect("a page");
+        let mut form: BTreeMap<&str, &str> = BTreeMap::new();
+        let token = text.split("name=token value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        form.insert("token", token.unwrap_or_else(|| panic!("no form on the page: {text}")));
+        form.insert("account", &self.account);
+        form.insert("decision", decision);
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let answer = self
+            .browser
+            .post(&page)
+            .header(header::COOKIE, cookie)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(body)
+            .send()
+            .await
+            .expect("an answer to the form");
+        location(&answer, &page)
+    }
+
+    async fn get(&self, address: &str) -> Response {
+        self.browser.get(address).send().await.expect("an answer")
+    }
+}
+
+fn location(answer: &Response, base: &str) -> String {
+    let to =
+        answer.headers().get(header::LOCATION).unwrap_or_else(|| panic!("{} leads nowhere", answer.status()));
+    let base = Url::parse(base).expect("an address");
+    base.join(to.to_str().expect("text")).expect("an address").into()
+}
+
+fn cookie(headers: &HeaderMap) -> String {
+    let cookies = headers.get_all(header::SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
+    cookies.filter_map(|cookie| cookie.split(';').next()).collect::<Vec<_>>().join("; ")
+}
