@@ -35,7 +35,7 @@ fn is_open(method: &Method, path: &str) -> bool {
 
 #[test]
 fn the_scope_for_sending_is_enough_for_the_sending_routes_and_for_no_other() {
-    // SCOPE-01 to SCOPE-08
+    // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04, SCOPE-05, SCOPE-06, SCOPE-07, SCOPE-08
     let mut others = 0;
     for (method, path) in Service::routes() {
         if is_open(&method, path) {
