@@ -7,6 +7,7 @@
 //! | `oauth` | the authorization code flow with PKCE: where the browser goes, what it brings back, the exchange for tokens |
 //! | `loopback` | where the browser comes back to on this machine |
 //! | `exchange` | what the token endpoint can do with a refresh token, as far as a client can know |
+//! | `session` | a login in use: renewed when a call needs it, and never lost by a client's own fault |
 //! | `error` | what can go wrong with a login, and what to do |
 
 mod error;
@@ -14,6 +15,7 @@ mod exchange;
 mod loopback;
 mod oauth;
 mod record;
+mod session;
 mod store;
 
 pub use error::{AuthError, CallbackError, OAuthError, OAuthErrorCode};
@@ -22,34 +24,47 @@ pub use oauth::{
     Authorization, AuthorizationCode, AuthorizationServer, Authorizing, NewOAuthClient, OAuthClient, Scope,
 };
 pub use record::{EndReason, Ended, RefreshPending, TokenRecord};
+pub(crate) use session::Token;
+pub use session::{Notice, Renew, Revocation, Session, SessionBuilder};
 pub use store::{LockedStore, MemoryStore, StoreError, TokenStore};
 
 use std::fmt;
 
 use http::HeaderValue;
+use url::Url;
 
 use crate::types::{AccessToken, ApiKey};
 
-/// The credential of a client, ready to be put on a request.
+/// The credential of a client.
 #[derive(Clone)]
-pub(crate) struct Credentials {
-    header: HeaderValue,
+pub(crate) enum Credentials {
+    /// The same for every call.
+    Fixed(HeaderValue),
+    /// A login, and the origin that the client asks.
+    Session(Session, String),
 }
 
 impl Credentials {
     #[expect(clippy::needless_pass_by_value, reason = "the secret's own memory is cleared here")]
     pub(crate) fn api_key(key: ApiKey) -> Self {
-        Self { header: key.header() }
+        Self::Fixed(key.header())
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "the secret's own memory is cleared here")]
     pub(crate) fn access_token(token: AccessToken) -> Self {
-        Self { header: token.header() }
+        Self::Fixed(token.header())
     }
 
-    /// The value of `Authorization`, marked sensitive.
-    pub(crate) fn header(&self) -> HeaderValue {
-        self.header.clone()
+    pub(crate) fn session(session: Session) -> Self {
+        Self::Session(session, String::new())
+    }
+
+    /// Binds a login to the origin that is asked.
+    pub(crate) fn for_client_of(self, base_url: &Url) -> Self {
+        match self {
+            Self::Session(session, _) => Self::Session(session, oauth::origin(base_url)),
+            fixed @ Self::Fixed(_) => fixed,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ pub use api::{ApiError, ApiErrorKind};
 pub(crate) use lost::Tried;
 pub use lost::{FileError, Lost, Unreadable};
 
-use std::{error::Error as StdError, time::Duration};
+use std::{error::Error as StdError, sync::Arc, time::Duration};
 
 use http::{HeaderMap, StatusCode};
 
@@ -46,9 +46,10 @@ pub enum Error {
     /// An attachment's file can't be read; nothing was sent.
     #[error("an attachment can't be read")]
     File(#[source] FileError),
-    /// The login can't be used; the call was not sent.
-    #[error("no access token for the call; nothing was sent")]
-    Auth(#[source] Box<AuthError>),
+    /// The login can't be used: the call was not sent, or the service refused its access token. All calls that waited for the same renewal get the
+    /// same error.
+    #[error("the login can't be used; nothing was done")]
+    Auth(#[source] Arc<AuthError>),
     /// Nothing reached the service; or, for an operation that only reads, no whole answer came back.
     #[error("no answer from the service; nothing was done")]
     Unreachable(#[source] Box<Lost>),
@@ -87,6 +88,7 @@ impl Error {
     /// Whether the thing that was asked for was done.
     pub fn outcome(&self) -> Outcome {
         match self {
+            Self::Auth(error) if matches!(**error, AuthError::StillRefused) => Outcome::Rejected,
             Self::Invalid(_) | Self::Settings(_) | Self::File(_) | Self::Auth(_) | Self::Unreachable(_) => {
                 Outcome::NotSent
             }
@@ -169,7 +171,7 @@ impl Error {
 
 impl From<AuthError> for Error {
     fn from(error: AuthError) -> Self {
-        Self::Auth(Box::new(error))
+        Self::Auth(Arc::new(error))
     }
 }
 

@@ -1,14 +1,18 @@
 //! The life of one call: authorize, attempt, judge, pause, attempt again, decode.
+//!
+//! A session's access token is asked for before each attempt. It can run out on the way there, so a 401 is answered with one renewal (for all calls that met it) and
+//! one more attempt with the same bytes and the same key: the service did not act on a request that it did not let in.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::Instrument as _;
 use url::Url;
 
 use crate::{
+    auth::{AuthError, Credentials, StoreError, Token},
     call::{Decode, IDEMPOTENCY_KEY, Operation, Retry, count_ids},
     client::{Client, Inner},
     error::{ApiError, Error, Result, Tried, Unreadable, chain},
@@ -89,6 +93,8 @@ struct Life<'a> {
     policy: RetryPolicy,
     patience: Duration,
     deadline: Option<Instant>,
+    /// The access token that the service refused first.
+    refused: Option<Token>,
     tried: Tried,
     operation: Operation,
 }
@@ -116,6 +122,7 @@ impl<'a> Life<'a> {
             policy: operation.retry.clone().unwrap_or_else(|| client.retry.clone()),
             patience,
             deadline: Instant::now().checked_add(limit),
+            refused: None,
             tried,
             operation,
         }
@@ -125,8 +132,14 @@ impl<'a> Life<'a> {
     async fn until_accepted(&mut self) -> Result<http::Response<Bytes>> {
         loop {
             self.turn().await?;
+            let (header, token) = self.authorize().await?;
             self.tried.attempts += 1;
-            let (error, cause) = match self.attempt().await {
+            let (error, cause) = match self.attempt(header).await {
+                Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED && token.is_some() => {
+                    self.client.limiter.learn(answer.headers(), None);
+                    self.turned_out(token)?;
+                    continue;
+                }
                 Ok(answer) if answer.status().is_success() => {
                     if self.operation.elsewhere.is_none() {
                         self.client.limiter.learn(answer.headers(), None);
@@ -160,10 +173,55 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    async fn attempt(&self) -> Result<http::Response<Bytes>, TransportError> {
+    /// The credential for the next attempt, and the access token in it if that can be renewed.
+    async fn authorize(&self) -> Result<(Option<HeaderValue>, Option<Token>)> {
+        let (session, origin) = match &self.client.credentials {
+            _ if self.operation.elsewhere.is_some() => return Ok((None, None)),
+            Credentials::Fixed(header) => return Ok((Some(header.clone()), None)),
+            Credentials::Session(session, origin) => (session, origin),
+        };
+        let token = session.token(Some(origin), self.refused.as_ref());
+        let token = match self.deadline {
+            None => token.await,
+            // The renewal goes on: whoever calls next finds its outcome.
+            Some(end) => timeout_at(end, token).await.unwrap_or_else(|_| {
+                let holder = Some("a renewal that takes longer than the call may".to_owned());
+                Err(AuthError::Busy(StoreError::Busy { holder }).into())
+            }),
+        };
+        match token {
+            Ok(token) => Ok((token.header.clone(), Some(token))),
+            // What an attempt before may have done stays open.
+            Err(error) if self.tried.unknown => {
+                let cause = TransportError::new(Reached::Nowhere, TransportErrorKind::Other).caused_by(error);
+                Err(self.tried.lost(cause))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A 401: the first one of a call asks for another access token, the second one is final.
+    fn turned_out(&mut self, token: Option<Token>) -> Result<()> {
+        if self.refused.is_none() {
+            self.refused = token;
+            return Ok(());
+        }
+        let Credentials::Session(session, _) = &self.client.credentials else { return Ok(()) };
+        let error = token.map_or(AuthError::StillRefused, |token| session.give_up(&token));
+        if self.tried.unknown {
+            let cause = TransportError::new(Reached::Nowhere, TransportErrorKind::Other).caused_by(error);
+            return Err(self.tried.lost(cause));
+        }
+        Err(error.into())
+    }
+
+    async fn attempt(
+        &self,
+        credential: Option<HeaderValue>,
+    ) -> Result<http::Response<Bytes>, TransportError> {
         let limit = self.client.attempt_timeout.unwrap_or(self.patience);
         let end = [Instant::now().checked_add(limit), self.deadline].into_iter().flatten().min();
-        let attempt = self.client.transport.send(self.outgoing());
+        let attempt = self.client.transport.send(self.outgoing(credential));
         match end {
             None => attempt.await,
             Some(end) => timeout_at(end, attempt)
@@ -172,10 +230,10 @@ impl<'a> Life<'a> {
         }
     }
 
-    fn outgoing(&self) -> Outgoing {
+    fn outgoing(&self, credential: Option<HeaderValue>) -> Outgoing {
         let mut headers = headers(self.client, &self.operation);
-        if self.operation.elsewhere.is_none() {
-            headers.insert(header::AUTHORIZATION, self.client.credentials.header());
+        if let Some(credential) = credential {
+            headers.insert(header::AUTHORIZATION, credential);
         }
         Outgoing {
             method: self.operation.method.clone(),

@@ -8,5 +8,6 @@ mod sdk {
     mod oauth;
     mod pages;
     mod script;
+    mod sessions;
     mod waits;
 }

@@ -129,6 +129,9 @@ pub enum AuthError {
     /// The server has no place to revoke a grant. It stays until it expires.
     #[error("the authorization server has no place to revoke a grant; it stays until it expires")]
     NotRevocable,
+    /// The service renewed the login, but what it sent has no access token that could be used. The next call asks again.
+    #[error("the service renewed the login without a usable access token")]
+    NoAccessToken,
     /// The API refuses an access token that the token endpoint has just issued.
     #[error(
         "the service refuses an access token that it has just issued: is this its address, and is the clock right?"
@@ -140,7 +143,11 @@ impl AuthError {
     /// Whether the same can succeed later without a new login.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Busy(_) | Self::OutcomeUnknown { .. } | Self::TurnedAway { .. } => true,
+            Self::Busy(_)
+            | Self::OutcomeUnknown { .. }
+            | Self::TurnedAway { .. }
+            | Self::NoAccessToken
+            | Self::NotSaved(_) => true,
             Self::Unreachable(error) => error.kind() != TransportErrorKind::Tls,
             _ => false,
         }

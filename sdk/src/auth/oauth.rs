@@ -34,7 +34,7 @@ open_enum! {
 
 /// The service's authorization server: its endpoints, and whom the tokens are for.
 ///
-/// ```ignore
+/// ```no_run
 /// # async fn example() -> posthaste::Result<()> {
 /// use std::time::Duration;
 ///

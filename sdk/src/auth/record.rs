@@ -49,7 +49,7 @@ pub struct TokenRecord {
 }
 
 /// A refresh on its way: written before the request leaves, gone when its outcome is written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RefreshPending {
     /// When the last attempt began.
@@ -60,7 +60,7 @@ pub struct RefreshPending {
 }
 
 /// How a grant came to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Ended {
     /// Why.
@@ -71,7 +71,7 @@ pub struct Ended {
 }
 
 /// Why a grant is over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndReason {

@@ -7,7 +7,7 @@ use url::{Host, Url};
 
 use super::{Client, Inner};
 use crate::{
-    auth::Credentials,
+    auth::{Credentials, Session},
     error::{Result, SettingsError},
     keys::KeyMemory,
     rate::{Limiter, RateLimit},
@@ -89,6 +89,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Authenticates with a login, whose access token is renewed when a call needs it. The login must be for the origin of the base address: its
+    /// tokens are sent nowhere else ([`AuthError::OtherOrigin`](crate::auth::AuthError::OtherOrigin)).
+    pub fn session(mut self, session: Session) -> Self {
+        self.credentials = Some(Ok(Credentials::session(session)));
+        self
+    }
+
     /// Puts an application's name before the client's own in `User-Agent`: `acme-shop/1.2`.
     pub fn user_agent(mut self, product: impl Into<String>) -> Self {
         self.user_agent = Some(product.into());
@@ -158,8 +165,9 @@ impl ClientBuilder {
         let given = self.base_url.as_deref().unwrap_or_default();
         let (base_url, loopback) = base_url(given, self.allow_plain_http)?;
         let credentials = self.credentials.ok_or_else(|| {
-            SettingsError::new("api_key", "is missing: give an API key or an access token")
+            SettingsError::new("api_key", "is missing: give an API key, an access token or a session")
         })??;
+        let credentials = credentials.for_client_of(&base_url);
         for (setting, limit) in [
             ("timeout", self.timeout),
             ("attempt_timeout", self.attempt_timeout),

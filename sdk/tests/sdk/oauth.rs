@@ -31,7 +31,7 @@ fn parameter(url: &Url, name: &str) -> String {
 
 fn auth_error(error: Error) -> AuthError {
     match error {
-        Error::Auth(error) => *error,
+        Error::Auth(error) => std::sync::Arc::into_inner(error).unwrap(),
         other => panic!("{other:?}"),
     }
 }

@@ -37,7 +37,7 @@ impl Login {
         let waiting = tokio::spawn(async move {
             match receiver.wait(&authorization, patience).await {
                 Ok(code) => Ok(code.expose().to_owned()),
-                Err(crate::Error::Auth(error)) => Err(*error),
+                Err(crate::Error::Auth(error)) => Err(std::sync::Arc::into_inner(error).unwrap()),
                 Err(other) => panic!("{other:?}"),
             }
         });

@@ -1,0 +1,423 @@
+//! A login in use: an access token for each call, renewed when a call needs it, over tasks, processes and crashes.
+//!
+//! # Why a grant is not lost
+//!
+//! The service replaces the refresh token at each use, and takes one that comes back for stolen: it revokes the grant (`SPEC.md`,
+//! Authentication 4). There is no time of grace. Three things a client can't see of a refresh that got no answer:
+//!
+//! | world | what happened | what a repetition does |
+//! |---|---|---|
+//! | W1 | it was not executed | renews |
+//! | W2 | it was executed, and nobody has the new token | is a reuse; but the session was lost before it |
+//! | W3 | it is still on its way | renews, and then the late original is a reuse that ends a *live* session |
+//!
+//! So a repetition does harm in W3, and in W2 to what the old access token could still do. It does none once that has expired and the original can
+//! no longer arrive. From this follows the whole protocol, which [`protocol`] carries out step by step:
+//!
+//! 1. **One at a time.** In a process one task renews and all others wait for it; between processes the store's lock decides, which is never
+//!    broken by age and never done without. Whoever got the lock *reads again*: if somebody was faster, there is nothing to send. So without a fault
+//!    each refresh token is shown once.
+//! 2. **A mark before, the outcome after.** Before the request leaves, the record says durably that it is about to. Whoever finds a mark knows that
+//!    he may be in W1, W2 or W3, and waits until the access token has expired *and* the settle time is over (60 s: more than the 30 s that a request
+//!    may take here, with as much again for one that is stuck on its way). W3 is then impossible, and in W1 and W2 a repetition costs nothing. That
+//!    the store took the mark shows as well that it can be written: one that can't fails before anything was sent.
+//! 3. **Saved first.** The record with the new refresh token is written before anything else in the answer is looked at. If that fails, this process
+//!    keeps it in memory, goes on, says so ([`Notice::NotSaved`]) and offers it to the store again; it never shows the old one again.
+//! 4. **Nothing stops it halfway.** The renewal runs in a task of its own; a caller that is dropped or runs out of time leaves it running.
+//! 5. **Only `invalid_grant` ends a session**, and only after the record was read once more: a program that keeps no lock may have been faster. A
+//!    tombstone is written, so that nobody asks again in vain. Every other refusal leaves the tokens as they are.
+//!
+//! What is left: an answer that is lost after the service has acted, by the network or by a kill of the process in that moment. That session is
+//! lost whatever a client does (W2), and the error says so. `model` searches all interleavings of this very machine for anything else.
+//!
+//! What rests on assumptions: that a request arrives within the settle time or never; that the store keeps its
+//! [promises](super::TokenStore); that the wall clock is not put forward by more than the settle time between a lost answer and the next attempt.
+
+mod builder;
+mod driver;
+mod notice;
+mod protocol;
+mod token;
+
+pub(crate) use self::token::Token;
+pub use self::{
+    builder::SessionBuilder,
+    notice::{Notice, Renew, Revocation},
+};
+
+use std::{
+    fmt,
+    hash::{BuildHasher as _, RandomState},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use self::{
+    driver::{Run, Unsaved},
+    protocol::Policy,
+    token::Clocks,
+};
+use super::{
+    error::AuthError,
+    exchange::Exchange,
+    record::TokenRecord,
+    store::{StoreError, TokenStore},
+};
+use crate::{error::Result, transport::BoxFuture, types::AccessToken};
+
+/// While the old access token is good and getting a new one did not work, it is not tried again for so long.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// A login in use. Cloning it is cheap; clones share it, and a process should have one for a store.
+///
+/// Give it to [`ClientBuilder::session`](crate::ClientBuilder::session). Nothing is read before the first call, and while the access token is good
+/// the store is read once. A renewal happens when a call needs it and at no other time.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+type Outcome = Result<Token, Arc<AuthError>>;
+type Elsewhere = Arc<dyn Fn(Renew) -> BoxFuture<'static, Result<(), AuthError>> + Send + Sync>;
+type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
+
+struct Shared {
+    store: Arc<dyn TokenStore>,
+    exchange: Arc<dyn Exchange>,
+    elsewhere: Option<Elsewhere>,
+    listener: Option<Listener>,
+    policy: Policy,
+    clocks: Clocks,
+    hasher: RandomState,
+    loading: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Token>,
+    unsaved: Option<Unsaved>,
+    /// The generation whose access token the service refused.
+    refused: Option<u64>,
+    /// The generation that was refused although it had just been issued.
+    hopeless: Option<u64>,
+    /// The renewal under way.
+    flight: Option<watch::Receiver<Option<Outcome>>>,
+    quiet_until: Duration,
+}
+
+impl Session {
+    /// The login that a store keeps. Nothing is read yet.
+    pub fn open(store: impl TokenStore) -> Self {
+        Self::builder().open(store)
+    }
+
+    /// Begins with the tokens of a new login: they replace what the store had. A renewal under way ends first.
+    ///
+    /// # Errors
+    /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked, read or written. It is as it was.
+    pub async fn begin(store: impl TokenStore, tokens: TokenRecord) -> Result<Self> {
+        Self::builder().begin(store, tokens).await
+    }
+
+    /// Settings that differ from the defaults.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder::default()
+    }
+
+    /// An access token that is good now, for a program that sends it by itself. Renews it if need be.
+    ///
+    /// # Errors
+    /// [`Error::Auth`](crate::Error::Auth).
+    pub async fn access_token(&self) -> Result<AccessToken> {
+        let token = self.token(None, None).await?;
+        token.record.access_token.clone().ok_or_else(|| AuthError::NoAccessToken.into())
+    }
+
+    /// What the store has now, without changing it and without asking anybody. `None`: nobody is logged in.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`].
+    pub async fn record(&self) -> Result<Option<TokenRecord>> {
+        Ok(self.shared.store.read().await.map_err(AuthError::Store)?)
+    }
+
+    /// Renews on behalf of another process: see [`SessionBuilder::renew_with`].
+    ///
+    /// # Errors
+    /// [`Error::Auth`](crate::Error::Auth).
+    pub async fn renew(&self, order: Renew) -> Result<()> {
+        if order.refused {
+            self.shared.state().refused = Some(order.generation);
+        }
+        self.token(None, None).await.map(drop)
+    }
+
+    /// Waits until no renewal is under way here: before a program ends, so that it does not take an answer with it. At most about two minutes.
+    pub async fn at_rest(&self) {
+        let flight = self.shared.state().flight.clone();
+        if let Some(mut flight) = flight {
+            // An error means that it is over too.
+            let _ = flight.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Logs out: waits for a renewal under way, revokes the grant at the service if that has a place for it, and removes the record, whatever the
+    /// service said. Nobody who renews later brings it back.
+    ///
+    /// # Errors
+    /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing was changed.
+    pub async fn end(&self) -> Result<Revocation> {
+        let shared = &self.shared;
+        let mut locked = shared.store.lock(shared.policy.patience).await.map_err(store_error)?;
+        let revocation = match locked.read().await {
+            Ok(None) => Revocation::Nothing,
+            Ok(Some(record)) if record.ended.is_some() => Revocation::Nothing,
+            Ok(Some(record)) => {
+                let stored = shared.fingerprint(&record);
+                let unsaved = shared.unsaved().filter(|unsaved| unsaved.spent == stored);
+                let record = unsaved.map_or_else(|| Arc::new(record), |unsaved| unsaved.token.record);
+                match shared.exchange.revoke(&record).await {
+                    Ok(()) => Revocation::Revoked,
+                    Err(error) => Revocation::NotRevoked(error),
+                }
+            }
+            // Whoever logs out wants it gone, readable or not.
+            Err(error @ StoreError::Unreadable { .. }) => Revocation::NotRevoked(AuthError::Store(error)),
+            Err(error) => return Err(AuthError::Store(error).into()),
+        };
+        locked.remove().await.map_err(AuthError::Store)?;
+        shared.forget_unsaved();
+        shared.publish(None);
+        Ok(revocation)
+    }
+
+    /// A token for this origin; another one than `refused`, if the service refused that.
+    pub(crate) async fn token(&self, origin: Option<&str>, refused: Option<&Token>) -> Result<Token> {
+        let shared = &self.shared;
+        if let Some(refused) = refused {
+            shared.refuse(refused)?;
+        }
+        let current = shared.state().current.clone();
+        let at_hand = match current {
+            Some(token) => token,
+            None => shared.load().await?,
+        };
+        bound(&at_hand, origin)?;
+        let mut flight = match shared.ready(&at_hand) {
+            Ready::Now(token) => {
+                bound(&token, origin)?;
+                return Ok(token);
+            }
+            Ready::After(flight) => flight,
+        };
+        let outcome = match flight.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.clone(),
+            // The task ended without a word: with its runtime, or in a panic.
+            Err(_) => None,
+        };
+        match outcome {
+            Some(Ok(token)) => {
+                bound(&token, origin)?;
+                if token.header.is_none() || shared.left(&token).is_zero() {
+                    return Err(AuthError::NoAccessToken.into());
+                }
+                Ok(token)
+            }
+            Some(Err(error)) => Err(crate::Error::Auth(error)),
+            None => Err(AuthError::OutcomeUnknown { retry_after: shared.policy.settle }.into()),
+        }
+    }
+
+    /// Remembers that the service refuses even a token that it has just issued.
+    pub(crate) fn give_up(&self, refused: &Token) -> AuthError {
+        self.shared.state().hopeless = Some(refused.record.generation);
+        AuthError::StillRefused
+    }
+}
+
+/// The tokens go to the origin that they are for, and to no other.
+fn bound(token: &Token, origin: Option<&str>) -> Result<(), AuthError> {
+    match origin {
+        Some(asked) if asked != token.record.origin => {
+            Err(AuthError::OtherOrigin { stored: token.record.origin.clone(), asked: asked.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn store_error(error: StoreError) -> AuthError {
+    match error {
+        busy @ StoreError::Busy { .. } => AuthError::Busy(busy),
+        other => AuthError::Store(other),
+    }
+}
+
+enum Ready {
+    Now(Token),
+    After(watch::Receiver<Option<Outcome>>),
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the refresh tokens of records apart without keeping them.
+    fn fingerprint(&self, record: &TokenRecord) -> u64 {
+        self.hasher.hash_one(record.refresh_token.expose())
+    }
+
+    fn tell(&self, notice: &Notice) {
+        tracing::warn!("{notice}");
+        if let Some(listener) = &self.listener {
+            listener(notice);
+        }
+    }
+
+    /// The first read of a process. Who comes meanwhile waits for it instead of reading too.
+    async fn load(&self) -> Result<Token, AuthError> {
+        let _turn = self.loading.lock().await;
+        if let Some(token) = self.state().current.clone() {
+            return Ok(token);
+        }
+        let record = self.store.read().await.map_err(AuthError::Store)?.ok_or(AuthError::LoggedOut)?;
+        // What is over is read anew each time: somebody may have logged in meanwhile.
+        if let Some(ended) = record.ended {
+            return Err(AuthError::Ended(ended));
+        }
+        let token = self.known(record);
+        self.publish(Some(token.clone()));
+        Ok(token)
+    }
+
+    /// The record as a token; if it is the one at hand, with what is known of that.
+    fn known(&self, record: TokenRecord) -> Token {
+        let seen = Token::new(record, self.clocks.now(), None);
+        match &self.state().current {
+            Some(current) if current.same(&seen) => current.with(TokenRecord::clone(&seen.record)),
+            _ => seen,
+        }
+    }
+
+    fn publish(&self, token: Option<Token>) {
+        let mut state = self.state();
+        if token.is_none() {
+            // What comes next is another login, whose generations mean something else.
+            (state.refused, state.hopeless) = (None, None);
+        }
+        state.current = token;
+    }
+
+    fn unsaved(&self) -> Option<Unsaved> {
+        self.state().unsaved.clone()
+    }
+
+    fn keep_unsaved(&self, unsaved: Unsaved) {
+        self.state().unsaved = Some(unsaved);
+    }
+
+    fn forget_unsaved(&self) {
+        self.state().unsaved = None;
+    }
+
+    fn left(&self, token: &Token) -> Duration {
+        let refused = self.state().refused == Some(token.record.generation);
+        if refused { Duration::ZERO } else { token.left(self.clocks.now()) }
+    }
+
+    /// Notes that the service refused a token, if it is still the one at hand: of many that were refused at once, the first one counts.
+    fn refuse(&self, token: &Token) -> Result<(), AuthError> {
+        let mut state = self.state();
+        if state.current.as_ref().is_some_and(|current| current.same(token)) {
+            if state.hopeless == Some(token.record.generation) {
+                return Err(AuthError::StillRefused);
+            }
+            state.refused = Some(token.record.generation);
+        }
+        Ok(())
+    }
+
+    /// The token at hand if it will do; else the renewal to wait for, begun here if it was not under way.
+    fn ready(self: &Arc<Self>, at_hand: &Token) -> Ready {
+        let now = self.clocks.now();
+        let mut state = self.state();
+        let token = state.current.clone().unwrap_or_else(|| at_hand.clone());
+        let refused = state.refused == Some(token.record.generation);
+        let left = if refused { Duration::ZERO } else { token.left(now) };
+        let (hard, soft) = self.clocks.limits(token.record.expires_in);
+        let flight = state.flight.clone().filter(|flight| flight.has_changed().is_ok());
+        let wait = left <= hard || (flight.is_none() && now.monotonic >= state.quiet_until);
+        if left > soft || !wait {
+            return Ready::Now(token);
+        }
+        Ready::After(flight.unwrap_or_else(|| self.take_off(&mut state, token)))
+    }
+
+    /// Begins a renewal in a task of its own.
+    fn take_off(self: &Arc<Self>, state: &mut State, at_hand: Token) -> watch::Receiver<Option<Outcome>> {
+        let (done, flight) = watch::channel(None);
+        state.flight = Some(flight.clone());
+        let refused = state.refused.filter(|generation| *generation == at_hand.record.generation);
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            let before = at_hand.clone();
+            let outcome = match &shared.elsewhere {
+                Some(elsewhere) => shared.renewed_elsewhere(elsewhere, &before, refused).await,
+                None => Run::new(Arc::clone(&shared), refused).carry_through(at_hand).await,
+            };
+            let outcome = outcome.map_err(Arc::new);
+            shared.land(&before, &outcome);
+            done.send_replace(Some(outcome));
+        });
+        flight
+    }
+
+    fn land(&self, before: &Token, outcome: &Outcome) {
+        let mut state = self.state();
+        state.flight = None;
+        if let Ok(token) = outcome {
+            if token.same(before) {
+                state.quiet_until = self.clocks.now().monotonic.saturating_add(QUIET);
+            }
+            state.current = Some(token.clone());
+        }
+    }
+
+    /// Lets another process renew, and looks at what it wrote.
+    async fn renewed_elsewhere(
+        &self,
+        elsewhere: &Elsewhere,
+        before: &Token,
+        refused: Option<u64>,
+    ) -> Result<Token, AuthError> {
+        let order = Renew { generation: before.record.generation, refused: refused.is_some() };
+        let said = elsewhere(order).await;
+        let Some(record) = self.store.read().await.map_err(AuthError::Store)? else {
+            self.publish(None);
+            return Err(AuthError::LoggedOut);
+        };
+        if let Some(ended) = record.ended {
+            self.publish(None);
+            return Err(AuthError::Ended(ended));
+        }
+        let token = self.known(record);
+        if self.left(&token).is_zero() {
+            said?;
+            return Err(match token.record.pending {
+                Some(_) => AuthError::OutcomeUnknown { retry_after: self.policy.settle },
+                None => AuthError::NoAccessToken,
+            });
+        }
+        Ok(token)
+    }
+}
+
+/// `Debug` shows nothing of the tokens.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("policy", &self.shared.policy).finish_non_exhaustive()
+    }
+}

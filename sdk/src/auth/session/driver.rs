@@ -1,0 +1,277 @@
+//! Carries out what the protocol says, against a store, a service and two clocks.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::sleep;
+
+use super::{
+    Notice, Shared,
+    protocol::{Change, Command, Event, Held, Now, Outcome, Renewal, Verdict},
+    token::Token,
+};
+use crate::{
+    auth::{
+        error::AuthError,
+        exchange::{Exchanged, Tokens},
+        record::TokenRecord,
+        store::{LockedStore, StoreError},
+    },
+    transport::TransportErrorKind,
+};
+
+/// A record that could not be saved, and which refresh token it replaced.
+#[derive(Clone, Debug)]
+pub(super) struct Unsaved {
+    pub(super) token: Token,
+    pub(super) spent: u64,
+}
+
+/// One renewal under way. It lives in a task of its own, so nobody who stops waiting for it stops it.
+pub(super) struct Run {
+    shared: Arc<Shared>,
+    /// The generation whose access token the service refused, if one was.
+    refused: Option<u64>,
+    locked: Option<Box<dyn LockedStore>>,
+    token: Option<Token>,
+    /// What the exchange brought, and when it was asked for.
+    brought: Option<(Brought, Now)>,
+    trouble: Option<AuthError>,
+}
+
+enum Brought {
+    Tokens(Tokens),
+    AccessToken(crate::types::AccessToken, Duration),
+}
+
+impl Run {
+    pub(super) fn new(shared: Arc<Shared>, refused: Option<u64>) -> Self {
+        Self { shared, refused, locked: None, token: None, brought: None, trouble: None }
+    }
+
+    /// Renews, and returns the token to use.
+    pub(super) async fn carry_through(mut self, at_hand: Token) -> Result<Token, AuthError> {
+        let mut renewal = Renewal::new(self.shared.policy);
+        let mut event = Event::Wanted { left: self.left(&at_hand) };
+        self.token = Some(at_hand);
+        loop {
+            match renewal.next(event, self.shared.clocks.now()) {
+                Command::Finish(verdict) => return self.finish(verdict),
+                command => event = self.carry_out(command).await,
+            }
+        }
+    }
+
+    async fn carry_out(&mut self, command: Command) -> Event {
+        match command {
+            Command::Lock { patience } => match self.shared.store.lock(patience).await {
+                Ok(locked) => {
+                    self.locked = Some(locked);
+                    Event::Locked
+                }
+                Err(busy @ StoreError::Busy { .. }) => {
+                    self.trouble = Some(AuthError::Busy(busy));
+                    Event::Busy
+                }
+                Err(error) => self.failed(error),
+            },
+            Command::Read => {
+                let Some(locked) = &mut self.locked else { return Event::Failed };
+                match locked.read().await {
+                    Ok(found) => Event::Found(found.map(|record| self.found(record))),
+                    Err(error) => self.failed(error),
+                }
+            }
+            Command::Write(change) => self.write(change).await,
+            Command::Exchange => self.exchange().await,
+            Command::Pause(pause) => {
+                sleep(pause).await;
+                Event::Resumed
+            }
+            Command::Unlock => {
+                self.locked = None;
+                Event::Unlocked
+            }
+            Command::Finish(_) => Event::Failed,
+        }
+    }
+
+    fn failed(&mut self, error: StoreError) -> Event {
+        self.trouble = Some(AuthError::Store(error));
+        Event::Failed
+    }
+
+    fn left(&self, token: &Token) -> Duration {
+        if self.refused == Some(token.record.generation) {
+            return Duration::ZERO;
+        }
+        token.left(self.shared.clocks.now())
+    }
+
+    /// What the store has, unless this process knows better.
+    fn found(&mut self, record: TokenRecord) -> Held {
+        let stored = self.shared.fingerprint(&record);
+        let unsaved = self.shared.unsaved().filter(|unsaved| unsaved.spent == stored);
+        let token = if let Some(unsaved) = &unsaved {
+            unsaved.token.clone()
+        } else {
+            self.shared.forget_unsaved();
+            self.shared.known(record)
+        };
+        let held = Held {
+            token: self.shared.fingerprint(&token.record),
+            left: self.left(&token),
+            enough: self.shared.clocks.limits(token.record.expires_in).1,
+            pending: token.record.pending.clone(),
+            ended: token.record.ended.is_some(),
+            unsaved: unsaved.is_some(),
+        };
+        self.token = Some(token);
+        held
+    }
+
+    async fn write(&mut self, change: Change) -> Event {
+        let (Some(locked), Some(token)) = (&mut self.locked, &self.token) else { return Event::Failed };
+        let now = self.shared.clocks.now();
+        let mut record = TokenRecord::clone(&token.record);
+        let mut asked = None;
+        match &change {
+            Change::Pending(pending) => record.pending.clone_from(pending),
+            Change::Ended(ended) => record.ended = Some(ended.clone()),
+            Change::Again => {}
+            Change::Tokens | Change::AccessToken => {
+                let Some((brought, at)) = &self.brought else { return Event::Failed };
+                record.obtained_at = at.wall;
+                asked = Some(at.monotonic);
+                match brought {
+                    Brought::Tokens(tokens) => {
+                        record.generation = record.generation.saturating_add(1);
+                        record.refresh_token = tokens.refresh_token.clone();
+                        record.access_token.clone_from(&tokens.access_token);
+                        record.expires_in = tokens.expires_in;
+                        record.pending = None;
+                        if let Some(scope) = &tokens.scope {
+                            record.scope.clone_from(scope);
+                        }
+                    }
+                    Brought::AccessToken(token, expires_in) => {
+                        record.access_token = Some(token.clone());
+                        record.expires_in = *expires_in;
+                    }
+                }
+            }
+        }
+        let written = locked.write(&record).await;
+        let spent = self.shared.fingerprint(&token.record);
+        let next = match asked {
+            Some(_) => Token::new(record, now, asked),
+            None => token.with(record),
+        };
+        match (&change, written) {
+            (Change::Tokens, Err(error)) => {
+                self.shared.keep_unsaved(Unsaved { token: next, spent });
+                self.trouble = Some(AuthError::NotSaved(error));
+                Event::Failed
+            }
+            (Change::Again, Err(error)) => {
+                self.trouble = Some(AuthError::NotSaved(error));
+                Event::Failed
+            }
+            // What the service said holds, written or not.
+            (Change::Ended(_) | Change::AccessToken, Err(error)) => {
+                self.token = Some(next);
+                self.failed(error)
+            }
+            // Of a mark that could not be taken back, the error before it is what matters.
+            (Change::Pending(_), Err(error)) => {
+                self.trouble.get_or_insert(AuthError::Store(error));
+                Event::Failed
+            }
+            (change, Ok(())) => {
+                if matches!(change, Change::Tokens | Change::Again) {
+                    self.shared.forget_unsaved();
+                }
+                self.token = Some(next);
+                Event::Written
+            }
+        }
+    }
+
+    async fn exchange(&mut self) -> Event {
+        let Some(token) = &self.token else { return Event::Failed };
+        let record = Arc::clone(&token.record);
+        // Counting begins before the request leaves, so the access token never ends earlier than it is taken to.
+        let asked = self.shared.clocks.now();
+        tracing::debug!(generation = record.generation, "showing the refresh token");
+        let outcome = match self.shared.exchange.refresh(&record).await {
+            Exchanged::Tokens(tokens) => {
+                for oddity in &tokens.oddities {
+                    self.shared.tell(&Notice::Odd(oddity.clone()));
+                }
+                if let Some(now) = tokens.scope.as_ref().filter(|scope| **scope != record.scope) {
+                    self.shared
+                        .tell(&Notice::ScopeChanged { before: record.scope.clone(), now: now.clone() });
+                }
+                self.brought = Some((Brought::Tokens(tokens), asked));
+                Outcome::Tokens
+            }
+            Exchanged::NotSent(error) => {
+                let again = error.kind() != TransportErrorKind::Tls;
+                self.trouble = Some(AuthError::Unreachable(error));
+                Outcome::NotSent { again }
+            }
+            Exchanged::TurnedAway { status, retry_after } => {
+                self.trouble = Some(AuthError::TurnedAway { status, retry_after });
+                Outcome::TurnedAway { retry_after }
+            }
+            Exchanged::Refused(error) => {
+                self.trouble = Some(AuthError::Refused(error));
+                Outcome::Refused
+            }
+            Exchanged::InvalidGrant(error) => {
+                self.trouble = Some(AuthError::Refused(error));
+                Outcome::InvalidGrant
+            }
+            Exchanged::Unknown { reason, access_token } => {
+                self.shared.tell(&Notice::AnswerLost { reason });
+                let access_for = access_token.as_ref().map(|(_, lifetime)| *lifetime);
+                self.brought =
+                    access_token.map(|(token, lifetime)| (Brought::AccessToken(token, lifetime), asked));
+                Outcome::Unknown { access_for }
+            }
+        };
+        Event::Exchanged(outcome)
+    }
+
+    fn finish(mut self, verdict: Verdict) -> Result<Token, AuthError> {
+        let trouble = self.trouble.take();
+        match (verdict, self.token.take()) {
+            (Verdict::Use, Some(token)) => {
+                if let Some(trouble) = trouble {
+                    tracing::debug!(trouble = crate::error::chain(&trouble), "going on with what there is");
+                }
+                Ok(token)
+            }
+            (Verdict::UseUnsaved, token) => {
+                let unsaved = self.shared.unsaved().map(|unsaved| unsaved.token).or(token);
+                if let Some(trouble) = trouble {
+                    self.shared.tell(&Notice::NotSaved(Arc::new(trouble)));
+                }
+                unsaved.ok_or(AuthError::LoggedOut)
+            }
+            (Verdict::Ended, Some(token)) => {
+                let ended = token.record.ended.clone();
+                self.shared.publish(None);
+                Err(ended.map_or(AuthError::LoggedOut, AuthError::Ended))
+            }
+            (Verdict::LoggedOut, _) => {
+                self.shared.publish(None);
+                self.shared.forget_unsaved();
+                Err(AuthError::LoggedOut)
+            }
+            (Verdict::Wait(retry_after), _) => Err(AuthError::OutcomeUnknown { retry_after }),
+            (Verdict::Busy | Verdict::Failed | Verdict::Use | Verdict::Ended, _) => {
+                Err(trouble.unwrap_or(AuthError::LoggedOut))
+            }
+        }
+    }
+}

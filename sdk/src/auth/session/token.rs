@@ -1,0 +1,153 @@
+//! The access token at hand, and how long it is still good by two clocks.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use http::HeaderValue;
+use tokio::time::Instant;
+
+use super::protocol::Now;
+use crate::auth::record::TokenRecord;
+
+/// With less left than this a call gets a new access token first.
+const HARD: Duration = Duration::from_secs(10);
+/// With less left than this a call tries to get one, and goes on with the old one if that doesn't work.
+const SOFT: Duration = Duration::from_mins(2);
+/// Up to so much is added to it, so that processes which began together don't all try at once.
+const JITTER: Duration = Duration::from_secs(30);
+
+/// Reads both clocks.
+#[derive(Clone)]
+pub(crate) struct Clocks {
+    wall: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+    began: Instant,
+    /// Where in the jitter this process stands, from 0 to 1.
+    chance: f64,
+}
+
+impl Default for Clocks {
+    fn default() -> Self {
+        Self::with(SystemTime::now)
+    }
+}
+
+impl Clocks {
+    pub(crate) fn with(wall: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self { wall: Arc::new(wall), began: Instant::now(), chance: rand::random() }
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        Now { wall: (self.wall)(), monotonic: self.began.elapsed() }
+    }
+
+    /// The hard and the soft limit for tokens that live so long. Of short-lived ones a part, or each call would renew them.
+    pub(crate) fn limits(&self, lifetime: Duration) -> (Duration, Duration) {
+        (HARD.min(lifetime / 10), (SOFT + JITTER.mul_f64(self.chance)).min(lifetime / 4))
+    }
+}
+
+impl fmt::Debug for Clocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clocks")
+    }
+}
+
+/// A record as this process first saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    pub(crate) record: Arc<TokenRecord>,
+    /// The value of `Authorization`, if there is an access token.
+    pub(crate) header: Option<HeaderValue>,
+    /// When it was first seen here, and how long it could be good from then.
+    seen: Duration,
+    most: Duration,
+}
+
+impl Token {
+    /// `since`: when its tokens were asked for, if that was here.
+    pub(crate) fn new(record: TokenRecord, now: Now, since: Option<Duration>) -> Self {
+        let header = record.access_token.as_ref().map(crate::types::AccessToken::header);
+        let seen = since.unwrap_or(now.monotonic);
+        let mut token = Self { most: record.expires_in, record: Arc::new(record), header, seen };
+        if since.is_none() {
+            token.most = token.by_wall(now.wall);
+        }
+        token
+    }
+
+    /// The same tokens in a record that was written again.
+    pub(crate) fn with(&self, record: TokenRecord) -> Self {
+        Self { record: Arc::new(record), ..self.clone() }
+    }
+
+    /// How long the access token is still good: until either clock says that it isn't.
+    pub(crate) fn left(&self, now: Now) -> Duration {
+        if self.header.is_none() {
+            return Duration::ZERO;
+        }
+        let by_monotonic = self.most.saturating_sub(now.monotonic.saturating_sub(self.seen));
+        by_monotonic.min(self.by_wall(now.wall))
+    }
+
+    fn by_wall(&self, wall: SystemTime) -> Duration {
+        // Set back, or behind the clock that wrote it, it says nothing. The other clock has to do, and the service's 401.
+        let elapsed = wall.duration_since(self.record.obtained_at).unwrap_or_default();
+        self.record.expires_in.saturating_sub(elapsed)
+    }
+
+    /// Whether this is the same access token of the same grant.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self.record.generation == other.record.generation && self.header == other.header
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::types::AccessToken;
+
+    fn token(now: Now) -> Token {
+        let mut record = TokenRecord::new("https://a.test", "https://a.test/t", "c", "rt".to_owned().into());
+        record.access_token = Some(AccessToken::new("at").unwrap());
+        record.obtained_at = now.wall;
+        record.expires_in = Duration::from_secs(900);
+        Token::new(record, now, None)
+    }
+
+    fn at(wall: u64, monotonic: u64) -> Now {
+        let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(wall);
+        Now { wall, monotonic: Duration::from_secs(monotonic) }
+    }
+
+    proptest! {
+        #[test]
+        fn a_token_is_never_good_once_either_clock_says_that_it_has_expired(wall in 0_u64..3_000, monotonic in 0_u64..3_000) {
+            let left = token(at(10_000, 50)).left(at(9_000 + wall, 50 + monotonic));
+            let by_wall = wall.saturating_sub(1_000);
+            prop_assert_eq!(left, Duration::from_secs(900_u64.saturating_sub(by_wall.max(monotonic))));
+        }
+    }
+
+    #[test]
+    fn no_clock_makes_it_panic() {
+        for wall in [0, 1, u64::from(u32::MAX), i64::MAX.unsigned_abs() - 1_000] {
+            for monotonic in [0, u64::MAX] {
+                let seen = at(wall, monotonic);
+                token(seen).left(at(i64::MAX.unsigned_abs() - wall, u64::MAX - monotonic));
+            }
+        }
+    }
+
+    #[test]
+    fn of_short_lived_tokens_a_part_is_used_before_they_are_renewed() {
+        let clocks = Clocks { chance: 1.0, ..Clocks::default() };
+        assert_eq!(clocks.limits(Duration::from_secs(900)), (HARD, SOFT + JITTER));
+        assert_eq!(clocks.limits(Duration::from_secs(60)), (Duration::from_secs(6), Duration::from_secs(15)));
+        assert_eq!(clocks.limits(Duration::ZERO), (Duration::ZERO, Duration::ZERO));
+    }
+}
