@@ -50,7 +50,7 @@ fn a_service_that_is_not_there_is_told_and_offline_nobody_is_asked() {
     let ran = posthaste.run(&["doctor"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("is the base URL right"), "{ran:?}");
-    assert!(!(ran.stdout + &ran.stderr).contains("hidden_key"));
+    assert!(!(ran.stdout + ran.stderr.as_str()).contains("hidden_key"));
     posthaste.run(&["doctor", "--offline"]).ok();
 }
 

@@ -148,7 +148,7 @@ fn the_key_is_in_nothing_that_any_command_says() {
             let by_env = posthaste.env("POSTHASTE_API_KEY", KEY).run(&arguments[..arguments.len() - 2]);
             for ran in [by_file, by_env] {
                 // A key that was written where it has no place is shown to the one who wrote it there, and to nobody else.
-                let said = ran.stdout.clone() + &ran.stderr;
+                let said = ran.stdout.clone() + ran.stderr.as_str();
                 assert!(!said.contains("sentinel") || command.contains(&KEY), "{arguments:?} {ran:?}");
             }
         }

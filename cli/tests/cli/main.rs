@@ -9,6 +9,8 @@ mod api_keys;
 mod automations;
 mod batch;
 mod broadcasts;
+#[cfg(unix)]
+mod browser;
 mod completeness;
 mod config;
 mod contacts;

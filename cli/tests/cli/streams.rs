@@ -99,7 +99,7 @@ fn a_table_is_for_eyes_and_tabs_are_for_pipes() {
 
 #[test]
 fn nothing_is_colored_where_nobody_sees_it() {
-    let has_escapes = |ran: crate::support::Ran| (ran.stdout + &ran.stderr).contains('\u{1b}');
+    let has_escapes = |ran: crate::support::Ran| (ran.stdout + ran.stderr.as_str()).contains('\u{1b}');
     let bad = ["config", "get", "zebra"];
     assert!(!has_escapes(Posthaste::new().run(&bad)));
     assert!(!has_escapes(Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1").run(&bad)));

@@ -1,0 +1,158 @@
+//! A person with a real browser: Chromium, without a window, driven over WebDriver (Debian: `chromium`, `chromium-driver`).
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use posthaste_reference_server::{ReferenceServer, Settings};
+use thirtyfour::prelude::*;
+use tokio::time::sleep;
+
+use crate::support::Posthaste;
+
+/// Longer than any step takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Chromium and what drives it; stopped when dropped.
+struct Browser {
+    driver: WebDriver,
+    process: Child,
+}
+
+impl Browser {
+    /// None where there is no Chromium.
+    async fn start() -> Option<Self> {
+        let (chromium, driver) = (on_path("chromium")?, on_path("chromedriver")?);
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let process = Command::new(driver)
+            .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut wishes = DesiredCapabilities::chrome();
+        wishes.set_binary(chromium.to_str().unwrap()).unwrap();
+        for argument in [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ] {
+            wishes.add_arg(argument).unwrap();
+        }
+        let until = Instant::now() + PATIENCE;
+        let driver = loop {
+            match WebDriver::new(format!("http://127.0.0.1:{port}"), wishes.clone()).await {
+                Ok(driver) => break driver,
+                Err(error) if Instant::now() > until => panic!("no browser: {error}"),
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        };
+        Some(Self { driver, process })
+    }
+
+    async fn stop(self) {
+        self.driver.clone().quit().await.unwrap();
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let found = std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file());
+    if found.is_none() {
+        skipped(name);
+    }
+    found
+}
+
+#[expect(clippy::print_stderr, reason = "whoever runs the tests has to know what was not tried")]
+fn skipped(name: &str) {
+    eprintln!("skipped: there is no `{name}` on this machine");
+}
+
+/// Runs `auth login`; what the program would open in a browser is opened in this one, and `decide` says what the person does there.
+async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Output {
+    let address = posthaste.home().join("address");
+    let opener = posthaste.home().join("opener");
+    std::fs::write(
+        &opener,
+        format!("#!/bin/sh\nprintf %s \"$1\" > '{}.part' && mv '{0}.part' '{0}'\n", address.display()),
+    )
+    .unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut command = posthaste.command();
+    command.args(["auth", "login", "--store", "file"]).env("BROWSER", &opener);
+    let process = std::thread::spawn(move || command.output().unwrap());
+
+    let until = Instant::now() + PATIENCE;
+    while !address.exists() {
+        assert!(
+            Instant::now() < until && !process.is_finished(),
+            "no browser was opened: {:?}",
+            process.join()
+        );
+        sleep(Duration::from_millis(20)).await;
+    }
+    let driver = &browser.driver;
+    driver.goto(std::fs::read_to_string(&address).unwrap()).await.unwrap();
+    let heading = driver.find(By::Css("h1")).await.unwrap().text().await.unwrap();
+    assert_eq!(heading, "posthaste asks for access");
+    driver.find(By::Css(format!("button[value={decide}]"))).await.unwrap().click().await.unwrap();
+
+    let output = tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();
+    // Neither the address nor the page tells the code or what was decided.
+    let ended = driver.current_url().await.unwrap();
+    assert!(ended.query().is_none() && ended.host_str() == Some("127.0.0.1"), "{ended}");
+    std::fs::remove_file(&address).unwrap();
+    output
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_allows_and_denies_in_a_real_browser() {
+    // AUTHZ-01, AUTHZ-20, AUTHZ-21
+    let Some(browser) = Browser::start().await else { return };
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    server.service().listens_at(&server.base_url());
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", server.base_url());
+
+    let denied = log_in(&posthaste, &browser, "deny").await;
+    let said = String::from_utf8_lossy(&denied.stderr).into_owned();
+    assert_eq!(denied.status.code(), Some(4), "{said}");
+    assert!(said.contains("declined") || said.contains("denied"), "{said}");
+    assert_eq!(server.service().token_events(), []);
+
+    let allowed = log_in(&posthaste, &browser, "allow").await;
+    let said = String::from_utf8_lossy(&allowed.stderr).into_owned();
+    assert_eq!(allowed.status.code(), Some(0), "{said}");
+    assert_eq!(server.service().token_events().len(), 1);
+    let sent = posthaste.run(&[
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "Hello",
+        "--text",
+        "Hi",
+    ]);
+    sent.ok();
+    assert_eq!(server.service().mails("sb_local").len(), 1);
+    browser.stop().await;
+}
