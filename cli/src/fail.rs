@@ -75,7 +75,7 @@ pub(crate) static EXIT_CODES: &[Row] = &[
         "retry with the printed --idempotency-key",
     ),
     row(Kind::Partial, 10, "partial", "some items failed", "look at the list of failures"),
-    row(Kind::Interrupted, 130, "interrupted", "stopped by Ctrl-C (130) or by SIGTERM (143)", "-"),
+    row(Kind::Interrupted, 130, "interrupted", "stopped by Ctrl-C (130), by SIGTERM (143) or by SIGHUP (129)", "-"),
 ];
 
 const fn row(kind: Kind, code: u8, name: &'static str, meaning: &'static str, advice: &'static str) -> Row {
@@ -106,6 +106,8 @@ pub(crate) enum Signal {
     Interrupt,
     /// A polite request to end.
     Terminate,
+    /// The terminal is gone.
+    Hangup,
 }
 
 /// Why a command failed.
@@ -212,6 +214,7 @@ impl Fail {
         match self {
             Self::Child(code) => *code,
             Self::Interrupted(Signal::Terminate) => 143,
+            Self::Interrupted(Signal::Hangup) => 129,
             other => other.kind().exit_code(),
         }
     }
@@ -311,6 +314,7 @@ mod tests {
     fn a_signal_has_the_number_a_shell_expects() {
         assert_eq!(Fail::Interrupted(Signal::Interrupt).exit_code(), 130);
         assert_eq!(Fail::Interrupted(Signal::Terminate).exit_code(), 143);
+        assert_eq!(Fail::Interrupted(Signal::Hangup).exit_code(), 129);
         assert_eq!((Fail::Child(7).exit_code(), Fail::BrokenPipe.exit_code()), (7, 0));
     }
 }

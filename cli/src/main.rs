@@ -7,6 +7,7 @@ mod change;
 mod commands;
 mod confirm;
 mod context;
+mod credentials;
 #[cfg(feature = "sandbox")]
 mod embedded;
 mod fail;

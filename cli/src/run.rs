@@ -81,7 +81,10 @@ async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
     let mut signals = Signals::listen()?;
     tokio::select! {
         result = with_service(command, context) => result,
-        signal = signals.next() => Err(Fail::Interrupted(signal)),
+        signal = signals.next() => {
+            signals.when_free().await;
+            Err(Fail::Interrupted(signal))
+        }
     }
 }
 

@@ -1,6 +1,34 @@
-//! The two signals that ask the program to stop.
+//! The signals that ask the program to stop, and the moments when it has to finish something first.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
 
 use crate::fail::{Fail, Signal};
+use crate::output::write_stderr;
+
+/// How many things are being done that a signal must not cut off.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+/// Told when the last of them is done.
+static FREE: Notify = Notify::const_new();
+
+/// While it lives, the program finishes before it stops.
+#[derive(Debug)]
+pub(crate) struct Held(());
+
+/// Makes signals wait. Between the mark of a renewal and the unlock of the login a new token may be on its way that nobody else has.
+pub(crate) fn hold() -> Held {
+    HELD.fetch_add(1, Ordering::SeqCst);
+    Held(())
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if HELD.fetch_sub(1, Ordering::SeqCst) == 1 {
+            FREE.notify_waiters();
+        }
+    }
+}
 
 /// Listens from the moment it is made: a signal that arrives before anybody waits for it is not lost, and does not end
 /// the program.
@@ -10,6 +38,9 @@ pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    /// None for a program that was told not to heed it (nohup).
+    #[cfg(unix)]
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 impl Signals {
@@ -18,13 +49,15 @@ impl Signals {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            let both = || {
+            let all = || {
+                let hangup = if heeds_hangup() { Some(signal(SignalKind::hangup())?) } else { None };
                 Ok(Self {
                     interrupt: signal(SignalKind::interrupt())?,
                     terminate: signal(SignalKind::terminate())?,
+                    hangup,
                 })
             };
-            both()
+            all()
                 .map_err(|error: std::io::Error| Fail::local("the program cannot listen for signals", error))
         }
         #[cfg(not(unix))]
@@ -34,9 +67,18 @@ impl Signals {
     /// Waits for the next one.
     pub(crate) async fn next(&mut self) -> Signal {
         #[cfg(unix)]
-        tokio::select! {
-            _ = self.interrupt.recv() => Signal::Interrupt,
-            _ = self.terminate.recv() => Signal::Terminate,
+        {
+            let hangup = async {
+                match &mut self.hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = self.interrupt.recv() => Signal::Interrupt,
+                _ = self.terminate.recv() => Signal::Terminate,
+                _ = hangup => Signal::Hangup,
+            }
         }
         #[cfg(not(unix))]
         {
@@ -44,4 +86,35 @@ impl Signals {
             Signal::Interrupt
         }
     }
+
+    /// Waits until nothing is held any more. Whoever asks a second time is told what is going on, and waits, too.
+    pub(crate) async fn when_free(&mut self) {
+        loop {
+            let free = FREE.notified();
+            if HELD.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            tokio::select! {
+                () = free => {}
+                _ = self.next() => write_stderr("finishing the renewal of the login, at most 30 s\n"),
+            }
+        }
+    }
+}
+
+/// Whether a hangup ends the program. Listening for it would undo what nohup(1) did.
+#[cfg(target_os = "linux")]
+fn heeds_hangup() -> bool {
+    let ignored = || {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?.trim().to_owned();
+        u64::from_str_radix(&mask, 16).ok()
+    };
+    ignored().is_some_and(|mask| mask & 1 == 0)
+}
+
+/// Where it can't be found out, the system does what it always does.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn heeds_hangup() -> bool {
+    false
 }

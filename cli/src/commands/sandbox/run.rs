@@ -87,6 +87,7 @@ fn forward(child: &Child, signal: Signal) {
     let signal = match signal {
         Signal::Interrupt => rustix::process::Signal::INT,
         Signal::Terminate => rustix::process::Signal::TERM,
+        Signal::Hangup => rustix::process::Signal::HUP,
     };
     if let Some(pid) = pid {
         // If it has just ended there is nobody left to tell.

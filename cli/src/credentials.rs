@@ -1,0 +1,184 @@
+//! Where logins and API keys are kept between two runs of the program.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `place` | which files, and what binds a record to its place |
+//! | `secure` | files that nobody else reads or replaces |
+//! | `lock` | one process at a time |
+//! | `kept` | what is kept: tokens, or an API key |
+//! | `state` | what can be told without the secrets; which store counts |
+//! | `keyring` | the store in the operating system's keyring |
+//! | `file` | the store in a file, by explicit choice |
+//! | `sealed`, `spill` | how a renewed record survives what goes wrong |
+//! | `store` | the two stores as the one that the session uses |
+//! | `failpoint` | where tests kill the program |
+//!
+//! All files of a login are in `credentials/` beside `config.toml`, the lock too: whoever shares the login shares its lock, whatever the other
+//! folders of two processes are.
+
+mod failpoint;
+mod file;
+mod kept;
+mod keyring;
+mod lock;
+mod place;
+mod sealed;
+mod secure;
+mod spill;
+mod state;
+mod store;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use posthaste::auth::StoreError;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::kept::{Kept, KeptKey};
+pub(crate) use self::lock::Holder;
+pub(crate) use self::state::{Facts, KeptKind};
+pub(crate) use self::store::ProfileStore;
+
+use self::keyring::Ring;
+use self::keyring::vault::SystemKeyring;
+use self::place::Place;
+use self::store::{Locked, elsewhere, recorded};
+use crate::settings::env::Env;
+
+/// How long a login or a logout waits for a renewal that is under way.
+const PATIENCE: Duration = Duration::from_secs(75);
+
+/// Where secrets are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StoreKind {
+    /// In the operating system's keyring
+    #[default]
+    Keyring,
+    /// In a file that only you can read
+    File,
+}
+
+impl StoreKind {
+    /// The word for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Keyring => "keyring",
+            Self::File => "file",
+        }
+    }
+}
+
+/// What one profile keeps, and where. Making one touches nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Credentials {
+    place: Place,
+}
+
+/// What can be told of a profile's login without its secrets.
+#[derive(Debug, Clone)]
+pub(crate) struct Overview {
+    /// The profile; `default` where none is named.
+    pub(crate) profile: String,
+    /// Where its secrets are.
+    pub(crate) store: StoreKind,
+    /// The file, if they are in one.
+    pub(crate) path: Option<std::path::PathBuf>,
+    /// What is kept.
+    pub(crate) facts: Facts,
+}
+
+impl Credentials {
+    /// Those of a profile. The error names the variable that is wrong where there is no folder for them.
+    pub(crate) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
+        Place::of(env, profile).map(|place| Self { place })
+    }
+
+    /// What is kept, as far as it can be told without the keyring; `None` if nothing is.
+    pub(crate) fn overview(&self) -> Result<Option<Overview>, StoreError> {
+        let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
+        let (facts, path) = match (store, state) {
+            (StoreKind::Keyring, Some(state)) => (Some(state.facts), None),
+            _ => {
+                let record = file::look(&self.place)?;
+                (record.map(|record| Facts::of(&record.kept)), Some(self.place.file(place::Part::Cred)))
+            }
+        };
+        let profile = self.place.profile().to_owned();
+        Ok(facts.map(|facts| Overview { profile, store, path, facts }))
+    }
+
+    /// Who holds the lock of this login right now.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        lock::holder(&self.place)
+    }
+
+    /// Tries a store before somebody is sent to a browser: writes, reads and deletes something that means nothing.
+    pub(crate) async fn probe(&self, store: StoreKind) -> Result<(), StoreError> {
+        let place = self.place.clone();
+        elsewhere(move || {
+            place.prepare()?;
+            match store {
+                StoreKind::Keyring => {
+                    Ring { place: &place, vault: &SystemKeyring::for_a_probe() }.probe()
+                }
+                StoreKind::File => {
+                    let path = place.file(place::Part::Mark);
+                    secure::Coming::reserve(&path, secure::ROOM).map(drop)?;
+                    secure::remove(&path)
+                }
+            }
+        })
+        .await
+    }
+
+    /// The store for a session. A new login goes where `wanted` says, or where the last one was, or to the keyring.
+    pub(crate) fn store(&self, wanted: Option<StoreKind>) -> ProfileStore {
+        ProfileStore { place: self.place.clone(), wanted, vault: Arc::new(SystemKeyring::new()) }
+    }
+
+    /// The API key that is kept, if one is.
+    pub(crate) async fn api_key(&self) -> Result<Option<KeptKey>, StoreError> {
+        let store = self.store(None);
+        elsewhere(move || {
+            Ok(match store.look()? {
+                Some(Kept::ApiKey(key)) => Some(key),
+                _ => None,
+            })
+        })
+        .await
+    }
+
+    /// Keeps an API key in place of whatever is kept.
+    pub(crate) async fn keep_api_key(
+        &self,
+        wanted: Option<StoreKind>,
+        origin: &str,
+        key: SecretString,
+    ) -> Result<(), StoreError> {
+        let key = KeptKey { origin: origin.to_owned(), key, since: Timestamp::now() };
+        let mut locked = Locked(Some(self.store(wanted).turn(PATIENCE).await?));
+        locked.with(move |inside| inside.write(Kept::ApiKey(key))).await
+    }
+
+    /// Removes whatever is kept; revokes nothing.
+    pub(crate) async fn remove(&self) -> Result<(), StoreError> {
+        let mut locked = Locked(Some(self.store(None).turn(PATIENCE).await?));
+        locked.with(store::Inside::remove).await
+    }
+
+    /// What is kept of all profiles, by name; the error of one that can't be read stands in its place.
+    pub(crate) fn list(env: &Env) -> Result<Vec<(String, Result<Overview, StoreError>)>, StoreError> {
+        let profiles = Place::profiles(env)?.into_iter();
+        let each = profiles.filter_map(|profile| {
+            let overview = Self::of(env, Some(&profile)).and_then(|credentials| credentials.overview());
+            overview.transpose().map(|overview| (profile, overview))
+        });
+        Ok(each.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

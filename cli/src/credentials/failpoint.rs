@@ -1,0 +1,24 @@
+//! Places where a test may kill the program, as `kill -9` would. Programs that are built for use have none of them.
+
+/// Dies here if `POSTHASTE_FAILPOINT` names this point: alone, or as `POINT:n` for the n-th time.
+#[cfg(debug_assertions)]
+pub(super) fn point(name: &str) {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static PASSED: AtomicU32 = AtomicU32::new(0);
+
+    let Ok(wanted) = std::env::var("POSTHASTE_FAILPOINT") else { return };
+    let (wanted, nth) = wanted.split_once(':').unwrap_or((&wanted, "1"));
+    if wanted != name {
+        return;
+    }
+    if PASSED.fetch_add(1, Ordering::Relaxed) + 1 == nth.parse().unwrap_or(1) {
+        #[cfg(unix)]
+        {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        }
+        std::process::abort();
+    }
+}
+
+#[cfg(not(debug_assertions))]
+pub(super) fn point(_: &str) {}

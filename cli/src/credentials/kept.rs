@@ -1,0 +1,279 @@
+//! What is kept of a profile: the tokens of a login, or an API key, and where it belongs.
+
+use jiff::Timestamp;
+use posthaste::auth::{StoreError, TokenRecord};
+use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::place::{hex, host_id};
+
+/// The form of what is written. A later one is refused and left as it is.
+const FORM: u32 = 1;
+
+/// What is kept of a profile.
+#[derive(Debug, Clone)]
+pub(crate) enum Kept {
+    /// A login with tokens that are renewed.
+    Login(Box<TokenRecord>),
+    /// An API key that somebody gave to be kept.
+    ApiKey(KeptKey),
+}
+
+/// An API key and whom it is for.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptKey {
+    /// The origin that the key may be sent to, and no other.
+    pub(crate) origin: String,
+    /// The key.
+    pub(crate) key: SecretString,
+    /// When it was given.
+    pub(crate) since: Timestamp,
+}
+
+/// What is kept, and which of a profile's logins it is: the second name of a grant, which stays while its tokens change.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    pub(super) kept: Kept,
+    pub(super) login: String,
+    host: Option<String>,
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    form: u32,
+    login: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    api_key: Option<WrittenKey>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenKey {
+    origin: String,
+    key: String,
+    since: Timestamp,
+}
+
+impl Kept {
+    /// The generation of its tokens; 0 where nothing is ever renewed.
+    pub(super) fn generation(&self) -> u64 {
+        match self {
+            Self::Login(record) => record.generation,
+            Self::ApiKey(_) => 0,
+        }
+    }
+
+    /// Whom its secrets may be sent to.
+    pub(crate) fn origin(&self) -> &str {
+        match self {
+            Self::Login(record) => &record.origin,
+            Self::ApiKey(key) => &key.origin,
+        }
+    }
+
+    /// Whether a renewal was begun whose outcome nobody has written down.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self, Self::Login(record) if record.pending.is_some())
+    }
+}
+
+impl Record {
+    /// What is to be written where `before` is: the same login a step further, or another login.
+    pub(super) fn after(before: Option<&Self>, kept: Kept) -> Self {
+        let goes_on = |before: &&Self| match (&before.kept, &kept) {
+            (Kept::Login(old), Kept::Login(new)) => {
+                let same = old.refresh_token.expose() == new.refresh_token.expose();
+                old.origin == new.origin
+                    && old.client_id == new.client_id
+                    && (new.generation == old.generation + 1 || (new.generation == old.generation && same))
+            }
+            _ => false,
+        };
+        let login = before
+            .filter(goes_on)
+            .map_or_else(|| uuid::Uuid::new_v4().simple().to_string(), |before| before.login.clone());
+        Self { kept, login, host: host_id() }
+    }
+
+    /// Whether this is the next step of the same login.
+    pub(super) fn follows(&self, login: &str, generation: u64) -> bool {
+        self.login == login && generation.checked_add(1) == Some(self.kept.generation())
+    }
+
+    pub(super) fn to_json(&self) -> Zeroizing<Vec<u8>> {
+        let (tokens, api_key) = match &self.kept {
+            Kept::Login(record) => (serde_json::to_value(record).ok(), None),
+            Kept::ApiKey(key) => {
+                let written = WrittenKey {
+                    origin: key.origin.clone(),
+                    key: key.key.expose_secret().to_owned(),
+                    since: key.since,
+                };
+                (None, Some(written))
+            }
+        };
+        let written =
+            Written { form: FORM, login: self.login.clone(), host: self.host.clone(), tokens, api_key };
+        Zeroizing::new(serde_json::to_vec(&written).unwrap_or_default())
+    }
+
+    pub(super) fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
+        // What serde says of a wrong value may repeat it.
+        let wrong = |what: &str| StoreError::unreadable(what.to_owned());
+        let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong("it is no whole JSON"))?;
+        match value.get("form").and_then(Value::as_u64) {
+            Some(form) if form == u64::from(FORM) => {}
+            Some(form) => {
+                return Err(wrong(&format!("it has form {form}, and this version reads {FORM}")));
+            }
+            None => return Err(wrong("`form` is missing")),
+        }
+        let written: Written = serde_json::from_value(value)
+            .map_err(|_| wrong("`login`, `tokens` or `api_key` is missing or not what it must be"))?;
+        let kept = match (written.tokens, written.api_key) {
+            (Some(tokens), None) => {
+                let bytes = Zeroizing::new(serde_json::to_vec(&tokens).unwrap_or_default());
+                Kept::Login(Box::new(TokenRecord::from_json(&bytes)?))
+            }
+            (None, Some(key)) => Kept::ApiKey(KeptKey {
+                origin: key.origin,
+                key: SecretString::from(key.key),
+                since: key.since,
+            }),
+            _ => return Err(wrong("it holds neither tokens nor an API key")),
+        };
+        Ok(Self { kept, login: written.login, host: written.host })
+    }
+
+    /// A record that was written on another machine would be renewed by two.
+    pub(super) fn check_host(&self) -> Result<(), StoreError> {
+        match (&self.host, host_id()) {
+            (Some(written), Some(here)) if *written != here && matches!(self.kept, Kept::Login(_)) => {
+                Err(StoreError::unreadable(
+                    "it was copied from another machine, and two machines would end each other's login: log in here",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The record as text with its hash before it, so that a torn or edited file is seen.
+pub(super) fn to_file(record: &Record) -> Zeroizing<Vec<u8>> {
+    let json = record.to_json();
+    let mut text = Zeroizing::new(Vec::with_capacity(json.len() + 100));
+    text.extend_from_slice(OPENING.as_bytes());
+    text.extend_from_slice(hex(&Sha256::digest(&*json)).as_bytes());
+    text.extend_from_slice(MIDDLE.as_bytes());
+    text.extend_from_slice(&json);
+    text.push(b'}');
+    text
+}
+
+/// Reads what [`to_file`] wrote; spaces behind it are room.
+pub(super) fn from_file(bytes: &[u8]) -> Result<Record, StoreError> {
+    let text = bytes.trim_ascii();
+    if text.is_empty() {
+        return Err(StoreError::unreadable("it is empty"));
+    }
+    let parts = || {
+        let rest = text.strip_prefix(OPENING.as_bytes())?.strip_suffix(b"}")?;
+        let (hash, rest) = rest.split_at_checked(64)?;
+        Some((hash, rest.strip_prefix(MIDDLE.as_bytes())?))
+    };
+    let Some((hash, json)) = parts() else {
+        return Err(StoreError::unreadable("it is not what this program writes, or not the whole of it"));
+    };
+    if hex(&Sha256::digest(json)).as_bytes() != hash {
+        return Err(StoreError::unreadable("its hash is not the one that was written with it"));
+    }
+    Record::from_json(json)
+}
+
+const OPENING: &str = "{\"sha256\":\"";
+const MIDDLE: &str = "\",\"kept\":";
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A login of that generation.
+    pub(in crate::credentials) fn login(generation: u64) -> TokenRecord {
+        let token = |name: &str| serde_json::from_str(&format!("\"{name}_sentinel_{generation}\"")).unwrap();
+        let mut record =
+            TokenRecord::new("https://a.test", "https://a.test/oauth/token", "client", token("rt"));
+        record.access_token = Some(posthaste::types::AccessToken::new(format!("at_{generation}")).unwrap());
+        record.generation = generation;
+        record.expires_in = std::time::Duration::from_secs(900);
+        record
+    }
+
+    #[test]
+    fn a_file_that_is_cut_or_changed_anywhere_is_refused_without_a_secret_in_the_message() {
+        let record = Record::after(None, Kept::Login(Box::new(login(3))));
+        let whole = to_file(&record);
+        let read = from_file(&[&whole[..], b"   \n"].concat()).unwrap();
+        assert_eq!(read.to_json().as_slice(), record.to_json().as_slice());
+        let refused = |bytes: &[u8]| {
+            let error = from_file(bytes).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("sentinel"), "{error}");
+        };
+        (0..whole.len()).for_each(|end| refused(&whole[..end]));
+        for at in 0..whole.len() {
+            let mut changed = whole.to_vec();
+            changed[at] ^= 0x11;
+            refused(&changed);
+        }
+        for other in [&b""[..], b" \n", b"{bad", b"\xff\xfe", b"null", b"[]", &[0; 64]] {
+            refused(other);
+        }
+    }
+
+    #[test]
+    fn a_record_is_named_by_what_is_wrong_with_it() {
+        let json: Value =
+            serde_json::from_slice(&Record::after(None, Kept::Login(Box::new(login(1)))).to_json()).unwrap();
+        let said = |json: &Value| Record::from_json(json.to_string().as_bytes()).unwrap_err().to_string();
+        let mut later = json.clone();
+        later["form"] = 2.into();
+        assert!(said(&later).contains("form 2"));
+        for field in ["generation", "origin", "client_id", "scope", "obtained_at", "expires_in", "refresh_token"] {
+            let mut without = json.clone();
+            without["tokens"].as_object_mut().unwrap().remove(field);
+            assert!(!said(&without).is_empty(), "{field}");
+            let mut wrong = json.clone();
+            wrong["tokens"][field] = serde_json::json!({"sentinel": []});
+            let said = said(&wrong);
+            assert!(said.contains(field) && !said.contains("sentinel"), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_api_key_is_a_kind_of_its_own() {
+        let key = KeptKey {
+            origin: "https://a.test".to_owned(),
+            key: SecretString::from("re_sentinel"),
+            since: Timestamp::UNIX_EPOCH,
+        };
+        assert!(!format!("{key:?}").contains("sentinel"));
+        let record = Record::after(None, Kept::ApiKey(key));
+        let Kept::ApiKey(read) = from_file(&to_file(&record)).unwrap().kept else { panic!("no key") };
+        assert_eq!((read.key.expose_secret(), read.origin.as_str()), ("re_sentinel", "https://a.test"));
+    }
+
+    #[test]
+    fn a_login_keeps_its_name_while_its_tokens_are_renewed_and_another_login_gets_another() {
+        let first = Record::after(None, Kept::Login(Box::new(login(1))));
+        let second = Record::after(Some(&first), Kept::Login(Box::new(login(2))));
+        assert!(second.follows(&first.login, 1));
+        let again = Record::after(Some(&second), Kept::Login(Box::new(login(1))));
+        assert!(again.login != second.login && !again.follows(&second.login, 2));
+    }
+}

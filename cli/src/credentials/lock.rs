@@ -1,0 +1,242 @@
+//! The lock around one login: one holder at a time among all processes of this user, until it lets go or dies.
+//!
+//! The kernel keeps the lock with the open file and drops it when its process ends, however it ends. So a lock that is left behind doesn't exist,
+//! and none is ever broken: not by age (its holder may be stopped, and go on), not by removing the file (two processes would each
+//! hold a lock, on two files of one name). The file is none of those that are replaced, and stays for good.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use posthaste::auth::StoreError;
+use serde::{Deserialize, Serialize};
+
+use super::place::{Part, Place};
+use super::secure;
+
+/// How soon somebody who waits looks again, and how seldom at last.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(250));
+
+/// The lock, held until it is dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+/// Who holds a lock: what its file says, for messages only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    /// The process.
+    pub(crate) pid: u32,
+    /// What it runs: the program and its command, without arguments.
+    pub(crate) command: String,
+    /// Since when.
+    pub(crate) since: Timestamp,
+}
+
+impl Holder {
+    fn this() -> Self {
+        let mut arguments = std::env::args().skip(1);
+        let word = |text: &String| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        // Words up to the first flag are names of commands; what follows may be anything.
+        let words: Vec<_> =
+            arguments.by_ref().take_while(|text| word(text) && !text.starts_with('-')).take(2).collect();
+        let command = std::iter::once("posthaste".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
+        Self { pid: std::process::id(), command, since: Timestamp::now() }
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let held = Timestamp::now().duration_since(self.since).as_secs().max(0);
+        write!(f, "process {} ({}), for {held} s", self.pid, self.command)
+    }
+}
+
+impl Lock {
+    /// Takes the lock, waiting for another holder at most so long.
+    pub(super) async fn take(place: &Place, patience: Duration) -> Result<Self, StoreError> {
+        place.prepare()?;
+        local(place)?;
+        let path = place.file(Part::Lock);
+        let begun = Instant::now();
+        let mut pause = PAUSES.0;
+        loop {
+            if let Some(lock) = Self::attempt(&path)? {
+                return Ok(lock);
+            }
+            let left = patience.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Err(StoreError::Busy { holder: written(&path).map(|holder| holder.to_string()) });
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// `None`: somebody else holds it.
+    fn attempt(path: &Path) -> Result<Option<Self>, StoreError> {
+        // Somebody who removes the file again and again is no reason to go on for ever.
+        for _ in 0..100 {
+            let file = secure::open_or_make(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(secure::failed("lock", path, error)),
+            }
+            let mut lock = Self { file, path: path.to_owned() };
+            // Between opening and locking the file may have lost its name: then others lock another one.
+            if lock.is_current() {
+                lock.sign();
+                return Ok(Some(lock));
+            }
+        }
+        Err(StoreError::unavailable(format!("{} is replaced again and again", path.display())))
+    }
+
+    /// Whether the locked file still is the one that others find by its name.
+    fn is_current(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            let (Ok(held), Ok(named)) = (self.file.metadata(), std::fs::symlink_metadata(&self.path)) else {
+                return false;
+            };
+            (held.dev(), held.ino()) == (named.dev(), named.ino())
+        }
+        // Elsewhere a file that is open can't lose its name.
+        #[cfg(not(unix))]
+        true
+    }
+
+    /// Asks once more, just before something is done that can't be undone.
+    pub(super) fn still_holds(&self) -> Result<(), StoreError> {
+        if self.is_current() {
+            return Ok(());
+        }
+        Err(StoreError::unavailable(format!(
+            "{} was removed or replaced while this process held it; nothing was sent",
+            self.path.display()
+        )))
+    }
+
+    /// Says who holds it. That is only for messages, so nothing is wrong if it can't be written.
+    fn sign(&mut self) {
+        let text = serde_json::to_string(&Holder::this()).unwrap_or_default() + "\n";
+        let _ = self.file.set_len(0);
+        let _ = self.file.rewind();
+        let _ = self.file.write_all(text.as_bytes());
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // By name rather than by closing: a child that was forked in between may hold the file open.
+        let _ = self.file.unlock();
+    }
+}
+
+/// Who holds the lock right now, if anybody does.
+pub(super) fn holder(place: &Place) -> Option<Holder> {
+    let path = place.file(Part::Lock);
+    let file = File::open(&path).ok()?;
+    match file.try_lock_shared() {
+        Ok(()) => None,
+        Err(_) => written(&path),
+    }
+}
+
+fn written(path: &Path) -> Option<Holder> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    serde_json::from_str(text.trim()).ok()
+}
+
+/// A lock on a file of another machine may hold on this one alone.
+#[cfg(target_os = "linux")]
+fn local(place: &Place) -> Result<(), StoreError> {
+    if place.network_lock {
+        return Ok(());
+    }
+    let Ok(facts) = rustix::fs::statfs(place.folder()) else { return Ok(()) };
+    match network_name(facts.f_type) {
+        None => Ok(()),
+        Some(name) => Err(StoreError::unavailable(format!(
+            "{} is on a network file system ({name}), where a lock may not hold on all machines; name a local folder by \
+             POSTHASTE_CONFIG_DIR, or say POSTHASTE_NETWORK_HOME=1 if this is the only machine",
+            place.folder().display()
+        ))),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn local(_: &Place) -> Result<(), StoreError> {
+    Ok(())
+}
+
+/// The numbers of statfs(2). The type's width differs between machines.
+#[cfg(target_os = "linux")]
+fn network_name(kind: impl TryInto<i64>) -> Option<&'static str> {
+    Some(match kind.try_into().ok()? & 0xffff_ffff {
+        0x6969 => "NFS",
+        0x0102_1997 => "9p",
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB",
+        0x00c3_6400 => "Ceph",
+        0x5346_414f => "AFS",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::env::Env;
+
+    fn place(home: &tempfile::TempDir) -> Place {
+        Place::of(&Env::of(&[("POSTHASTE_CONFIG_DIR", home.path().to_str().unwrap())]), Some("work")).unwrap()
+    }
+
+    fn now<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    #[test]
+    fn one_holds_it_and_the_other_is_told_who() {
+        let home = tempfile::tempdir().unwrap();
+        let place = place(&home);
+        let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
+        let Err(StoreError::Busy { holder: Some(who) }) = now(Lock::take(&place, Duration::from_millis(60)))
+        else {
+            panic!("two holders")
+        };
+        assert!(who.contains(&format!("process {}", std::process::id())), "{who}");
+        assert_eq!(holder(&place).unwrap().pid, std::process::id());
+        drop(held);
+        assert_eq!(holder(&place), None);
+        now(Lock::take(&place, Duration::ZERO)).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_whose_file_was_removed_is_no_lock() {
+        let home = tempfile::tempdir().unwrap();
+        let place = place(&home);
+        let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
+        held.still_holds().unwrap();
+        std::fs::remove_file(place.file(Part::Lock)).unwrap();
+        assert!(held.still_holds().unwrap_err().to_string().contains("nothing was sent"));
+        let second = now(Lock::take(&place, Duration::ZERO)).unwrap();
+        second.still_holds().unwrap();
+        assert!(held.still_holds().is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_network_file_system_is_known_by_its_number() {
+        assert_eq!((network_name(0x6969_i64), network_name(0xef53_i64)), (Some("NFS"), None));
+        assert_eq!(network_name(-11_317_950_i64), Some("SMB"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Records in a file that only the keyring's owner can read: AES-256-GCM, bound to the place and the step they belong to.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::rand;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use posthaste::auth::StoreError;
+use secrecy::zeroize::Zeroizing;
+use serde::{Deserialize, Serialize};
+
+use super::kept::Record;
+use super::place::Place;
+
+/// The form of what is sealed.
+const FORM: u32 = 1;
+
+/// A key, as it is kept in the keyring.
+#[derive(Clone)]
+pub(super) struct Key(Zeroizing<[u8; 32]>);
+
+/// What stands in the open beside what is sealed, and can't be changed without breaking the seal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Label {
+    form: u32,
+    store: String,
+    profile: String,
+    origin: String,
+    pub(super) login: String,
+    pub(super) generation: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    label: Label,
+    nonce: String,
+    sealed: String,
+}
+
+impl Key {
+    /// A new key.
+    pub(super) fn new() -> Result<Self, StoreError> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        rand::fill(&mut *bytes).map_err(|_| StoreError::unavailable("the system gives no random numbers"))?;
+        Ok(Self(bytes))
+    }
+
+    pub(super) fn to_text(&self) -> Zeroizing<String> {
+        Zeroizing::new(STANDARD.encode(*self.0))
+    }
+
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let bytes = Zeroizing::new(STANDARD.decode(text).ok()?);
+        Some(Self(Zeroizing::new(bytes.as_slice().try_into().ok()?)))
+    }
+}
+
+impl Label {
+    pub(super) fn of(place: &Place, record: &Record) -> Self {
+        Self {
+            form: FORM,
+            store: place.store_id(),
+            profile: place.profile().to_owned(),
+            origin: record.kept.origin().to_owned(),
+            login: record.login.clone(),
+            generation: record.kept.generation(),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// Seals bytes under a label.
+pub(super) fn seal(key: &Key, label: Label, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let failed = |_| StoreError::unavailable("the record can't be sealed");
+    let mut text = Zeroizing::new(bytes.to_vec());
+    let sealing = RandomizedNonceKey::new(&AES_256_GCM, &*key.0).map_err(failed)?;
+    let nonce =
+        sealing.seal_in_place_append_tag(Aad::from(label.bytes()), &mut *text).map_err(failed)?;
+    let written =
+        Written { nonce: STANDARD.encode(nonce.as_ref()), sealed: STANDARD.encode(&*text), label };
+    Ok(serde_json::to_vec(&written).unwrap_or_default())
+}
+
+/// The label of something sealed, not yet proved; `None` if it is not whole.
+pub(super) fn label(file: &[u8]) -> Option<Label> {
+    serde_json::from_slice::<Written>(file.trim_ascii()).ok().map(|written| written.label)
+}
+
+/// Opens something sealed whose label is exactly this one; `None` if it is not whole, or another's.
+pub(super) fn open(key: &Key, expected: &Label, file: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    let written: Written = serde_json::from_slice(file.trim_ascii()).ok()?;
+    if written.label != *expected || expected.form != FORM {
+        return None;
+    }
+    let nonce: [u8; NONCE_LEN] = STANDARD.decode(written.nonce).ok()?.try_into().ok()?;
+    let mut text = Zeroizing::new(STANDARD.decode(written.sealed).ok()?);
+    let opening = RandomizedNonceKey::new(&AES_256_GCM, &*key.0).ok()?;
+    let aad = Aad::from(expected.bytes());
+    let length = opening.open_in_place(Nonce::from(&nonce), aad, &mut text).ok()?.len();
+    text.truncate(length);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credentials::kept::{Kept, tests::login};
+    use crate::settings::env::Env;
+
+    #[test]
+    fn what_is_sealed_opens_only_whole_with_its_key_under_its_label() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::of(&[("POSTHASTE_CONFIG_DIR", home.path().to_str().unwrap())]);
+        let place = Place::of(&env, Some("work")).unwrap();
+        let record = Record::after(None, Kept::Login(Box::new(login(2))));
+        let of = |place: &Place| Label::of(place, &record);
+        let key = Key::from_text(&Key::new().unwrap().to_text()).unwrap();
+        let file = seal(&key, of(&place), &record.to_json()).unwrap();
+        assert!(!String::from_utf8_lossy(&file).contains("sentinel"));
+        assert_eq!(*open(&key, &of(&place), &[&file[..], b"    "].concat()).unwrap(), *record.to_json());
+
+        assert!(open(&Key::new().unwrap(), &of(&place), &file).is_none());
+        assert!(open(&key, &of(&Place::of(&env, Some("other")).unwrap()), &file).is_none());
+        let mut later = of(&place);
+        later.generation = 3;
+        assert!(open(&key, &later, &file).is_none());
+        // A label that was changed with the file, to pass for the next step.
+        let forged = String::from_utf8(file.clone()).unwrap().replace("\"generation\":2", "\"generation\":3");
+        assert!(open(&key, &later, forged.as_bytes()).is_none());
+        for end in 0..file.len() {
+            assert!(open(&key, &of(&place), &file[..end]).is_none(), "{end}");
+        }
+    }
+}
