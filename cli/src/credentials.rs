@@ -121,9 +121,7 @@ impl Credentials {
         elsewhere(move || {
             place.prepare()?;
             match store {
-                StoreKind::Keyring => {
-                    Ring { place: &place, vault: &SystemKeyring::for_a_probe() }.probe()
-                }
+                StoreKind::Keyring => Ring { place: &place, vault: &SystemKeyring::for_a_probe() }.probe(),
                 StoreKind::File => {
                     let path = place.file(place::Part::Mark);
                     secure::Coming::reserve(&path, secure::ROOM).map(drop)?;

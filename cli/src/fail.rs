@@ -75,7 +75,13 @@ pub(crate) static EXIT_CODES: &[Row] = &[
         "retry with the printed --idempotency-key",
     ),
     row(Kind::Partial, 10, "partial", "some items failed", "look at the list of failures"),
-    row(Kind::Interrupted, 130, "interrupted", "stopped by Ctrl-C (130), by SIGTERM (143) or by SIGHUP (129)", "-"),
+    row(
+        Kind::Interrupted,
+        130,
+        "interrupted",
+        "stopped by Ctrl-C (130), by SIGTERM (143) or by SIGHUP (129)",
+        "-",
+    ),
 ];
 
 const fn row(kind: Kind, code: u8, name: &'static str, meaning: &'static str, advice: &'static str) -> Row {

@@ -57,8 +57,7 @@ impl Signals {
                     hangup,
                 })
             };
-            all()
-                .map_err(|error: std::io::Error| Fail::local("the program cannot listen for signals", error))
+            all().map_err(|error: std::io::Error| Fail::local("the program cannot listen for signals", error))
         }
         #[cfg(not(unix))]
         Ok(Self {})

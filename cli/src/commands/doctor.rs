@@ -107,7 +107,7 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
         .profile
         .as_ref()
         .map(|profile| format!(", profile `{}` ({})", profile.value, profile.source));
-    checks.push(check("config", State::Ok, message + &profile.unwrap_or_default(), None));
+    checks.push(check("config", State::Ok, message + profile.unwrap_or_default().as_str(), None));
     for found in &settings.warnings {
         checks.push(check("config", State::Warning, found.problem.message.clone(), found.hint.as_deref()));
     }

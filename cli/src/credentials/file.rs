@@ -44,6 +44,7 @@ pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
                 done.map_err(|error| secure::failed("write", &next, error))?;
                 secure::rename(&next, &cred)?;
                 secure::sync_folder_of(&cred)?;
+                spill::remove(place)?;
                 return Ok(Some(found));
             }
             _ => secure::remove(&next)?,
@@ -101,6 +102,7 @@ pub(super) fn write(
     } else {
         *coming = None;
         secure::remove_quietly(&next);
+        spill::remove(place)?;
     }
     Ok(())
 }

@@ -211,6 +211,7 @@ pub(super) mod tests {
             TokenRecord::new("https://a.test", "https://a.test/oauth/token", "client", token("rt"));
         record.access_token = Some(posthaste::types::AccessToken::new(format!("at_{generation}")).unwrap());
         record.generation = generation;
+        record.obtained_at = std::time::SystemTime::UNIX_EPOCH;
         record.expires_in = std::time::Duration::from_secs(900);
         record
     }
@@ -244,7 +245,9 @@ pub(super) mod tests {
         let mut later = json.clone();
         later["form"] = 2.into();
         assert!(said(&later).contains("form 2"));
-        for field in ["generation", "origin", "client_id", "scope", "obtained_at", "expires_in", "refresh_token"] {
+        for field in
+            ["generation", "origin", "client_id", "scope", "obtained_at", "expires_in", "refresh_token"]
+        {
             let mut without = json.clone();
             without["tokens"].as_object_mut().unwrap().remove(field);
             assert!(!said(&without).is_empty(), "{field}");

@@ -7,8 +7,8 @@
 
 pub(super) mod vault;
 
-use posthaste::types::AccessToken;
 use posthaste::auth::StoreError;
+use posthaste::types::AccessToken;
 use secrecy::zeroize::Zeroizing;
 use serde_json::Value;
 
@@ -73,7 +73,11 @@ impl Ring<'_> {
         self.vault.set(&user, &secret)?;
         let same = self.vault.get(&user)?.is_some_and(|read| *read == *secret);
         self.vault.delete(&user)?;
-        if same { Ok(()) } else { Err(StoreError::unavailable("the keyring doesn't give back what it was given")) }
+        if same {
+            Ok(())
+        } else {
+            Err(StoreError::unavailable("the keyring doesn't give back what it was given"))
+        }
     }
 
     /// Reads the record as it stands; the state decides what of it counts.
@@ -109,6 +113,7 @@ impl Ring<'_> {
                     let done = std::fs::File::open(&next).and_then(|file| file.sync_all());
                     done.map_err(|error| secure::failed("write", &next, error))?;
                     turn.unsettled = self.settle(&record).is_err();
+                    spill::remove(self.place)?;
                     return Ok(Some(record));
                 }
                 None => secure::remove(&next)?,
@@ -173,7 +178,11 @@ impl Ring<'_> {
             return self.save(record, turn);
         }
         lock.still_holds()?;
-        if before.filter(same_step).is_some() {
+        if let Some(before) = before.filter(same_step) {
+            // An answer may bring an access token alone.
+            if bare(before).to_json() != bare(record).to_json() {
+                self.put(record)?;
+            }
             return self.mark(lock, record, turn);
         }
         // A new login. Its key first: without it no renewal could ever be saved.
@@ -184,6 +193,7 @@ impl Ring<'_> {
         }
         point("C13");
         secure::remove(&self.place.file(Part::Next))?;
+        spill::remove(self.place)?;
         self.put(record)?;
         State::of(StoreKind::Keyring, record).write(self.place)
     }
@@ -279,9 +289,9 @@ impl Ring<'_> {
             )),
             other => other,
         })?;
-        let key = serde_json::from_str::<Value>(&text).ok().and_then(|entry| {
-            entry.get(TOKEN_KEY).and_then(Value::as_str).and_then(Key::from_text)
-        });
+        let key = serde_json::from_str::<Value>(&text)
+            .ok()
+            .and_then(|entry| entry.get(TOKEN_KEY).and_then(Value::as_str).and_then(Key::from_text));
         if let (Some(key), label) = (key, Label::of(self.place, &record))
             && let Kept::Login(tokens) = &mut record.kept
         {
@@ -296,11 +306,7 @@ impl Ring<'_> {
 
     /// Writes the entry and reads it back.
     fn put(&self, record: &Record) -> Result<(), StoreError> {
-        let mut short = record.clone();
-        if let Kept::Login(tokens) = &mut short.kept {
-            tokens.pending = None;
-            tokens.ended = None;
-        }
+        let mut short = bare(record);
         let whole = short.to_json();
         if units(&whole) <= MOST_UNITS {
             self.set(&self.user(), &String::from_utf8_lossy(&whole))?;
@@ -336,9 +342,16 @@ impl Ring<'_> {
     }
 }
 
+/// The record without what is kept in the state.
+fn bare(record: &Record) -> Record {
+    let mut bare = record.clone();
+    if let Kept::Login(tokens) = &mut bare.kept {
+        tokens.pending = None;
+        tokens.ended = None;
+    }
+    bare
+}
+
 fn units(json: &[u8]) -> usize {
     String::from_utf8_lossy(json).encode_utf16().count()
 }
-
-#[cfg(test)]
-mod tests;

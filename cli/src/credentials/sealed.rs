@@ -76,10 +76,8 @@ pub(super) fn seal(key: &Key, label: Label, bytes: &[u8]) -> Result<Vec<u8>, Sto
     let failed = |_| StoreError::unavailable("the record can't be sealed");
     let mut text = Zeroizing::new(bytes.to_vec());
     let sealing = RandomizedNonceKey::new(&AES_256_GCM, &*key.0).map_err(failed)?;
-    let nonce =
-        sealing.seal_in_place_append_tag(Aad::from(label.bytes()), &mut *text).map_err(failed)?;
-    let written =
-        Written { nonce: STANDARD.encode(nonce.as_ref()), sealed: STANDARD.encode(&*text), label };
+    let nonce = sealing.seal_in_place_append_tag(Aad::from(label.bytes()), &mut *text).map_err(failed)?;
+    let written = Written { nonce: STANDARD.encode(nonce.as_ref()), sealed: STANDARD.encode(&*text), label };
     Ok(serde_json::to_vec(&written).unwrap_or_default())
 }
 

@@ -63,7 +63,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError
     let Some(mut file) = open(&options, path)? else { return Ok(None) };
     check(&file, path)?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(ROOM));
-    file.by_ref()
+    io::Read::by_ref(&mut file)
         .take(MOST_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| failed("read", path, error))?;
@@ -204,7 +204,9 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 pub(super) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     #[cfg(unix)]
     if let Some(folder) = path.parent() {
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed("write", folder, error))?;
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|error| failed("write", folder, error))?;
     }
     #[cfg(not(unix))]
     let _ = path;
@@ -238,6 +240,7 @@ pub(super) fn remove_quietly(path: &Path) {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
@@ -252,7 +255,7 @@ mod tests {
         let at = |name: &str| home.path().join(name);
         std::fs::write(at("file"), "x").unwrap();
         assert!(said(read(&at("file"))).contains("chmod 600"));
-        std::fs::set_permissions(at("file"), PermissionsExt::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(at("file"), Permissions::from_mode(0o600)).unwrap();
         assert_eq!(read(&at("file")).unwrap().unwrap().as_slice(), b"x");
         assert!(read(&at("none")).unwrap().is_none());
 
@@ -276,7 +279,7 @@ mod tests {
         assert!(!said(read(Path::new("/dev/null"))).is_empty());
 
         std::fs::File::create(at("huge")).unwrap().set_len(1 << 30).unwrap();
-        std::fs::set_permissions(at("huge"), PermissionsExt::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(at("huge"), Permissions::from_mode(0o600)).unwrap();
         assert!(said(read(&at("huge"))).contains("larger than 1 MiB"));
 
         std::fs::hard_link(at("file"), at("second")).unwrap();
@@ -289,7 +292,7 @@ mod tests {
         let path = home.path().join("a/b");
         folder(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
         assert!(said(folder(&path)).contains("chmod 700"));
         let link = home.path().join("link");
         symlink(home.path().join("a"), &link).unwrap();

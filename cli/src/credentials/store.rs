@@ -31,7 +31,9 @@ impl ProfileStore {
     pub(super) fn look(&self) -> Result<Option<Kept>, StoreError> {
         let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
         let record = match (store, &state) {
-            (StoreKind::Keyring, Some(state)) => Ring { place: &self.place, vault: &*self.vault }.look(state)?,
+            (StoreKind::Keyring, Some(state)) => {
+                Ring { place: &self.place, vault: &*self.vault }.look(state)?
+            }
             _ => file::look(&self.place)?,
         };
         Ok(record.map(|record| record.kept))
@@ -40,14 +42,7 @@ impl ProfileStore {
     /// Takes the lock.
     pub(super) async fn turn(&self, patience: Duration) -> Result<Inside, StoreError> {
         let lock = Lock::take(&self.place, patience).await?;
-        Ok(Inside {
-            store: self.clone(),
-            seen: None,
-            ring: Turn::default(),
-            coming: None,
-            held: None,
-            lock,
-        })
+        Ok(Inside { store: self.clone(), seen: None, ring: Turn::default(), coming: None, held: None, lock })
     }
 }
 
@@ -154,7 +149,8 @@ impl Inside {
 
     pub(super) fn remove(&mut self) -> Result<(), StoreError> {
         let place = &self.store.place;
-        let last = recorded(place).map_or_else(|_| Some(StoreKind::File), |known| known.map(|(store, _)| store));
+        let last =
+            recorded(place).map_or_else(|_| Some(StoreKind::File), |known| known.map(|(store, _)| store));
         if last == Some(StoreKind::Keyring) {
             Ring { place, vault: &*self.store.vault }.remove()?;
         }

@@ -45,7 +45,9 @@ pub(in crate::credentials) enum VaultError {
     #[error("the keyring takes {0} characters at the most, and the entry is longer")]
     TooLong(u32),
     /// There is no keyring.
-    #[error("there is no keyring on this machine ({0}); `--store file` keeps the login in a file of yours instead")]
+    #[error(
+        "there is no keyring on this machine ({0}); `--store file` keeps the login in a file of yours instead"
+    )]
     None(String),
     /// Anything else.
     #[error("the keyring failed: {0}")]
@@ -131,7 +133,9 @@ fn judge(error: &keyring::Error) -> VaultError {
             VaultError::None("it has no collection to keep a login in".to_owned())
         }
         Error::NoStorageAccess(_) => VaultError::Locked,
-        Error::PlatformFailure(cause) if no_service(&cause.to_string()) => VaultError::None(cause.to_string()),
+        Error::PlatformFailure(cause) if no_service(&cause.to_string()) => {
+            VaultError::None(cause.to_string())
+        }
         Error::PlatformFailure(cause) => VaultError::Failed(cause.to_string()),
         Error::BadEncoding(_) => VaultError::NotText,
         Error::TooLong(_, most) => VaultError::TooLong(*most),
@@ -144,9 +148,17 @@ fn judge(error: &keyring::Error) -> VaultError {
 
 /// What D-Bus says where nobody offers secrets.
 fn no_service(cause: &str) -> bool {
-    ["No DBus session", "Unable to autolaunch", "not provided by any .service", "Failed to connect", "Using X11", "$DISPLAY", "No such file"]
-        .iter()
-        .any(|part| cause.contains(part))
+    [
+        "No DBus session",
+        "Unable to autolaunch",
+        "not provided by any .service",
+        "Failed to connect",
+        "Using X11",
+        "$DISPLAY",
+        "No such file",
+    ]
+    .iter()
+    .any(|part| cause.contains(part))
 }
 
 #[cfg(test)]
@@ -169,9 +181,15 @@ mod tests {
         let cause = |text: &str| -> Box<dyn std::error::Error + Send + Sync> { text.into() };
         for (error, said) in [
             (keyring::Error::NoStorageAccess(cause("Secret Service: object locked")), "locked"),
-            (keyring::Error::NoStorageAccess(cause("Secret Service: unlock prompt was dismissed")), "declined"),
+            (
+                keyring::Error::NoStorageAccess(cause("Secret Service: unlock prompt was dismissed")),
+                "declined",
+            ),
             (keyring::Error::NoStorageAccess(cause("Secret Service: no result found")), "--store file"),
-            (keyring::Error::PlatformFailure(cause("No DBus session or Secret Service provider found")), "--store file"),
+            (
+                keyring::Error::PlatformFailure(cause("No DBus session or Secret Service provider found")),
+                "--store file",
+            ),
             (keyring::Error::PlatformFailure(cause("DBus error: x")), "failed"),
             (keyring::Error::BadEncoding(b"sentinel\xff".to_vec()), "not text"),
             (keyring::Error::TooLong("password".to_owned(), 2560), "2560"),
