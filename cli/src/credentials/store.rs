@@ -103,7 +103,12 @@ impl Inside {
             self.seen.get_or_insert((store, None));
         }
         let (last, before) = self.seen.take().unwrap_or_default();
-        let record = Record::after(before.as_ref(), kept);
+        // Who says where it goes logs in, unless a renewal was announced before.
+        let is_renewal = self.coming.is_some() || self.ring.is_prepared();
+        let goes_on = |before: &&Record| {
+            self.store.wanted.is_none() || is_renewal || before.kept.generation() == kept.generation()
+        };
+        let record = Record::after(before.as_ref().filter(goes_on), kept);
         let goes_on = before.as_ref().is_some_and(|before| before.login == record.login);
         let store = if goes_on { last } else { self.store.wanted.or(last) }.unwrap_or_default();
         if record.kept.is_pending() && self.held.is_none() {

@@ -1,1 +1,449 @@
+//! The two stores through their door, the keyring one with a keyring that a test can break.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use posthaste::auth::{LockedStore, RefreshPending, TokenRecord, TokenStore};
+use secrecy::ExposeSecret as _;
+use secrecy::zeroize::Zeroizing;
+
+use super::kept::tests::login;
+use super::keyring::vault::{Vault, VaultError};
+use super::place::Part;
+use super::*;
+
+/// A keyring in memory. What is in `trouble` goes wrong.
+#[derive(Debug, Default)]
+struct TestVault {
+    entries: Mutex<BTreeMap<String, String>>,
+    trouble: Mutex<Trouble>,
+    calls: Mutex<Vec<&'static str>>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    #[default]
+    None,
+    Locked,
+    /// Nothing can be written, all can be read.
+    ReadOnly,
+    /// A write is taken and forgotten.
+    Forgets,
+    /// A write is carried out, and no answer comes.
+    SlowToAnswer,
+}
+
+impl TestVault {
+    fn trouble(&self, trouble: Trouble) {
+        *self.trouble.lock().unwrap() = trouble;
+    }
+}
+
+impl Vault for TestVault {
+    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, VaultError> {
+        self.calls.lock().unwrap().push("get");
+        match *self.trouble.lock().unwrap() {
+            Trouble::Locked => Err(VaultError::Locked),
+            _ => Ok(self.entries.lock().unwrap().get(user).cloned().map(Zeroizing::new)),
+        }
+    }
+
+    fn set(&self, user: &str, secret: &str) -> Result<(), VaultError> {
+        self.calls.lock().unwrap().push("set");
+        let keep = || drop(self.entries.lock().unwrap().insert(user.to_owned(), secret.to_owned()));
+        match *self.trouble.lock().unwrap() {
+            Trouble::None => keep(),
+            Trouble::Locked | Trouble::ReadOnly => return Err(VaultError::Locked),
+            Trouble::Forgets => {}
+            Trouble::SlowToAnswer => {
+                keep();
+                return Err(VaultError::Slow(Duration::from_secs(5)));
+            }
+        }
+        Ok(())
+    }
+
+    fn delete(&self, user: &str) -> Result<(), VaultError> {
+        self.calls.lock().unwrap().push("delete");
+        self.entries.lock().unwrap().remove(user);
+        Ok(())
+    }
+}
+
+/// A folder, a keyring, and a store over both.
+struct Bench {
+    home: tempfile::TempDir,
+    vault: Arc<TestVault>,
+    store: ProfileStore,
+}
+
+impl Bench {
+    fn of(kind: StoreKind) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let folder = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+        let env =
+            Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
+        let vault = Arc::new(TestVault::default());
+        let place = Place::of(&env, Some("work")).unwrap();
+        let store = ProfileStore { place, wanted: Some(kind), vault: vault.clone() };
+        Self { home, vault, store }
+    }
+
+    /// With a login of that generation in it.
+    fn with(kind: StoreKind, generation: u64) -> Self {
+        let bench = Self::of(kind);
+        bench.locked(|store| write(store, &login(generation)).unwrap());
+        bench
+    }
+
+    fn file(&self, part: Part) -> PathBuf {
+        self.store.place.file(part)
+    }
+
+    fn locked<T>(&self, work: impl FnOnce(&mut Box<dyn LockedStore>) -> T) -> T {
+        work(&mut now(self.store.lock(Duration::ZERO)).unwrap())
+    }
+
+    /// What a process that comes next finds under the lock.
+    fn found(&self) -> Result<Option<TokenRecord>, StoreError> {
+        self.locked(read)
+    }
+
+    fn generation(&self) -> u64 {
+        self.found().unwrap().unwrap().generation
+    }
+
+    /// Marks, then renews.
+    fn renew(&self, from: u64) -> Result<(), StoreError> {
+        self.locked(|store| {
+            read(store)?;
+            write(store, &marked(from))?;
+            write(store, &login(from + 1))
+        })
+    }
+
+    /// The names of all files but the lock.
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.store.place.folder()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name != "work.lock").collect();
+        names.sort();
+        names
+    }
+}
+
+fn now<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+fn write(store: &mut Box<dyn LockedStore>, record: &TokenRecord) -> Result<(), StoreError> {
+    now(store.write(record))
+}
+
+fn read(store: &mut Box<dyn LockedStore>) -> Result<Option<TokenRecord>, StoreError> {
+    now(store.read())
+}
+
+/// A login whose renewal was begun.
+fn marked(generation: u64) -> TokenRecord {
+    let mut record = login(generation);
+    let mark = serde_json::json!({"since": "2026-01-01T00:00:00Z", "attempts": 1});
+    record.pending = serde_json::from_value::<Option<RefreshPending>>(mark).unwrap();
+    record
+}
+
+const BOTH: [StoreKind; 2] = [StoreKind::File, StoreKind::Keyring];
+
+#[test]
+fn a_login_is_kept_renewed_and_removed_and_nothing_stays_behind() {
+    for kind in BOTH {
+        let bench = Bench::of(kind);
+        assert!(bench.found().unwrap().is_none());
+        bench.locked(|store| write(store, &login(1)).unwrap());
+        for generation in 1..50 {
+            bench.renew(generation).unwrap();
+            let read = now(bench.store.read()).unwrap().unwrap();
+            assert_eq!(read.to_json(), login(generation + 1).to_json(), "{kind:?}");
+        }
+        let expected: &[&str] = match kind {
+            StoreKind::File => &["work.cred", "work.state"],
+            StoreKind::Keyring => &["work.state"],
+        };
+        assert_eq!(bench.files(), expected);
+        bench.locked(|store| now(store.remove()).unwrap());
+        assert!(bench.found().unwrap().is_none());
+        assert!(bench.files().is_empty() && bench.vault.entries.lock().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn the_mark_of_a_renewal_is_read_by_everybody_until_it_is_taken_back() {
+    for kind in BOTH {
+        let bench = Bench::with(kind, 1);
+        bench.locked(|store| {
+            read(store).unwrap();
+            write(store, &marked(1)).unwrap();
+            // Reading again in the middle keeps the room for the answer.
+            assert!(read(store).unwrap().unwrap().pending.is_some());
+            assert!(bench.file(Part::Next).exists());
+        });
+        let seen = now(bench.store.read()).unwrap().unwrap();
+        assert_eq!(seen.pending, marked(1).pending);
+        // A process that comes after one that died finds the mark, and room made for nothing.
+        assert_eq!(bench.found().unwrap().unwrap().pending, marked(1).pending);
+        assert!(!bench.file(Part::Next).exists());
+        bench.locked(|store| {
+            read(store).unwrap();
+            write(store, &login(1)).unwrap();
+        });
+        assert!(bench.found().unwrap().unwrap().pending.is_none());
+    }
+}
+
+#[test]
+fn a_new_login_replaces_any_other_whatever_its_generation_and_its_place() {
+    for (first, second) in [
+        (StoreKind::File, StoreKind::Keyring),
+        (StoreKind::Keyring, StoreKind::File),
+        (StoreKind::File, StoreKind::File),
+        (StoreKind::Keyring, StoreKind::Keyring),
+    ] {
+        for generation in [1, 8] {
+            let mut bench = Bench::with(first, 7);
+            bench.store.wanted = Some(second);
+            bench.locked(|store| write(store, &login(generation)).unwrap());
+            bench.store.wanted = None;
+            assert_eq!(bench.generation(), generation);
+            bench.renew(generation).unwrap();
+            assert_eq!(bench.generation(), generation + 1);
+            assert_eq!(bench.file(Part::Cred).exists(), second == StoreKind::File, "{first:?} {second:?}");
+            assert_eq!(bench.vault.entries.lock().unwrap().is_empty(), second == StoreKind::File);
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told_with_its_path_and_the_file_stays_until_a_login_replaces_it() {
+    let bench = Bench::with(StoreKind::File, 1);
+    let path = bench.file(Part::Cred);
+    let whole = std::fs::read(&path).unwrap();
+    for bad in [b"".to_vec(), b" \n".to_vec(), b"{bad".to_vec(), b"\xff".to_vec(), whole[..200].to_vec()] {
+        std::fs::write(&path, &bad).unwrap();
+        for error in [bench.found().unwrap_err(), now(bench.store.read()).unwrap_err()] {
+            assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), bad);
+    }
+    bench.locked(|store| write(store, &login(1)).unwrap());
+    assert_eq!(bench.generation(), 1);
+}
+
+/// The bytes that a writer of this step would have left in `.next`.
+fn next_of(bench: &Bench, kind: StoreKind, generation: u64, another_login: bool) -> Vec<u8> {
+    let place = &bench.store.place;
+    let mut record = match kind {
+        StoreKind::File => file::look(place).unwrap().unwrap(),
+        StoreKind::Keyring => {
+            let state = state::State::read(place).unwrap().unwrap();
+            Ring { place, vault: &*bench.vault }.look(&state).unwrap().unwrap()
+        }
+    };
+    if another_login {
+        "another".clone_into(&mut record.login);
+    }
+    record.kept = Kept::Login(Box::new(login(generation)));
+    match kind {
+        StoreKind::File => kept::to_file(&record).to_vec(),
+        StoreKind::Keyring => {
+            let entries = bench.vault.entries.lock().unwrap();
+            let key = entries.iter().find(|(user, _)| user.ends_with("key")).unwrap().1;
+            let key = sealed::Key::from_text(key).unwrap();
+            sealed::seal(&key, sealed::Label::of(place, &record), &record.to_json()).unwrap()
+        }
+    }
+}
+
+#[test]
+fn a_next_record_is_adopted_if_it_is_the_next_step_of_this_login_and_swept_if_not() {
+    for kind in BOTH {
+        let bench = Bench::with(kind, 3);
+        bench.locked(|store| {
+            read(store).unwrap();
+            write(store, &marked(3)).unwrap();
+        });
+        let put = |bytes: &[u8]| {
+            secure::replace(&bench.file(Part::Next), &bench.file(Part::Mark), bytes, secure::ROOM).unwrap();
+        };
+        let good = next_of(&bench, kind, 4, false);
+        let old = next_of(&bench, kind, 2, false);
+        let far = next_of(&bench, kind, 5, false);
+        let foreign = next_of(&bench, kind, 4, true);
+        let mut changed = good.clone();
+        changed[good.len() / 2] ^= 1;
+        for useless in [&old[..], &far, &foreign, &changed, &good[..good.len() / 2]] {
+            put(useless);
+            assert_eq!(bench.generation(), 3, "{kind:?}");
+            assert!(!bench.file(Part::Next).exists());
+        }
+        put(&good);
+        let found = bench.found().unwrap().unwrap();
+        assert_eq!((found.generation, found.pending), (4, None));
+        assert!(!bench.file(Part::Next).exists());
+        bench.renew(4).unwrap();
+    }
+}
+
+#[test]
+fn a_renewed_record_that_cannot_be_saved_is_found_again_elsewhere() {
+    for kind in BOTH {
+        let bench = Bench::with(kind, 1);
+        bench.locked(|store| {
+            read(store).unwrap();
+            write(store, &marked(1)).unwrap();
+            bench.vault.trouble(Trouble::ReadOnly);
+            // The folder is not there when the answer comes.
+            let aside = bench.home.path().join("aside");
+            std::fs::rename(bench.store.place.folder(), &aside).unwrap();
+            write(store, &login(2)).unwrap();
+            std::fs::rename(&aside, bench.store.place.folder()).unwrap();
+        });
+        bench.vault.trouble(Trouble::None);
+        let spilled = || bench.store.place.spills().iter().any(|path| path.exists());
+        assert!(spilled(), "{kind:?}");
+        // Not by way of what the open file has got all the same.
+        std::fs::remove_file(bench.file(Part::Next)).unwrap_or_default();
+        assert_eq!(bench.generation(), 2, "{kind:?}");
+        assert!(!spilled());
+        bench.renew(2).unwrap();
+    }
+}
+
+#[test]
+fn a_keyring_that_fails_after_the_exchange_loses_nothing() {
+    for trouble in [Trouble::Locked, Trouble::ReadOnly, Trouble::Forgets, Trouble::SlowToAnswer] {
+        let bench = Bench::with(StoreKind::Keyring, 1);
+        bench.locked(|store| {
+            read(store).unwrap();
+            write(store, &marked(1)).unwrap();
+            bench.vault.trouble(trouble);
+            write(store, &login(2)).unwrap();
+        });
+        assert_eq!(bench.file(Part::Next).exists(), trouble != Trouble::SlowToAnswer, "{trouble:?}");
+        // While it fails, the token that is safe in the file is read from there and never risked.
+        if matches!(trouble, Trouble::ReadOnly | Trouble::Forgets) {
+            bench.locked(|store| {
+                assert_eq!(read(store).unwrap().unwrap().generation, 2);
+                let error = write(store, &marked(2)).unwrap_err();
+                assert!(error.to_string().contains("not written"), "{error}");
+            });
+            assert!(bench.file(Part::Next).exists());
+        }
+        if trouble == Trouble::Locked {
+            assert!(bench.found().unwrap_err().to_string().contains("locked"));
+            assert!(bench.file(Part::Next).exists());
+        }
+        bench.vault.trouble(Trouble::None);
+        assert_eq!(bench.generation(), 2, "{trouble:?}");
+        assert!(!bench.file(Part::Next).exists());
+        bench.renew(2).unwrap();
+    }
+}
+
+#[test]
+fn before_the_exchange_a_keyring_that_fails_stops_it() {
+    let bench = Bench::with(StoreKind::Keyring, 1);
+    let written = bench.locked(|store| {
+        read(store).unwrap();
+        bench.vault.trouble(Trouble::Locked);
+        write(store, &marked(1))
+    });
+    assert!(written.unwrap_err().to_string().contains("locked"));
+    bench.vault.trouble(Trouble::None);
+    assert!(bench.found().unwrap().unwrap().pending.is_none());
+}
+
+#[test]
+fn a_keyring_that_was_restored_from_a_copy_is_not_believed() {
+    let bench = Bench::with(StoreKind::Keyring, 1);
+    let copy = bench.vault.entries.lock().unwrap().clone();
+    bench.renew(1).unwrap();
+    *bench.vault.entries.lock().unwrap() = copy;
+    let error = bench.found().unwrap_err().to_string();
+    assert!(error.contains("generation 1") && error.contains("Log in again"), "{error}");
+}
+
+#[test]
+fn a_long_access_token_goes_to_a_sealed_file_and_the_entry_stays_short() {
+    let bench = Bench::with(StoreKind::Keyring, 1);
+    let mut long = login(1);
+    let token = "a".repeat(2000);
+    long.access_token = Some(posthaste::types::AccessToken::new(token.clone()).unwrap());
+    // Of the same generation: an answer that brought an access token alone.
+    bench.locked(|store| write(store, &long).unwrap());
+    for entry in bench.vault.entries.lock().unwrap().values() {
+        assert!(entry.encode_utf16().count() <= 1280 && !entry.contains(&token));
+    }
+    let file = std::fs::read(bench.file(Part::Token)).unwrap();
+    assert!(!String::from_utf8_lossy(&file).contains(&token));
+    bench.vault.calls.lock().unwrap().clear();
+    let read = now(bench.store.read()).unwrap().unwrap();
+    assert_eq!(read.access_token.unwrap().expose(), token);
+    assert_eq!(*bench.vault.calls.lock().unwrap(), ["get"]);
+    // Without the file only the access token is missing.
+    std::fs::remove_file(bench.file(Part::Token)).unwrap();
+    assert!(bench.found().unwrap().unwrap().access_token.is_none());
+}
+
+#[test]
+fn an_api_key_is_no_login_and_a_login_takes_its_place() {
+    for kind in BOTH {
+        let bench = Bench::of(kind);
+        let key = KeptKey {
+            origin: "https://a.test".to_owned(),
+            key: SecretString::from("re_sentinel"),
+            since: Timestamp::UNIX_EPOCH,
+        };
+        let mut inside = now(bench.store.turn(Duration::ZERO)).unwrap();
+        inside.write(Kept::ApiKey(key)).unwrap();
+        drop(inside);
+        let Some(Kept::ApiKey(read)) = bench.store.look().unwrap() else { panic!("no key") };
+        assert_eq!(read.key.expose_secret(), "re_sentinel");
+        assert!(bench.found().unwrap().is_none());
+        bench.locked(|store| write(store, &login(1)).unwrap());
+        assert_eq!(bench.generation(), 1);
+    }
+}
+
+#[test]
+fn an_overview_names_no_secret_and_asks_no_keyring() {
+    for kind in BOTH {
+        let bench = Bench::with(kind, 4);
+        bench.vault.calls.lock().unwrap().clear();
+        let overview = Credentials { place: bench.store.place.clone() }.overview().unwrap().unwrap();
+        assert_eq!((overview.facts.generation, overview.store), (4, kind));
+        assert_eq!(overview.facts.origin, "https://a.test");
+        assert!(!format!("{overview:?}").contains("sentinel"));
+        assert!(bench.vault.calls.lock().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_reader_sees_the_old_record_or_the_new_one_and_never_a_mix() {
+    let bench = Bench::with(StoreKind::File, 1);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut looks = 0_u32;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let Some(Kept::Login(record)) = bench.store.look().unwrap() else { panic!("no login") };
+                assert_eq!(record.refresh_token.expose(), format!("rt_sentinel_{}", record.generation));
+                looks += 1;
+            }
+            looks
+        });
+        (1..40).for_each(|generation| bench.renew(generation).unwrap());
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 10);
+    });
+}
