@@ -30,11 +30,13 @@
 //! What is left: an answer that is lost after the service has acted, by the network or by a kill of the process in that moment. That session is
 //! lost whatever a client does (W2), and the error says so. `model` searches all interleavings of this very machine for anything else.
 //!
-//! What rests on assumptions: that a request arrives within the settle time or never; that the store keeps its
-//! [promises](super::TokenStore); that the wall clock is not put forward by more than the settle time between a lost answer and the next attempt.
+//! What rests on assumptions: that a request arrives within the settle time or never; that a process is not stopped for as long between its last look at
+//! the clock and its request (one that slept before that writes its mark anew); that the store keeps its [promises](super::TokenStore); that the wall clock is not put forward by more than the settle time between a lost answer and the next attempt.
 
 mod builder;
 mod driver;
+#[cfg(test)]
+mod model;
 mod notice;
 mod protocol;
 mod token;

@@ -17,7 +17,7 @@ use posthaste::{
     auth::{AuthError, MemoryStore, Session, SessionBuilder, TokenRecord, TokenStore},
 };
 use posthaste_reference_server::{
-    ReferenceServer, Settings, TokenEventKind,
+    ReferenceServer, Service, Settings, TokenEventKind,
     faults::{Action, Rule},
 };
 
@@ -30,10 +30,10 @@ struct House {
 }
 
 impl House {
-    /// The access token is 890 s old: a call that wants it has to renew it first.
+    /// The access token is no longer good: a call has to renew it first.
     async fn expired() -> Self {
         let house = Self::fresh().await;
-        house.pass(895);
+        house.pass(901);
         house
     }
 
@@ -48,15 +48,7 @@ impl House {
 
     /// The tokens of another grant.
     fn grant(&self) -> TokenRecord {
-        let issued = self.server.service().grant(CLIENT, &self.server.api_key(), "full_access");
-        let token = format!("{}/oauth/token", self.server.base_url());
-        let mut record = TokenRecord::new(self.server.base_url(), token, CLIENT, issued.refresh_token.into());
-        record.revocation_endpoint = Some(format!("{}/oauth/revoke", self.server.base_url()));
-        record.scope = issued.scope;
-        record.access_token = serde_json::from_value(issued.access_token.into()).unwrap();
-        record.obtained_at = self.now();
-        record.expires_in = Duration::from_secs(900);
-        record
+        grant(self.server.service(), &self.server.base_url())
     }
 
     fn now(&self) -> SystemTime {
@@ -112,6 +104,19 @@ impl House {
         let requests = self.server.service().requests();
         requests.iter().filter(|request| request.path == "/oauth/token").count()
     }
+}
+
+/// The tokens of a new grant.
+fn grant(service: &Service, base_url: &str) -> TokenRecord {
+    let issued = service.grant(CLIENT, "sb_test", "full_access");
+    let token = format!("{base_url}/oauth/token");
+    let mut record = TokenRecord::new(base_url, token, CLIENT, issued.refresh_token.into());
+    record.revocation_endpoint = Some(format!("{base_url}/oauth/revoke"));
+    record.scope = issued.scope;
+    record.access_token = serde_json::from_value(issued.access_token.into()).unwrap();
+    record.obtained_at = service.clock().now().into();
+    record.expires_in = Duration::from_secs(900);
+    record
 }
 
 fn email() -> Email {

@@ -51,7 +51,8 @@ impl Run {
     /// Renews, and returns the token to use.
     pub(super) async fn carry_through(mut self, at_hand: Token) -> Result<Token, AuthError> {
         let mut renewal = Renewal::new(self.shared.policy);
-        let mut event = Event::Wanted { left: self.left(&at_hand) };
+        let (hard, _) = self.shared.clocks.limits(at_hand.record.expires_in);
+        let mut event = Event::Wanted { left: self.left(&at_hand), hard };
         self.token = Some(at_hand);
         loop {
             match renewal.next(event, self.shared.clocks.now()) {

@@ -80,9 +80,10 @@ pub(crate) enum Outcome {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Event {
-    /// A renewal is wanted; the access token at hand is good for so long.
+    /// A renewal is wanted; the access token at hand is good for so long. Below the hard limit it is worth waiting for others.
     Wanted {
         left: Duration,
+        hard: Duration,
     },
     Locked,
     /// Somebody else holds the lock.
@@ -148,6 +149,8 @@ pub(crate) enum Verdict {
 pub(crate) struct Renewal {
     policy: Policy,
     phase: Phase,
+    /// Nobody is waited for.
+    soft: bool,
     /// Until when others may be waited for.
     deadline: Duration,
     /// Until when the access token that is held can be used.
@@ -202,6 +205,7 @@ impl Renewal {
         Self {
             policy,
             phase: Phase::New,
+            soft: false,
             deadline: Duration::ZERO,
             usable_until: Duration::ZERO,
             token: 0,
@@ -216,13 +220,15 @@ impl Renewal {
     /// Takes what happened and says what to do next. After [`Command::Finish`] it is over.
     pub(crate) fn next(&mut self, event: Event, now: Now) -> Command {
         match (self.phase.clone(), event) {
-            (Phase::New, Event::Wanted { left }) => {
+            (Phase::New, Event::Wanted { left, hard }) => {
+                self.soft = left > hard;
                 self.deadline = now.monotonic.saturating_add(self.policy.patience);
                 self.usable_until = now.monotonic.saturating_add(left);
                 self.lock(now)
             }
             (Phase::Waiting(mark), Event::Resumed) => {
                 self.settled = Some(mark);
+                self.soft = false;
                 self.lock(now)
             }
             (Phase::Locking, Event::Locked) => self.go(Phase::Reading, Command::Read),
@@ -284,8 +290,7 @@ impl Renewal {
 
     /// Soft, while the access token is good: one try. Hard, when it isn't: as long as there is patience.
     fn lock(&mut self, now: Now) -> Command {
-        let patience =
-            if self.usable(now) { Duration::ZERO } else { self.deadline.saturating_sub(now.monotonic) };
+        let patience = if self.soft { Duration::ZERO } else { self.deadline.saturating_sub(now.monotonic) };
         self.go(Phase::Locking, Command::Lock { patience })
     }
 

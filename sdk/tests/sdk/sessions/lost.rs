@@ -1,1 +1,278 @@
-//! x
+//! Answers that are lost, requests that come late, processes that end in the middle.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use http::{Request, Response};
+use posthaste::{
+    auth::{EndReason, Notice},
+    transport::{BoxFuture, Outgoing, Reached, Transport, TransportError, TransportErrorKind},
+};
+use tokio::sync::Notify;
+
+use super::*;
+
+/// The network, in the hands of a test.
+#[derive(Clone)]
+struct Network {
+    server: Arc<posthaste_reference_server::Service>,
+    /// The client gives up, and the request stays queued.
+    queues: Arc<AtomicBool>,
+    queued: Arc<Mutex<Vec<Request<Bytes>>>>,
+    /// A request waits here until the test lets it go.
+    gate: Option<Arc<(Notify, Notify)>>,
+}
+
+impl Network {
+    fn of(house: &House) -> Self {
+        Self::to(house.server.service())
+    }
+
+    fn to(service: &Arc<Service>) -> Self {
+        Self { server: Arc::clone(service), queues: Arc::default(), queued: Arc::default(), gate: None }
+    }
+
+    fn deliver(&self) {
+        for request in self.queued.lock().unwrap().drain(..) {
+            self.server.handle(request);
+        }
+    }
+}
+
+impl Transport for Network {
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+        Box::pin(async move {
+            let pieces: Vec<Bytes> = outgoing.body.stream().try_collect().await.unwrap();
+            let mut request = Request::new(Bytes::from(pieces.concat()));
+            *request.method_mut() = outgoing.method.clone();
+            *request.uri_mut() = outgoing.url.path().parse().unwrap();
+            *request.headers_mut() = outgoing.headers.clone();
+            if self.queues.load(Ordering::SeqCst) {
+                self.queued.lock().unwrap().push(request);
+                return Err(TransportError::new(Reached::Unknown, TransportErrorKind::Timeout));
+            }
+            if let Some(gate) = &self.gate {
+                gate.0.notify_one();
+                gate.1.notified().await;
+            }
+            Ok(self.server.handle(request))
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_after_the_service_acted_ends_the_session_once_and_says_so() {
+    let house = House::expired().await;
+    house.fault(Action::DropAfter);
+    let (builder, heard) = notices(house.builder().patience(Duration::ZERO));
+    let session = builder.open(house.store.clone());
+    let error = session.access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
+    assert!(error.is_retryable() && error.retry_after() > Some(Duration::from_secs(50)), "{error:?}");
+    assert_eq!(heard.lock().unwrap().len(), 1);
+
+    // Nobody asks again before the settle time is over.
+    for _ in 0..3 {
+        assert!(house.impatient().access_token().await.is_err());
+    }
+    assert_eq!(house.shown(), 1);
+    let began = house.record().await.pending.unwrap().since;
+    house.pass(61);
+    let error = house.impatient().access_token().await.unwrap_err();
+    let AuthError::Ended(ended) = auth(&error) else { panic!("{error:?}") };
+    assert_eq!(ended.why, EndReason::LostAnswer { since: began });
+    assert!(error.to_string().contains("can't be used"), "{error}");
+    assert_eq!(house.shown(), 2);
+
+    // A tombstone: from then on nobody asks.
+    for _ in 0..20 {
+        let error = house.session().access_token().await.unwrap_err();
+        assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+    }
+    assert_eq!(house.shown(), 2);
+}
+
+#[tokio::test]
+async fn while_the_access_token_is_good_a_lost_answer_fails_no_call_and_is_not_asked_for_again() {
+    let house = House::fresh().await;
+    house.pass(800);
+    house.fault(Action::DropAfter);
+    for _ in 0..3 {
+        // Each a process of its own; 100 s are left.
+        let client = house.client(&house.session());
+        client.emails().send(&email()).await.unwrap();
+    }
+    assert_eq!(house.shown(), 1);
+    house.pass(70);
+    // The settle time is over, but asking now would revoke the access token too.
+    house.client(&house.session()).emails().send(&email()).await.unwrap();
+    assert_eq!(house.shown(), 1);
+    assert!(house.record().await.pending.is_some());
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_before_the_service_acted_costs_a_pause_and_no_session() {
+    for fault in [
+        Action::DropBefore,
+        Action::answer(500, "oops"),
+        Action::answer(502, ""),
+        Action::answer(504, "<html>"),
+    ] {
+        let house = House::expired().await;
+        house.fault(fault);
+        assert!(house.impatient().access_token().await.is_err());
+        assert!(house.record().await.pending.is_some());
+        assert_eq!(house.rotations(), 0);
+        house.pass(61);
+        house.client(&house.impatient()).emails().send(&email()).await.unwrap();
+        assert_eq!(house.rotations(), 1);
+        assert!(house.record().await.pending.is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_arrives_late_does_not_meet_a_second_one() {
+    // The case that a lock alone loses: the second process would renew, and the late original would then be a reuse.
+    let house = House::expired().await;
+    let network = Network::of(&house);
+    network.queues.store(true, Ordering::SeqCst);
+    let first = house.builder().transport(network.clone()).open(house.store.clone());
+    assert!(first.access_token().await.is_err());
+    network.queues.store(false, Ordering::SeqCst);
+    let second = house.impatient();
+    let error = second.access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
+    house.pass(40);
+    network.deliver();
+    assert_eq!(house.rotations(), 1, "the service acted, and nobody else had asked");
+    house.pass(21);
+    let error = second.access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_has_to_wait_for_the_settle_time_waits_and_then_succeeds() {
+    let service = Service::new(Settings::default());
+    let store = MemoryStore::new();
+    let tokens = grant(&service, "http://127.0.0.1:9");
+    Session::begin(store.clone(), tokens).await.unwrap();
+    let network = Network::to(&service);
+    let later = SystemTime::now() + Duration::from_secs(901);
+    let session =
+        || Session::builder().wall_clock(move || later).transport(network.clone()).open(store.clone());
+    network.queues.store(true, Ordering::SeqCst);
+    assert!(session().access_token().await.is_err());
+    network.queued.lock().unwrap().clear();
+    network.queues.store(false, Ordering::SeqCst);
+    let began = tokio::time::Instant::now();
+    session().access_token().await.unwrap();
+    assert!((60..75).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    assert_eq!(store.read().await.unwrap().unwrap().generation, 2);
+}
+
+#[tokio::test]
+async fn repeated_attempts_come_further_and_further_apart() {
+    let house = House::expired().await;
+    let network = Network::of(&house);
+    network.queues.store(true, Ordering::SeqCst);
+    for (pause, attempts) in [(0, 1), (60, 2), (120, 3), (240, 4), (480, 5), (600, 6), (600, 7)] {
+        let session =
+            || house.builder().patience(Duration::ZERO).transport(network.clone()).open(house.store.clone());
+        if pause > 0 {
+            house.pass(pause - 1);
+            let error = session().access_token().await.unwrap_err();
+            assert!(error.retry_after().is_some_and(|left| left <= Duration::from_secs(1)), "{error:?}");
+            house.pass(1);
+        }
+        assert!(session().access_token().await.is_err());
+        assert_eq!(house.record().await.pending.unwrap().attempts, attempts);
+        assert_eq!(network.queued.lock().unwrap().len(), attempts as usize);
+    }
+}
+
+#[tokio::test]
+async fn within_a_grace_time_a_lost_answer_is_asked_for_again_at_once() {
+    let house = House::expired().await;
+    house.fault(Action::DropBefore);
+    let session = house.builder().grace(Duration::from_secs(30)).open(house.store.clone());
+    session.access_token().await.unwrap();
+    assert_eq!((house.shown(), house.rotations()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_caller_that_gives_up_takes_nothing_with_it() {
+    let house = House::expired().await;
+    let gate = Arc::new((Notify::new(), Notify::new()));
+    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&house) };
+    let session = house.builder().transport(network).open(house.store.clone());
+    let caller = tokio::spawn({
+        let session = session.clone();
+        async move { session.access_token().await.map(drop) }
+    });
+    gate.0.notified().await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    gate.1.notify_one();
+    session.at_rest().await;
+    assert_eq!(house.record().await.generation, 2);
+    session.access_token().await.unwrap();
+    assert_eq!(house.rotations(), 1);
+}
+
+#[test]
+fn a_runtime_that_ends_in_the_middle_leaves_a_mark_for_the_next_process() {
+    let runtime =
+        || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (outer, inner) = (runtime(), runtime());
+    let house = outer.block_on(House::expired());
+    let gate = Arc::new((Notify::new(), Notify::new()));
+    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&house) };
+    let session = house.builder().transport(network).open(house.store.clone());
+    inner.spawn(async move { session.access_token().await.map(drop) });
+    inner.block_on(gate.0.notified());
+    drop(inner);
+    outer.block_on(async {
+        assert!(house.record().await.pending.is_some());
+        assert!(house.impatient().access_token().await.is_err());
+        house.pass(61);
+        house.impatient().access_token().await.unwrap();
+    });
+    assert_eq!(house.rotations(), 1);
+}
+
+#[tokio::test]
+async fn what_was_cut_off_is_saved_if_the_refresh_token_is_whole() {
+    // TOK-28
+    let house = House::expired().await;
+    // The answer's fields are in the order of their names: everything up to the end of the refresh token arrives.
+    let body = br#"{"access_token":"new-at","refresh_token":"rt-salvaged","sco"#;
+    house.fault(Action::answer(200, &body[..]));
+    let error = house.impatient().access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::NoAccessToken), "{error:?}");
+    let record = house.record().await;
+    assert_eq!((record.refresh_token.expose(), record.generation), ("rt-salvaged", 2));
+    assert!(record.pending.is_none());
+
+    let house = House::expired().await;
+    house.fault(Action::Truncate(40));
+    assert!(house.impatient().access_token().await.is_err());
+    let record = house.record().await;
+    assert!(record.generation == 1 && record.pending.is_some());
+}
+
+#[tokio::test]
+async fn a_notice_says_what_was_lost_and_shows_no_token() {
+    // AUTH-08
+    let house = House::expired().await;
+    house.fault(Action::answer(500, "oops"));
+    let told = Arc::new(Mutex::new(None));
+    let heard = Arc::clone(&told);
+    let listener = move |notice: &Notice| *heard.lock().unwrap() = Some(format!("{notice:?}"));
+    let session = house.builder().patience(Duration::ZERO).on_notice(listener).open(house.store.clone());
+    let error = session.access_token().await.unwrap_err();
+    let shown = format!("{error:?} {session:?} {:?}", told.lock().unwrap());
+    assert!(shown.contains("500"), "{shown}");
+    let record = house.record().await;
+    assert!(!shown.contains(record.refresh_token.expose()));
+}

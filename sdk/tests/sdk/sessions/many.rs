@@ -18,6 +18,7 @@ async fn many_tasks_and_processes_renew_an_expired_token_once() {
         }
         assert_eq!(house.rotations(), round);
         assert_eq!(house.record().await.generation, 1 + round as u64);
+        // With 5 s left it is waited for too.
         house.pass(895);
     }
 }

@@ -1,1 +1,355 @@
-//! x
+//! Stores that fail, are slow, or are written by somebody else; logins that begin and end meanwhile; renewals that another process does.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use futures_util::future::join_all;
+use posthaste::{
+    auth::{LockedStore, Renew, Revocation, StoreError},
+    transport::BoxFuture,
+};
+use tokio::sync::Semaphore;
+
+use super::*;
+
+/// A store that counts, and fails to write from a given write on, for so often.
+#[derive(Clone, Default)]
+struct Brittle {
+    inner: MemoryStore,
+    reads: Arc<AtomicUsize>,
+    /// How many writes work before, and how many then don't.
+    fails: Arc<(AtomicU32, AtomicU32)>,
+}
+
+impl Brittle {
+    fn over(store: &MemoryStore) -> Self {
+        Self { inner: store.clone(), ..Self::default() }
+    }
+
+    fn fail(&self, spared: u32, times: u32) {
+        self.fails.0.store(spared, Ordering::SeqCst);
+        self.fails.1.store(times, Ordering::SeqCst);
+    }
+}
+
+impl TokenStore for Brittle {
+    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        self.inner.read()
+    }
+
+    fn lock(&self, patience: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+        Box::pin(async move {
+            let inner = self.inner.lock(patience).await?;
+            Ok(Box::new(Locked { store: self.clone(), inner }) as _)
+        })
+    }
+}
+
+struct Locked {
+    store: Brittle,
+    inner: Box<dyn LockedStore>,
+}
+
+impl LockedStore for Locked {
+    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        self.store.reads.fetch_add(1, Ordering::SeqCst);
+        self.inner.read()
+    }
+
+    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
+        let down = |left: u32| left.checked_sub(1);
+        let (spared, fails) = (&self.store.fails.0, &self.store.fails.1);
+        let spare = spared.fetch_update(Ordering::SeqCst, Ordering::SeqCst, down).is_ok();
+        if !spare && fails.fetch_update(Ordering::SeqCst, Ordering::SeqCst, down).is_ok() {
+            return Box::pin(async { Err(StoreError::unavailable("no space left on the device")) });
+        }
+        self.inner.write(record)
+    }
+
+    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.inner.remove()
+    }
+}
+
+#[tokio::test]
+async fn a_fresh_token_costs_one_read_a_process() {
+    let house = House::fresh().await;
+    let store = Brittle::over(&house.store);
+    let client = house.client(&house.builder().open(store.clone()));
+    assert_eq!(store.reads.load(Ordering::SeqCst), 0, "nothing is read before the first call");
+    let calls = (0..20).map(|_| async { client.emails().send(&email()).await.map(drop) });
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    assert_eq!(store.reads.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_store_that_takes_no_mark_is_told_before_anything_is_sent() {
+    let house = House::expired().await;
+    let store = Brittle::over(&house.store);
+    store.fail(0, 1);
+    let session = house.builder().open(store.clone());
+    let error = session.access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::Store(_)), "{error:?}");
+    assert_eq!(house.shown(), 0);
+    session.access_token().await.unwrap();
+}
+
+#[tokio::test]
+async fn saving_is_tried_again() {
+    let house = House::expired().await;
+    let store = Brittle::over(&house.store);
+    store.fail(1, 2);
+    let (builder, heard) = notices(house.builder());
+    builder.open(store).access_token().await.unwrap();
+    assert_eq!(house.record().await.generation, 2);
+    assert!(heard.lock().unwrap().is_empty(), "{heard:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_saved_is_kept_in_memory_told_and_saved_later() {
+    let house = House::expired().await;
+    let store = Brittle::over(&house.store);
+    store.fail(1, u32::MAX);
+    let (builder, heard) = notices(house.builder());
+    let session = builder.open(store.clone());
+    let client = house.client(&session);
+    for _ in 0..3 {
+        client.emails().send(&email()).await.unwrap();
+    }
+    assert_eq!((house.record().await.generation, house.rotations()), (1, 1));
+    assert!(heard.lock().unwrap()[0].contains("could not be saved: "), "{heard:?}");
+
+    // Its access token is over, and the store still fails: the spent refresh token is not shown, nor is the new one without a mark.
+    house.pass(901);
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::NotSaved(_)), "{error:?}");
+    assert_eq!(house.shown(), 1);
+
+    store.fail(0, 0);
+    client.emails().send(&email()).await.unwrap();
+    assert_eq!((house.record().await.generation, house.rotations()), (3, 2));
+}
+
+#[tokio::test]
+async fn a_writer_without_a_lock_that_was_faster_is_followed() {
+    // It renews between our look at the record and our request; then ours is refused, and the store has what it brought.
+    for spent_too in [false, true] {
+        let house = House::expired().await;
+        let winner = house.grant();
+        let store = house.store.clone();
+        let after = Arc::new(AtomicUsize::new(0));
+        house.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
+        let overwriting = Overwriting { inner: store.clone(), by: winner.clone(), after: Arc::clone(&after) };
+        let session = house.builder().open(overwriting);
+        if spent_too {
+            house.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
+            house.pass(901);
+        }
+        let token = session.access_token().await;
+        let record = house.record().await;
+        assert_eq!(record.refresh_token.expose(), winner.refresh_token.expose());
+        assert_eq!((token.is_ok(), record.ended.is_some()), (!spent_too, spent_too), "{token:?}");
+    }
+}
+
+/// Somebody writes his own record right after the first mark.
+struct Overwriting {
+    inner: MemoryStore,
+    by: TokenRecord,
+    after: Arc<AtomicUsize>,
+}
+
+struct OverwritingLocked {
+    inner: Box<dyn LockedStore>,
+    by: TokenRecord,
+    after: Arc<AtomicUsize>,
+}
+
+impl TokenStore for Overwriting {
+    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        self.inner.read()
+    }
+
+    fn lock(&self, patience: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+        Box::pin(async move {
+            let inner = self.inner.lock(patience).await?;
+            let (by, after) = (self.by.clone(), Arc::clone(&self.after));
+            Ok(Box::new(OverwritingLocked { inner, by, after }) as _)
+        })
+    }
+}
+
+impl LockedStore for OverwritingLocked {
+    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        self.inner.read()
+    }
+
+    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
+        let first = self.after.fetch_add(1, Ordering::SeqCst) == 0;
+        let record = if first { &self.by } else { record };
+        self.inner.write(record)
+    }
+
+    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.inner.remove()
+    }
+}
+
+/// A renewal that is held at the service's door until it is let through.
+async fn held_renewal(house: &House) -> (Arc<Semaphore>, tokio::task::JoinHandle<bool>) {
+    let door = Arc::new(Semaphore::new(0));
+    let (inside, entered) = (Arc::clone(&door), Arc::new(Semaphore::new(0)));
+    let entering = Arc::clone(&entered);
+    let store = house.store.clone();
+    let service = Arc::clone(house.server.service());
+    // The lock is held meanwhile, as by a process whose token endpoint is slow.
+    let renewal = tokio::spawn(async move {
+        let mut locked = store.lock(Duration::ZERO).await.unwrap();
+        entering.add_permits(1);
+        inside.acquire().await.unwrap().forget();
+        let mut record = locked.read().await.unwrap().unwrap();
+        record.generation += 1;
+        record.obtained_at = service.clock().now().into();
+        locked.write(&record).await.is_ok()
+    });
+    entered.acquire().await.unwrap().forget();
+    (door, renewal)
+}
+
+#[tokio::test]
+async fn a_logout_waits_for_a_renewal_and_wins() {
+    let house = House::expired().await;
+    let (door, renewal) = held_renewal(&house).await;
+    let session = house.session();
+    let ending = tokio::spawn({
+        let session = session.clone();
+        async move { session.end().await }
+    });
+    let waiting = tokio::spawn({
+        let session = session.clone();
+        async move { session.access_token().await }
+    });
+    tokio::task::yield_now().await;
+    door.add_permits(1);
+    assert!(renewal.await.unwrap());
+    assert!(matches!(ending.await.unwrap().unwrap(), Revocation::Revoked));
+    // It got the renewed token before, or there was none left; what was removed stays removed.
+    let _ = waiting.await.unwrap();
+    assert!(house.store.read().await.unwrap().is_none());
+    let error = house.session().access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::LoggedOut), "{error:?}");
+    assert!(house.store.read().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_logout_revokes_and_forgets_even_if_the_service_cannot_be_reached() {
+    let house = House::fresh().await;
+    let token = house.record().await.access_token.unwrap();
+    assert!(matches!(house.session().end().await.unwrap(), Revocation::Revoked));
+    let client =
+        Client::builder().base_url(house.server.base_url()).access_token(token.expose()).build().unwrap();
+    assert!(client.emails().send(&email()).await.is_err(), "the service takes the token no longer");
+    assert!(matches!(house.session().end().await.unwrap(), Revocation::Nothing));
+
+    let mut record = house.grant();
+    record.revocation_endpoint = Some("http://127.0.0.1:1/revoke".to_owned());
+    let session = house.builder().begin(house.store.clone(), record).await.unwrap();
+    assert!(matches!(session.end().await.unwrap(), Revocation::NotRevoked(AuthError::Unreachable(_))));
+    assert!(house.store.read().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn two_logins_come_one_after_the_other_and_a_running_process_follows() {
+    let house = House::expired().await;
+    let (door, renewal) = held_renewal(&house).await;
+    let logins: Vec<_> = (0..2)
+        .map(|_| {
+            let (builder, store, tokens) = (house.builder(), house.store.clone(), house.grant());
+            tokio::spawn(async move { builder.begin(store, tokens).await.map(drop) })
+        })
+        .collect();
+    door.add_permits(1);
+    assert!(renewal.await.unwrap());
+    for login in logins {
+        login.await.unwrap().unwrap();
+    }
+    assert_eq!(house.record().await.generation, 4);
+    house.client(&house.session()).emails().send(&email()).await.unwrap();
+    assert_eq!(house.rotations(), 0);
+}
+
+#[tokio::test]
+async fn a_lock_that_somebody_keeps_is_not_broken() {
+    let house = House::expired().await;
+    let (door, renewal) = held_renewal(&house).await;
+    let session = house.builder().patience(Duration::from_millis(20)).open(house.store.clone());
+    let error = session.access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::Busy(_)) && error.is_retryable(), "{error:?}");
+    assert_eq!(house.shown(), 0);
+    door.add_permits(1);
+    renewal.await.unwrap();
+
+    // With an access token that is still good it is not even waited for.
+    let house = House::fresh().await;
+    house.pass(800);
+    let _held = held_renewal(&house).await;
+    house.client(&house.session()).emails().send(&email()).await.unwrap();
+    assert_eq!(house.shown(), 0);
+}
+
+#[tokio::test]
+async fn another_process_can_do_the_renewal() {
+    let house = House::expired().await;
+    let helper = house.session();
+    let orders = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&orders);
+    let renew = move |order: Renew| {
+        noted.lock().unwrap().push(order);
+        let helper = helper.clone();
+        async move {
+            helper.renew(order).await.map_err(|error| match error {
+                Error::Auth(error) => Arc::into_inner(error).unwrap(),
+                other => panic!("{other:?}"),
+            })
+        }
+    };
+    let stands = Arc::new(Mutex::new(house.now()));
+    let reads = Arc::clone(&stands);
+    let session = Session::builder()
+        .wall_clock(move || *reads.lock().unwrap())
+        .renew_with(renew)
+        .open(house.store.clone());
+    let client = house.client(&session);
+    client.emails().send(&email()).await.unwrap();
+    assert_eq!(*orders.lock().unwrap(), [Renew { generation: 1, refused: false }]);
+    // The service says that it ran out, this process's clock doesn't.
+    house.pass(901);
+    client.emails().send(&email()).await.unwrap();
+    assert_eq!(orders.lock().unwrap()[1], Renew { generation: 2, refused: true });
+    assert_eq!(house.rotations(), 2);
+
+    *stands.lock().unwrap() = house.now();
+    house
+        .server
+        .service()
+        .faults()
+        .add(Rule::new(Action::answer(400, r#"{"error":"invalid_grant"}"#)).on(Method::POST, "/oauth/token"));
+    house.pass(901);
+    *stands.lock().unwrap() = house.now();
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn many_renewals_one_after_the_other_leave_one_record() {
+    let house = House::fresh().await;
+    let session = house.session();
+    let size = house.record().await.to_json().len();
+    for generation in 2..200 {
+        house.pass(901);
+        session.access_token().await.unwrap();
+        assert_eq!(house.record().await.generation, generation);
+    }
+    assert!(house.record().await.to_json().len() <= size + 20);
+    assert_eq!(house.rotations(), 198);
+}

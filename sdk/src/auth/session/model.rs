@@ -1,0 +1,450 @@
+//! All interleavings of a few processes, a strict service and a network that loses, delays and kills: searched to the end, with the very state machine
+//! that is shipped.
+//!
+//! Time goes in steps of the settle time, and goes on only when no request is on its way or about to leave: that is what the settle time is taken to mean.
+//! A process can be killed before each of its steps, and a store writes whole records or none; what a disk does in between is the store's to prove.
+
+use std::{
+    collections::HashSet,
+    hash::{BuildHasher as _, RandomState},
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use super::protocol::{Change, Command, Event, Held, Now, Outcome, Policy, Renewal, Verdict};
+use crate::auth::record::RefreshPending;
+
+const STEP: Duration = Duration::from_mins(1);
+const HARD: Duration = Duration::from_secs(10);
+const ENOUGH: Duration = Duration::from_mins(2);
+/// How long an access token lives, in steps.
+const LIFE: u8 = 15;
+/// Where a search ends: every pause of the protocol that it takes part in is shorter.
+const LAST_STEP: u8 = 4;
+
+/// The protocol, or one that somebody might think would do as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variant {
+    Ours,
+    /// Everybody refreshes as he likes.
+    NoLock,
+    /// A lock that is taken to be left behind when it is old, while its holder is merely slow.
+    LockBrokenByAge,
+    /// A lock, and a second look under it; nothing is remembered of attempts.
+    NoMark,
+    /// A mark, but no settle time.
+    RetryAtOnce,
+    /// A mark and a settle time, but the old access token isn't waited for.
+    RetryWhileAccessLives,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    variant: Variant,
+    processes: usize,
+    /// Calls of each process, one after the other.
+    calls: u8,
+    faults: u8,
+    /// Steps until the stored access token expires.
+    left: u8,
+}
+
+/// What the service did wrong by, or a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Harm {
+    /// A reuse revoked a grant whose refresh token somebody had.
+    KilledALiveSession,
+    /// A reuse revoked an access token that was still good.
+    KilledAnAccessToken,
+    /// A session ended, or a call failed, although nothing had gone wrong.
+    FailedWithoutAFault,
+    /// Without a fault, one expiry took another number of refreshes than one.
+    NotOneRefresh,
+    /// Nobody can go on.
+    Stuck,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Stored {
+    token: u8,
+    /// The step at which its access token expires.
+    until: u8,
+    pending: Option<RefreshPending>,
+    ended: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Process {
+    Idle,
+    /// About to do this, which it was told to at this step.
+    About {
+        machine: Renewal,
+        held: Stored,
+        brought: Option<u8>,
+        command: Command,
+        since: u8,
+    },
+    /// Its request is on its way.
+    Sent {
+        machine: Renewal,
+        held: Stored,
+    },
+    /// The answer is on its way: a new token, or `invalid_grant`.
+    Answered {
+        machine: Renewal,
+        held: Stored,
+        answer: Option<u8>,
+    },
+    Killed,
+    Done,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct World {
+    step: u8,
+    /// Which refresh token the service takes, and whether it takes any.
+    good: u8,
+    revoked: bool,
+    stored: Stored,
+    holder: Option<usize>,
+    processes: Vec<(Process, u8)>,
+    /// Requests whose sender has given up on them.
+    strays: Vec<u8>,
+    faults: u8,
+}
+
+impl World {
+    fn new(setting: Setting) -> Self {
+        Self {
+            step: 0,
+            good: 1,
+            revoked: false,
+            stored: Stored { token: 1, until: setting.left, pending: None, ended: false },
+            holder: None,
+            processes: vec![(Process::Idle, setting.calls); setting.processes],
+            strays: Vec::new(),
+            faults: setting.faults,
+        }
+    }
+
+    fn now(&self) -> Now {
+        let elapsed = STEP * self.step.into();
+        Now { wall: SystemTime::UNIX_EPOCH + elapsed, monotonic: elapsed }
+    }
+
+    fn left(&self, stored: &Stored) -> Duration {
+        STEP * stored.until.saturating_sub(self.step).into()
+    }
+
+    /// All worlds that can come next, or the harm that is done on the way.
+    fn next(&self, setting: Setting, search: &mut impl FnMut(Result<Self, Harm>)) {
+        for who in 0..self.processes.len() {
+            self.process(who, setting, search);
+            if self.faults > 0 {
+                self.fault(who, search);
+            }
+        }
+        for (at, &token) in self.strays.iter().enumerate() {
+            let mut gone = self.clone();
+            gone.strays.swap_remove(at);
+            let mut late = gone.clone();
+            search(Ok(gone));
+            search(late.show(token).map(|_| late));
+        }
+        if self.step < LAST_STEP && self.strays.is_empty() && self.waits() {
+            search(Ok(Self { step: self.step + 1, ..self.clone() }));
+        }
+    }
+
+    /// Whether time can pass: nothing is on its way, and somebody waits for it, or nobody does anything.
+    fn waits(&self) -> bool {
+        let (mut sent, mut pausing, mut quiet) = (false, false, true);
+        for (process, calls) in &self.processes {
+            match process {
+                // From its last look at the clock to its request a process does nothing else.
+                Process::Sent { .. } | Process::About { command: Command::Exchange, .. } => sent = true,
+                Process::About { command: Command::Pause(pause), .. } if *pause >= STEP / 2 => pausing = true,
+                Process::Idle if *calls > 0 => {}
+                Process::Killed | Process::Done => {}
+                _ => quiet = false,
+            }
+        }
+        !sent && (pausing || quiet)
+    }
+
+    /// The service is shown a refresh token.
+    fn show(&mut self, token: u8) -> Result<Option<u8>, Harm> {
+        if self.revoked {
+            return Ok(None);
+        }
+        if token == self.good {
+            self.good += 1;
+            return Ok(Some(self.good));
+        }
+        let on_the_way = self.processes.iter().any(|(process, _)| match process {
+            Process::Answered { answer, .. } => *answer == Some(self.good),
+            Process::About { brought, .. } => *brought == Some(self.good),
+            _ => false,
+        });
+        if on_the_way || (self.stored.token == self.good && !self.stored.ended) {
+            return Err(Harm::KilledALiveSession);
+        }
+        if !self.left(&self.stored).is_zero() {
+            return Err(Harm::KilledAnAccessToken);
+        }
+        self.revoked = true;
+        Ok(None)
+    }
+
+    fn process(&self, who: usize, setting: Setting, search: &mut impl FnMut(Result<Self, Harm>)) {
+        let mut next = self.clone();
+        let (process, calls) = self.processes[who].clone();
+        match process {
+            Process::Killed | Process::Done => {}
+            Process::Idle if calls == 0 => {
+                next.processes[who].0 = Process::Done;
+                search(Ok(next));
+            }
+            Process::Idle => {
+                next.processes[who].1 -= 1;
+                let left = self.left(&self.stored);
+                if left <= ENOUGH {
+                    let settle = if setting.variant == Variant::RetryAtOnce { Duration::ZERO } else { STEP };
+                    let machine = Renewal::new(Policy { settle, ..Policy::default() });
+                    next.told(who, machine, self.stored.clone(), None, Event::Wanted { left, hard: HARD });
+                }
+                search(Ok(next));
+            }
+            Process::Sent { machine, held } => search(next.show(held.token).map(|answer| {
+                next.processes[who].0 = Process::Answered { machine, held, answer };
+                next
+            })),
+            Process::Answered { machine, held, answer } => {
+                let outcome = if answer.is_some() { Outcome::Tokens } else { Outcome::InvalidGrant };
+                next.told(who, machine, held, answer, Event::Exchanged(outcome));
+                search(Ok(next));
+            }
+            Process::About { machine, held, brought, command, since } => {
+                let harm = self.faults == setting.faults && is_failure(&command);
+                match next.carry_out(who, setting, machine, held, brought, command, since) {
+                    _ if harm => search(Err(Harm::FailedWithoutAFault)),
+                    true => search(Ok(next)),
+                    false => {}
+                }
+            }
+        }
+    }
+
+    /// Tells a process what happened, and notes what it is about to do. What no other process can tell from what came before happens at once.
+    fn told(&mut self, who: usize, mut machine: Renewal, held: Stored, brought: Option<u8>, event: Event) {
+        let command = machine.next(event, self.now());
+        if matches!(command, Command::Finish(Verdict::Use)) {
+            self.processes[who].0 = Process::Idle;
+            return;
+        }
+        self.processes[who].0 = Process::About { machine, held, brought, command, since: self.step };
+    }
+
+    /// Whether it can.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a process, taken apart once")]
+    fn carry_out(
+        &mut self,
+        who: usize,
+        setting: Setting,
+        machine: Renewal,
+        mut held: Stored,
+        brought: Option<u8>,
+        command: Command,
+        since: u8,
+    ) -> bool {
+        let waited = STEP * (self.step - since).into();
+        let event = match command {
+            Command::Lock { patience } => match (self.holder, setting.variant) {
+                (None, _) | (_, Variant::NoLock | Variant::LockBrokenByAge) => {
+                    self.holder = Some(who);
+                    Event::Locked
+                }
+                (Some(_), _) if waited >= patience => Event::Busy,
+                (Some(_), _) => return false,
+            },
+            Command::Read => {
+                held = self.stored.clone();
+                let early = setting.variant == Variant::RetryWhileAccessLives && held.pending.is_some();
+                let left = if early { Duration::ZERO } else { self.left(&held) };
+                Event::Found(Some(Held {
+                    token: held.token.into(),
+                    left,
+                    enough: ENOUGH,
+                    pending: held.pending.clone(),
+                    ended: held.ended,
+                    unsaved: false,
+                }))
+            }
+            Command::Write(change) => {
+                match change {
+                    Change::Pending(_) if setting.variant == Variant::NoMark => {}
+                    Change::Pending(pending) => held.pending = pending,
+                    Change::Tokens => {
+                        let (token, until) = (brought.unwrap_or_default(), self.step + LIFE);
+                        held = Stored { token, until, pending: None, ended: false };
+                    }
+                    Change::Ended(_) => held.ended = true,
+                    Change::AccessToken | Change::Again => {}
+                }
+                self.stored = held.clone();
+                self.told(who, machine, held, None, Event::Written);
+                return true;
+            }
+            Command::Exchange => {
+                self.processes[who].0 = Process::Sent { machine, held };
+                return true;
+            }
+            Command::Pause(pause) if pause > waited + STEP / 2 => return false,
+            Command::Pause(_) => Event::Resumed,
+            Command::Unlock => {
+                self.holder = self.holder.filter(|holder| *holder != who);
+                Event::Unlocked
+            }
+            Command::Finish(_) => {
+                self.processes[who].0 = Process::Idle;
+                return true;
+            }
+        };
+        self.told(who, machine, held, brought, event);
+        true
+    }
+
+    /// Everything that can go wrong for one process now.
+    fn fault(&self, who: usize, search: &mut impl FnMut(Result<Self, Harm>)) {
+        let one = || Self { faults: self.faults - 1, ..self.clone() };
+        let process = &self.processes[who].0;
+        let lost = Event::Exchanged(Outcome::Unknown { access_for: None });
+        if let Process::Sent { machine, held } = process {
+            // The request is lost.
+            let mut next = one();
+            next.told(who, machine.clone(), held.clone(), None, lost.clone());
+            search(Ok(next));
+            // The client gives up on it, and it is still queued.
+            let mut next = one();
+            next.strays.push(held.token);
+            next.told(who, machine.clone(), held.clone(), None, lost.clone());
+            search(Ok(next));
+        }
+        if let Process::Answered { machine, held, .. } = process {
+            let mut next = one();
+            next.told(who, machine.clone(), held.clone(), None, lost);
+            search(Ok(next));
+        }
+        if !matches!(process, Process::Idle | Process::Killed | Process::Done) {
+            let mut next = one();
+            next.holder = next.holder.filter(|holder| *holder != who);
+            if let Process::Sent { held, .. } = process {
+                next.strays.push(held.token);
+            }
+            next.processes[who].0 = Process::Killed;
+            search(Ok(next));
+        }
+    }
+
+    /// What is wrong with a world that nothing follows.
+    fn at_the_end(&self, setting: Setting) -> Option<Harm> {
+        if !self.processes.iter().all(|(process, _)| matches!(process, Process::Killed | Process::Done)) {
+            // Beyond the last step nobody looked.
+            return (self.step < LAST_STEP).then_some(Harm::Stuck);
+        }
+        let untouched = self.faults == setting.faults;
+        (untouched && self.good != 2).then_some(Harm::NotOneRefresh)
+    }
+
+    /// The same world with its processes in an order of their own: which is which makes no difference.
+    fn sorted(mut self, hasher: &RandomState) -> Self {
+        let mut order: Vec<_> = (0..self.processes.len()).collect();
+        order.sort_by_cached_key(|&who| hasher.hash_one((&self.processes[who], self.holder == Some(who))));
+        self.holder = order.iter().position(|&who| self.holder == Some(who));
+        self.processes = order.iter().map(|&who| self.processes[who].clone()).collect();
+        self.strays.sort_unstable();
+        self
+    }
+}
+
+fn is_failure(command: &Command) -> bool {
+    matches!(command, Command::Finish(verdict) if *verdict != Verdict::Use)
+}
+
+/// Searches everything that can happen: how many worlds there are, and what harm is done in them.
+fn search(setting: Setting) -> (usize, HashSet<Harm>) {
+    let hashers = (RandomState::new(), RandomState::new());
+    let (mut seen, mut harms) = (HashSet::new(), HashSet::new());
+    let mut open = vec![World::new(setting)];
+    while let Some(world) = open.pop() {
+        let mut followed = false;
+        world.next(setting, &mut |next| {
+            followed = true;
+            match next {
+                Err(harm) => {
+                    harms.insert(harm);
+                }
+                Ok(next) => {
+                    let next = next.sorted(&hashers.0);
+                    if seen.insert((hashers.0.hash_one(&next), hashers.1.hash_one(&next))) {
+                        open.push(next);
+                    }
+                }
+            }
+        });
+        if !followed {
+            harms.extend(world.at_the_end(setting));
+        }
+    }
+    (seen.len(), harms)
+}
+
+fn setting(variant: Variant, processes: usize, calls: u8, faults: u8, left: u8) -> Setting {
+    Setting { variant, processes, calls, faults, left }
+}
+
+fn harms(variant: Variant, faults: u8) -> HashSet<Harm> {
+    [0, 1, 2].into_iter().flat_map(|left| search(setting(variant, 2, 1, faults, left)).1).collect()
+}
+
+#[test]
+fn without_a_fault_each_expiry_takes_one_refresh_and_no_session_ends() {
+    for (processes, calls) in [(1, 2), (2, 1), (2, 2), (3, 1)] {
+        for left in [0, 1, 2] {
+            let setting = setting(Variant::Ours, processes, calls, 0, left);
+            assert_eq!(search(setting).1, HashSet::new(), "{setting:?}");
+        }
+    }
+}
+
+#[test]
+fn no_reuse_ends_what_was_alive_whatever_is_lost_delayed_or_killed() {
+    // TOK-28
+    let settings = [(2, 1), (2, 2), (3, 1)].into_iter().flat_map(|(processes, calls)| {
+        [0, 1, 2].map(|left| setting(Variant::Ours, processes, calls, 2, left))
+    });
+    thread::scope(|scope| {
+        for setting in settings {
+            scope.spawn(move || {
+                let (worlds, harms) = search(setting);
+                assert!(worlds > 2_000, "{setting:?}: {worlds}");
+                assert_eq!(harms, HashSet::new(), "{setting:?}");
+            });
+        }
+    });
+}
+
+#[test]
+fn whatever_is_left_out_of_the_protocol_does_harm() {
+    for variant in [Variant::NoLock, Variant::LockBrokenByAge] {
+        let harms = harms(variant, 0);
+        assert!(harms.contains(&Harm::KilledALiveSession), "{variant:?}: {harms:?}");
+    }
+    for variant in [Variant::NoMark, Variant::RetryAtOnce] {
+        assert_eq!(harms(variant, 0), HashSet::new(), "{variant:?}");
+        let harms = harms(variant, 1);
+        assert!(harms.contains(&Harm::KilledALiveSession), "{variant:?}: {harms:?}");
+    }
+    let harms = harms(Variant::RetryWhileAccessLives, 1);
+    assert_eq!(harms, HashSet::from([Harm::KilledAnAccessToken]));
+}
