@@ -35,7 +35,10 @@ fn a_mail_is_brought_in_read_and_its_files_are_saved_where_they_belong() {
     let saved = posthaste.run(&["received", "attachments", id, "--download", name]).ok();
     let paths: Vec<_> = saved.lines().collect();
     assert_eq!(paths, [format!("{name}/_._.._evil.txt"), format!("{name}/_._.._evil-2.txt")]);
-    assert_eq!(fs::read_to_string(paths[0]).unwrap() + fs::read_to_string(paths[1]).unwrap().as_str(), "onetwo");
+    assert_eq!(
+        fs::read_to_string(paths[0]).unwrap() + fs::read_to_string(paths[1]).unwrap().as_str(),
+        "onetwo"
+    );
     let again = posthaste.run(&["received", "attachments", id, "--download", name, "--json"]).json();
     assert_eq!(again["data"][0]["path"], format!("{name}/_._.._evil-3.txt"));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);

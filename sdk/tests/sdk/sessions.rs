@@ -115,7 +115,7 @@ fn grant(service: &Service, base_url: &str) -> TokenRecord {
     record.scope = issued.scope;
     record.access_token = serde_json::from_value(issued.access_token.into()).unwrap();
     record.obtained_at = service.clock().now().into();
-    record.expires_in = Duration::from_secs(900);
+    record.expires_in = Duration::from_mins(15);
     record
 }
 

@@ -115,7 +115,7 @@ mod tests {
         let mut record = TokenRecord::new("https://a.test", "https://a.test/t", "c", "rt".to_owned().into());
         record.access_token = Some(AccessToken::new("at").unwrap());
         record.obtained_at = now.wall;
-        record.expires_in = Duration::from_secs(900);
+        record.expires_in = Duration::from_mins(15);
         Token::new(record, now, None)
     }
 
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn of_short_lived_tokens_a_part_is_used_before_they_are_renewed() {
         let clocks = Clocks { chance: 1.0, ..Clocks::default() };
-        assert_eq!(clocks.limits(Duration::from_secs(900)), (HARD, SOFT + JITTER));
+        assert_eq!(clocks.limits(Duration::from_mins(15)), (HARD, SOFT + JITTER));
         assert_eq!(clocks.limits(Duration::from_secs(60)), (Duration::from_secs(6), Duration::from_secs(15)));
         assert_eq!(clocks.limits(Duration::ZERO), (Duration::ZERO, Duration::ZERO));
     }
