@@ -2,6 +2,7 @@
 //!
 //! The specification is silent here beyond that it exists; this is the shape that the public service has.
 
+use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::{AuthorizationServer, Scope, judge::refusal};
@@ -90,6 +91,34 @@ pub struct OAuthClient {
 }
 
 impl AuthorizationServer {
+    /// Whether the server knows a program that comes back to this address, for one that may have to register first.
+    ///
+    /// It is asked for access without a challenge. A server that knows neither the program nor the address has to say so to whoever asks; one that knows both
+    /// redirects, be it with an error (`SPEC.md`, GET /oauth/authorize). No person sees anything of it.
+    ///
+    /// # Errors
+    /// The server can't be reached, or fails.
+    pub async fn knows(&self, client_id: &str, redirect_uri: &str) -> Result<bool> {
+        let mut url = self.authorization.clone();
+        url.query_pairs_mut()
+            .append_pair("client_id", client_id)
+            .append_pair("redirect_uri", redirect_uri)
+            .append_pair("response_type", "code");
+        let answer = self.wire.get(&url).await.map_err(AuthError::Unreachable)?;
+        let status = answer.status();
+        if status.is_redirection() {
+            return Ok(true);
+        }
+        if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
+            return Ok(false);
+        }
+        Err(AuthError::TurnedAway {
+            status: status.as_u16(),
+            retry_after: crate::retry::retry_after(answer.headers()),
+        }
+        .into())
+    }
+
     /// Registers a program, once: each registration makes a client of its own, so its id is to be kept.
     ///
     /// # Errors
