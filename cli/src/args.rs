@@ -71,6 +71,8 @@ pub(crate) enum Command {
     Logs(commands::logs::Command),
     #[command(subcommand)]
     ApiKeys(commands::api_keys::Command),
+    #[command(subcommand)]
+    Auth(commands::auth::Command),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]
     #[command(subcommand)]
@@ -147,6 +149,9 @@ pub(crate) struct Global {
     /// Progress of an upload: auto, plain, json or none
     #[arg(long, global = true, value_name = "HOW", hide_short_help = true)]
     pub(crate) progress: Option<String>,
+    /// Whether the profile need not exist yet: the command makes it.
+    #[arg(skip)]
+    pub(crate) makes_profile: bool,
 }
 
 impl Global {
@@ -178,6 +183,7 @@ impl Global {
         ];
         Flags {
             profile: self.profile.clone(),
+            makes_profile: self.makes_profile,
             api_key_file: self.api_key_file.clone(),
             values: values.into_iter().filter_map(|(key, value)| Some((key, value?))).collect(),
         }

@@ -3,6 +3,7 @@
 pub(crate) mod api;
 pub(crate) mod api_keys;
 pub(crate) mod audiences;
+pub(crate) mod auth;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
 pub(crate) mod completions;

@@ -2,11 +2,15 @@
 
 use std::cell::RefCell;
 
+use posthaste::auth::Session;
 use posthaste::{Client, RetryPolicy};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
+use url::Url;
 
 use crate::args::Global;
+use crate::commands::auth;
+use crate::credentials::{Credentials, KeptKind};
 use crate::fail::Fail;
 use crate::output::{Out, Terminal, report, write_stderr};
 use crate::problem::Report;
@@ -24,6 +28,12 @@ pub(crate) struct Context {
     pub(crate) out: Out,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
+}
+
+/// A credential that is kept on this machine.
+enum Stored {
+    Key(SecretString),
+    Login(Session),
 }
 
 /// A service to use instead of the one that is set.
@@ -81,26 +91,78 @@ impl Context {
             let builder = Self::builder(settings).base_url(&service.base_url).api_key(&service.api_key);
             return Ok(builder.build()?);
         }
-        let Some(base_url) = &settings.base_url else {
-            return Err(Fail::Usage(Report {
+        let base_url = self.base_url()?;
+        let builder = Self::builder(settings).base_url(base_url.as_str());
+        let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
+            Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
+            Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
+            None => match self.kept(base_url)? {
+                Stored::Key(key) => builder.api_key(key.expose_secret()),
+                Stored::Login(session) => builder.session(session),
+            },
+        };
+        Ok(builder.build()?)
+    }
+
+    /// The address of the service, which has to be set.
+    pub(crate) fn base_url(&self) -> Result<&Url, Fail> {
+        self.settings()?.base_url.as_ref().map(|base_url| &base_url.value).ok_or_else(|| {
+            Fail::Usage(Report {
                 summary: Some("the address of the service is not set; nothing was sent".to_owned()),
                 missing: vec!["--base-url, POSTHASTE_BASE_URL or `base_url` in the profile".to_owned()],
                 help: Some("posthaste config set base_url https://…, or try it with --sandbox".to_owned()),
                 ..Report::default()
-            }));
+            })
+        })
+    }
+
+    /// What is kept for the profile in use.
+    pub(crate) fn credentials(&self) -> Result<Credentials, Fail> {
+        let profile = self.settings()?.profile.as_ref().map(|profile| profile.value.as_str());
+        Credentials::of(&self.env, profile).map_err(|error| auth::of_store(&error))
+    }
+
+    /// The login that is kept, ready to be used; what its renewals have to say is told as a warning.
+    pub(crate) fn session(&self, credentials: &Credentials) -> Session {
+        let warn = self.out.warner();
+        Session::builder().on_notice(move |notice| warn(&notice.to_string())).open(credentials.store(None))
+    }
+
+    /// The credential that is kept for the profile in use, if this is the service that it is for.
+    fn kept(&self, base_url: &Url) -> Result<Stored, Fail> {
+        let credentials = self.credentials()?;
+        let Some(kept) = credentials.overview().map_err(|error| auth::of_store(&error))? else {
+            return Err(Fail::Auth {
+                message: "there is no credential; nothing was sent".to_owned(),
+                hint: Some(format!(
+                    "log in: {}; or set POSTHASTE_API_KEY, or name a file: --api-key-file PATH",
+                    auth::LOGIN
+                )),
+            });
         };
-        let builder = Self::builder(settings).base_url(base_url.value.as_str());
-        let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
-            Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
-            Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
-            None => {
-                return Err(Fail::Auth {
-                    message: "there is no credential; nothing was sent".to_owned(),
-                    hint: Some("set POSTHASTE_API_KEY, or name a file: --api-key-file PATH".to_owned()),
-                });
+        let asked = base_url.origin().ascii_serialization();
+        if kept.facts.origin != asked {
+            return Err(Fail::Auth {
+                message: format!(
+                    "what is kept for profile `{}` is for {}, not for {asked}; nothing was sent",
+                    kept.profile, kept.facts.origin
+                ),
+                hint: Some(format!(
+                    "log in there as another profile: posthaste --profile NAME --base-url {asked} auth login"
+                )),
+            });
+        }
+        match kept.facts.kind {
+            KeptKind::Login => Ok(Stored::Login(self.session(&credentials))),
+            KeptKind::ApiKey => {
+                let key = credentials.api_key_here().map_err(|error| auth::of_store(&error))?;
+                let gone = || Fail::Auth {
+                    message: "the API key that was kept is gone; nothing was sent".to_owned(),
+                    hint: Some(auth::LOGIN.to_owned()),
+                };
+                key.map(|key| Stored::Key(key.key)).ok_or_else(gone)
             }
-        };
-        Ok(builder.build()?)
+        }
     }
 
     /// A client that is good for looking at requests: it has no credential, and no address if none is set.

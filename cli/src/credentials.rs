@@ -149,6 +149,14 @@ impl Credentials {
         .await
     }
 
+    /// The same on this thread, for where a client is made.
+    pub(crate) fn api_key_here(&self) -> Result<Option<KeptKey>, StoreError> {
+        Ok(match self.store(None).look()? {
+            Some(Kept::ApiKey(key)) => Some(key),
+            _ => None,
+        })
+    }
+
     /// Keeps an API key in place of whatever is kept.
     pub(crate) async fn keep_api_key(
         &self,

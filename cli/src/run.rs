@@ -26,10 +26,11 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
-    let cli = match parse(arguments) {
+    let mut cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
+    cli.global.makes_profile = matches!(&cli.command, Command::Auth(command) if command.makes_profile());
     let color = cli.global.color_choice();
     let verbose = cli.global.verbose > 0;
     let (result, json) = match Context::new(cli.global, env.clone()) {
@@ -107,6 +108,7 @@ async fn with_service(
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_of_settings();
     match command {
+        Command::Auth(command) => commands::auth::run(command, context).await,
         Command::Emails(command) => commands::emails::run(command, context).await,
         Command::Broadcasts(command) => commands::broadcasts::run(command, context).await,
         Command::Templates(command) => commands::templates::run(command, context).await,

@@ -7,4 +7,4 @@ pub(crate) mod keys;
 pub(crate) mod merge;
 pub(crate) mod paths;
 
-pub(crate) use merge::{Credential, Flags, Form, ProgressStyle, Settings, load};
+pub(crate) use merge::{Credential, Flags, Form, ProgressStyle, Settings, Source, load};

@@ -227,6 +227,21 @@ impl Out {
         }
     }
 
+    /// Says warnings for somebody who lives longer than this.
+    pub(crate) fn warner(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        let (quiet, json, color) = (self.quiet, self.says_json, self.terminal.color_stderr);
+        move |text| {
+            if quiet {
+                return;
+            }
+            write_stderr(&if json {
+                format!("{}\n", json!({ "warning": { "message": text } }))
+            } else {
+                format!("{}{}\n", color::paint("warning: ", color::DOUBTFUL, color), safe(text))
+            });
+        }
+    }
+
     /// What went over the wire, line by line; it was asked for, so not even `--quiet` keeps it back.
     pub(crate) fn trace(&self, lines: &str) {
         for line in lines.lines() {

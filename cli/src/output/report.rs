@@ -169,6 +169,11 @@ fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
     }
 }
 
+/// Whether a login was refused because of its scope.
+fn may_only_send(error: &posthaste::Error) -> bool {
+    matches!(error, posthaste::Error::Api(api) if api.name == "invalid_permission")
+}
+
 /// What to do next, each a line.
 fn hints(fail: &Fail) -> Vec<String> {
     let given = match fail {
@@ -198,8 +203,11 @@ fn hints(fail: &Fail) -> Vec<String> {
         (Kind::Limited, _) => hints.extend(
             error.retry_after().map(|pause| format!("the service asks to wait {} s", pause.as_secs())),
         ),
+        (Kind::Auth, _) if may_only_send(error) => {
+            hints.push("log in for all commands: posthaste auth login --scope full_access".to_owned());
+        }
         (Kind::Auth, _) => {
-            hints.push("set POSTHASTE_API_KEY, or name a file: --api-key-file PATH; then: posthaste doctor".to_owned());
+            hints.push("log in: posthaste auth login; or set POSTHASTE_API_KEY, or name a file: --api-key-file PATH; then: posthaste doctor".to_owned());
         }
         _ => {}
     }

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use super::env::Env;
 use super::merge::{Credential, Setting, Source, env_origin, flag_origin};
-use crate::problem::{Found, Problem};
+use crate::problem::{Found, Problem, Report};
 
 type Make = fn(SecretString) -> Credential;
 
@@ -46,6 +46,17 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
         }
     }
     Ok(None)
+}
+
+/// An API key that is to be kept, from standard input.
+pub(crate) fn read_key() -> Result<SecretString, Report> {
+    let refused = |rule: String| {
+        Report::one(Problem::new("", "credential", rule), Some(flag_origin("--with-token", "-")))
+    };
+    let text = read("-").map_err(|error| refused(format!("the API key cannot be read: {error}")))?;
+    let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
+    check(key).map_err(|rule| refused(format!("the API key {rule}")))?;
+    Ok(SecretString::from(key))
 }
 
 fn read(file: &str) -> std::io::Result<String> {

@@ -12,6 +12,7 @@ use super::env::{Env, switch};
 use super::file::ConfigFile;
 use super::keys::{self, ConfigKey};
 use super::paths;
+use crate::credentials::StoreKind;
 use crate::fail::Fail;
 use crate::output::terminal::ColorChoice;
 use crate::problem::{Found, Origin, Problem, Report};
@@ -21,6 +22,8 @@ use crate::problem::{Found, Origin, Problem, Report};
 pub(crate) struct Flags {
     /// `--profile`.
     pub(crate) profile: Option<String>,
+    /// Whether the profile need not exist yet.
+    pub(crate) makes_profile: bool,
     /// `--api-key-file`.
     pub(crate) api_key_file: Option<String>,
     /// The flags that stand for a key of the table, by the key's name.
@@ -103,6 +106,12 @@ pub(crate) struct Settings {
     pub(crate) base_url: Option<Setting<Url>>,
     /// The credential, if one was given.
     pub(crate) credential: Option<Setting<Credential>>,
+    /// Whom the service knows this program as.
+    pub(crate) client_id: Option<Setting<String>>,
+    /// What a login asks for.
+    pub(crate) scope: Option<Setting<String>>,
+    /// Where a login is kept.
+    pub(crate) store: Option<Setting<StoreKind>>,
     /// The usual sender.
     pub(crate) from: Option<Setting<String>>,
     /// The form of results.
@@ -145,10 +154,14 @@ pub(crate) struct Layers<'a> {
 /// Decides every setting; all that is wrong is reported together.
 pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let layers = Layers::read(flags, env)?;
-    let mut found = layers.missing_profile().into_iter().collect::<Vec<_>>();
+    let missing = if flags.makes_profile { None } else { layers.missing_profile() };
+    let mut found = missing.into_iter().collect::<Vec<_>>();
 
     let base_url = layers.typed("base_url", keys::base_url, &mut found);
     let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
+    let client_id = layers.typed("client_id", |text| Ok(text.to_owned()), &mut found);
+    let scope = layers.typed("scope", |text| Ok(text.to_owned()), &mut found);
+    let store = layers.typed("store", word, &mut found);
     let output = layers.typed("output", word, &mut found);
     let timeout = layers.typed("timeout", keys::duration, &mut found);
     let retries = layers.typed("retries", |text| keys::count(text, 100), &mut found);
@@ -176,6 +189,9 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         profile: layers.profile,
         base_url,
         credential,
+        client_id,
+        scope,
+        store,
         from,
         output: output.unwrap_or_default(),
         timeout,

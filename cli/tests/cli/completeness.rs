@@ -133,6 +133,8 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("list_api_keys", &["api-keys", "list"], ""),
     ("update_api_key", &["api-keys", "rename", ID, "Build"], ""),
     ("delete_api_key", &["api-keys", "delete", ID], ""),
+    ("list_oauth_grants", &["auth", "grants", "list"], ""),
+    ("revoke_oauth_grant", &["auth", "grants", "revoke", ID], ""),
     ("get_log", &["logs", "get", ID], ""),
     ("list_logs", &["logs", "list"], ""),
 ];

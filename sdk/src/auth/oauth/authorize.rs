@@ -231,7 +231,6 @@ fn redirect_address(given: &str) -> Result<Url, SettingsError> {
         return Err(wrong("must not have a fragment"));
     }
     match url.scheme() {
-        "https" => Ok(url),
         "http" if crate::client::is_loopback(&url) => Ok(url),
         "http" => Err(wrong("must be https; plain http is for loopback addresses")),
         "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" | "ws" | "wss" => {

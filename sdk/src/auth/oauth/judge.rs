@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// What an access token is trusted with whose answer doesn't say how long it lives.
-const UNSAID: Duration = Duration::from_secs(60);
+const UNSAID: Duration = Duration::from_mins(1);
 /// No access token lives longer; a number above is a mistake.
 const LONGEST: u64 = 366 * 24 * 60 * 60;
 
@@ -133,13 +133,14 @@ fn lifetime(said: Option<&Value>, oddities: &mut Vec<String>) -> Duration {
         _ => None,
     };
     #[expect(clippy::cast_precision_loss, reason = "a year in seconds is exact")]
-    match seconds.filter(|seconds| *seconds >= 1.0 && *seconds <= LONGEST as f64) {
-        Some(seconds) => Duration::from_secs_f64(seconds.floor()),
-        None => {
+    let sensible = seconds.filter(|seconds| *seconds >= 1.0 && *seconds <= LONGEST as f64);
+    sensible.map_or_else(
+        || {
             oddities.push("`expires_in` is missing or makes no sense".to_owned());
             UNSAID
-        }
-    }
+        },
+        |seconds| Duration::from_secs_f64(seconds.floor()),
+    )
 }
 
 /// A whole `"refresh_token": "…"` in an answer that is otherwise not JSON, or was cut off.

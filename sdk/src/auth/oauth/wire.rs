@@ -71,12 +71,11 @@ impl Wire {
             on_upload: None,
         };
         let own;
-        let transport = match &self.0 {
-            Some(transport) => transport.as_ref(),
-            None => {
-                own = fresh(url)?;
-                own.as_ref()
-            }
+        let transport = if let Some(transport) = &self.0 {
+            transport.as_ref()
+        } else {
+            own = fresh(url)?;
+            own.as_ref()
         };
         tokio::time::timeout(TOTAL, transport.send(request))
             .await

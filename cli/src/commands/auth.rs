@@ -1,0 +1,119 @@
+//! `auth`: who is asking. Logins in a browser, API keys that are kept, and whom access was given to.
+
+use posthaste::auth::{AuthError, OAuthErrorCode, StoreError};
+
+use crate::context::Context;
+use crate::fail::Fail;
+
+mod grants;
+mod list;
+mod login;
+mod logout;
+mod profile;
+mod status;
+mod token;
+mod using;
+
+/// Log in, log out, and look at who is logged in
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Login(login::Args),
+    Logout(logout::Args),
+    Status(status::Args),
+    Token(token::Args),
+    #[command(visible_alias = "ls")]
+    List(list::Args),
+    Use(using::Args),
+    #[command(subcommand)]
+    Grants(grants::Command),
+}
+
+impl Command {
+    /// Whether the profile that it names need not exist yet.
+    pub(crate) fn makes_profile(&self) -> bool {
+        matches!(self, Self::Login(_))
+    }
+}
+
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Login(args) => login::run(args, context).await,
+        Command::Logout(args) => logout::run(&args, context).await,
+        Command::Status(args) => status::run(&args, context),
+        Command::Token(args) => token::run(&args, context).await,
+        Command::List(args) => list::run(&args, context),
+        Command::Use(args) => using::run(&args, context),
+        Command::Grants(command) => grants::run(command, context).await,
+    }
+}
+
+/// What to do when a login is needed.
+pub(crate) const LOGIN: &str = "posthaste auth login";
+
+/// A failure of a login, told as one.
+fn failed(error: posthaste::Error) -> Fail {
+    match error {
+        posthaste::Error::Auth(error) => refused(&error),
+        other => Fail::Sdk(other),
+    }
+}
+
+fn refused(error: &AuthError) -> Fail {
+    let auth = |message: String, hint: &str| Fail::Auth { message, hint: Some(hint.to_owned()) };
+    let text = told(error);
+    match error {
+        AuthError::Refused(refusal) => match refusal.code {
+            OAuthErrorCode::AccessDenied => auth("you declined; nothing was stored".to_owned(), LOGIN),
+            OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable => Fail::Unavailable {
+                message: format!("the service failed: {text}; nothing was stored"),
+                hint: Some(format!("try again: {LOGIN}")),
+            },
+            OAuthErrorCode::InvalidScope => {
+                auth(format!("the service refuses the scope: {text}"), "ask for another one: --scope SCOPE")
+            }
+            OAuthErrorCode::InvalidClient | OAuthErrorCode::UnauthorizedClient => auth(
+                format!("the service refuses this program: {text}"),
+                "name another client id: --client-id ID",
+            ),
+            _ => auth(format!("the service refuses: {text}"), LOGIN),
+        },
+        AuthError::NoCallback { .. } => auth(
+            format!("{text}; nothing was stored"),
+            "does the browser show an error about the client? then: --client-id ID; else try again",
+        ),
+        AuthError::NoLoopback(_) => Fail::Local {
+            message: text,
+            source: None,
+            hint: Some(
+                "name a free port with --port, or keep an API key: posthaste auth login --with-token"
+                    .to_owned(),
+            ),
+        },
+        AuthError::Store(error) => of_store(error),
+        error if error.is_retryable() => Fail::Unavailable { message: text, hint: None },
+        AuthError::Metadata(_) => Fail::Rejected { message: text, hint: None },
+        _ => auth(text, LOGIN),
+    }
+}
+
+/// The sentence with its causes.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// A failure of the place where secrets are kept.
+pub(crate) fn of_store(error: &StoreError) -> Fail {
+    let message = told(error);
+    match error {
+        StoreError::Busy { .. } => Fail::Unavailable { message, hint: Some("try again".to_owned()) },
+        StoreError::Unreadable { .. } => Fail::Auth { message, hint: Some(LOGIN.to_owned()) },
+        _ => Fail::Local { message, source: None, hint: None },
+    }
+}

@@ -1,0 +1,67 @@
+//! `auth list`: the profiles, and which of them are logged in.
+
+use serde_json::{Value, json};
+
+use super::status::{described, state_of};
+use super::{of_store, profile};
+use crate::context::Context;
+use crate::credentials::Credentials;
+use crate::fail::Fail;
+use crate::output::table::{Column, Kind, at};
+
+/// List the profiles, and which of them are logged in
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: used, profile, origin, kind, state, scope, store, expires_at\n\n\
+    Example:\n  posthaste auth list --jq '.data[] | select(.state == \"logged_in\").profile'")]
+pub(crate) struct Args {}
+
+const COLUMNS: &[Column] = &[
+    Column {
+        name: "used",
+        header: "",
+        get: |row| if row["used"] == true { "*".to_owned() } else { String::new() },
+        kind: Kind::Text,
+    },
+    Column { name: "profile", header: "PROFILE", get: |row| at(row, "/profile"), kind: Kind::Text },
+    Column { name: "origin", header: "SERVICE", get: |row| at(row, "/origin"), kind: Kind::Shrinks },
+    Column { name: "kind", header: "KIND", get: |row| at(row, "/kind"), kind: Kind::Text },
+    Column { name: "state", header: "STATE", get: |row| at(row, "/state"), kind: Kind::State },
+    Column { name: "scope", header: "SCOPE", get: |row| at(row, "/scope"), kind: Kind::Text },
+    Column { name: "store", header: "STORE", get: |row| at(row, "/store"), kind: Kind::Text },
+    Column { name: "expires_at", header: "EXPIRES", get: |row| at(row, "/expires_at"), kind: Kind::Time },
+];
+
+/// Prints them.
+pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
+    let settings = context.settings()?;
+    let columns = context.out.columns(COLUMNS)?;
+    let kept = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
+    let used = profile::shown(context)?;
+    let written =
+        settings.file.iter().flat_map(|file| file.profiles().into_iter().map(move |name| (file, name)));
+    let mut rows: Vec<Value> = Vec::new();
+    for (file, name) in written.filter(|(_, name)| !kept.iter().any(|(known, _)| known == name)) {
+        let address = file.get(Some(name), "base_url").or_else(|| file.get(None, "base_url"));
+        let origin = address
+            .and_then(|entry| url::Url::parse(&entry.text).ok())
+            .map(|url| url.origin().ascii_serialization());
+        rows.push(json!({ "profile": name, "origin": origin, "state": "logged_out" }));
+    }
+    for (name, overview) in &kept {
+        rows.push(match overview {
+            Ok(overview) => described(overview),
+            Err(error) => {
+                json!({ "profile": name, "state": state_of(Err(error)), "problem": super::told(error) })
+            }
+        });
+    }
+    for row in &mut rows {
+        let is_used = row["profile"] == used;
+        row["used"] = is_used.into();
+    }
+    rows.sort_by(|one, other| one["profile"].as_str().cmp(&other["profile"].as_str()));
+    if rows.is_empty() {
+        context.out.note(&format!("nobody is logged in; {}", super::LOGIN));
+    }
+    context.out.list(&json!({ "object": "list", "data": rows }), &columns)
+}

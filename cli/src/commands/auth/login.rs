@@ -1,0 +1,381 @@
+//! `auth login`: in a browser, by a pasted address, or with an API key from standard input.
+//!
+//! The store is tried before anybody is sent to a browser, so that a grant which was given has a place. Until the code is exchanged nothing has
+//! changed anywhere, and Ctrl-C ends it at once.
+
+mod browser;
+mod client;
+mod paste;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use posthaste::auth::{
+    AuthError, Authorization, AuthorizationCode, AuthorizationServer, Loopback, Scope, Session, TokenRecord,
+};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{failed, of_store, profile};
+use crate::confirm::may_ask;
+use crate::context::Context;
+use crate::credentials::{Credentials, StoreKind};
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::output::time::relative;
+use crate::output::write_stderr;
+use crate::problem::{Problem, Report};
+use crate::settings::{Source, credential};
+
+/// How long a person may take in the browser; the service's code lives longer.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// Least privilege first.
+const SCOPE: &str = "emails:send";
+/// Where the browser is to go when no port could be opened: it fails there, and shows the address to paste.
+const NOBODY: &str = "http://127.0.0.1/callback";
+
+/// Log in: allow this program in a browser to use your account
+///
+/// Prints a page to open, opens it where there is a browser, and waits until you have allowed or declined. On a machine without one, open the page
+/// anywhere and paste the address that you end on, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
+///
+/// Tokens are kept in the keyring of the operating system, and renewed when a command needs it. POSTHASTE_API_KEY and --api-key-file go before a login.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Without --scope, the login may send emails and nothing else (or what `scope` in the profile says). \
+    For all commands: --scope full_access.\n\n\
+    Examples:\n  \
+    posthaste auth login\n  \
+    posthaste --profile work auth login --scope full_access\n  \
+    posthaste auth login --no-browser --store file\n  \
+    posthaste auth login --with-token < key.txt"
+)]
+pub(crate) struct Args {
+    /// What the login may do: emails:send or full_access; can be repeated
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+    /// Whom the service knows this program as [default: client_id of the profile, else found out]
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+    /// Only print the page's address
+    #[arg(long)]
+    no_browser: bool,
+    /// Port that the browser comes back to [default: any free one]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Where to keep the login: keyring, or file for one that only you can read
+    #[arg(long, value_name = "WHERE")]
+    store: Option<String>,
+    /// Keep an API key instead, read from standard input
+    #[arg(long)]
+    with_token: bool,
+}
+
+/// What is to be done.
+struct Plan {
+    base_url: Url,
+    scopes: Vec<String>,
+    client_id: Option<String>,
+    store: Option<StoreKind>,
+    /// Whether the store is the command's own choice.
+    chosen: bool,
+    port: u16,
+}
+
+/// Runs it.
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let plan = plan(&args, context)?;
+    let credentials =
+        Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
+    let store = place(&credentials, plan.store, context).await?;
+    let facts = if args.with_token {
+        keep_key(&plan, &credentials, store, context).await?
+    } else {
+        let record = browse(&plan, args.no_browser, context).await?;
+        let facts = facts(&record);
+        warn_of_scope(&plan, &record, context);
+        Session::begin(credentials.store(Some(store)), record).await.map_err(failed)?;
+        facts
+    };
+    remember(&plan, store, context)?;
+    tell(&plan, store, facts, context)
+}
+
+fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
+    let settings = context.settings()?;
+    let mut flags = Flags::default();
+    flags.help("posthaste auth login");
+    let mut scopes = args.scopes.clone();
+    if scopes.is_empty() {
+        scopes.push(settings.scope.as_ref().map_or_else(|| SCOPE.to_owned(), |scope| scope.value.clone()));
+    }
+    let scopes: Vec<String> =
+        scopes.iter().flat_map(|scope| scope.split([' ', ','])).map(str::to_owned).collect();
+    for (n, scope) in scopes.iter().enumerate() {
+        // RFC 6749, 3.3
+        let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+        if scope.is_empty() || !scope.bytes().all(fits) {
+            flags.wrong_nth("charset", "a scope is a word, such as emails:send", "--scope", n + 1, scope);
+        }
+    }
+    let store = match args.store.as_deref() {
+        Some(word) => {
+            let kind = kind(word);
+            if kind.is_none() {
+                flags.wrong("type", "a login is kept in the keyring or in a file", "--store", word);
+            }
+            kind
+        }
+        None => settings.store.as_ref().map(|store| store.value),
+    };
+    if args.with_token {
+        for (name, is_set) in [
+            ("--scope", !args.scopes.is_empty()),
+            ("--client-id", args.client_id.is_some()),
+            ("--port", args.port.is_some()),
+            ("--no-browser", args.no_browser),
+        ] {
+            if is_set {
+                flags.wrong("exclusive", format!("{name} does not go with --with-token"), name, "");
+            }
+        }
+    }
+    if args.client_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
+        flags.wrong("empty", "a client id has at least one character", "--client-id", "");
+    }
+    if context.global.has_sandbox() {
+        flags.wrong(
+            "exclusive",
+            "a sandbox of this command's own forgets the login with it",
+            "--sandbox",
+            "",
+        );
+    }
+    if settings.base_url.is_none() {
+        flags.missing("--base-url, POSTHASTE_BASE_URL or `base_url` in the profile");
+    }
+    flags.finish()?;
+    Ok(Plan {
+        base_url: context.base_url()?.clone(),
+        scopes,
+        client_id: args.client_id.clone().or_else(|| settings.client_id.as_ref().map(|id| id.value.clone())),
+        store,
+        chosen: args.store.is_some(),
+        port: args.port.unwrap_or_default(),
+    })
+}
+
+fn kind(word: &str) -> Option<StoreKind> {
+    <StoreKind as clap::ValueEnum>::from_str(word, false).ok()
+}
+
+/// The store that will take the login, tried. Nothing is kept in a file that nobody has chosen.
+async fn place(
+    credentials: &Credentials,
+    wanted: Option<StoreKind>,
+    context: &Context,
+) -> Result<StoreKind, Fail> {
+    let last = credentials.overview().ok().flatten().map(|last| last.store);
+    let store = wanted.or(last).unwrap_or_default();
+    let Err(error) = credentials.probe(store).await else { return Ok(store) };
+    if store == StoreKind::File || wanted.is_some() {
+        return Err(of_store(&error));
+    }
+    let why = super::told(&error);
+    if may_ask(context)? {
+        context.out.warn(&why);
+        crate::confirm::confirm("Keep the login in a file that only you can read?", context).await?;
+        credentials.probe(StoreKind::File).await.map_err(|error| of_store(&error))?;
+        return Ok(StoreKind::File);
+    }
+    let problem = Problem::new("", "required", format!("there is no place for the login: {why}"));
+    let mut report = Report::one(problem, None);
+    report.help =
+        Some("keep it in a file that only you can read: posthaste auth login --store file".to_owned());
+    Err(Fail::Usage(report))
+}
+
+async fn keep_key(
+    plan: &Plan,
+    credentials: &Credentials,
+    store: StoreKind,
+    context: &Context,
+) -> Result<Value, Fail> {
+    if context.out.terminal.stdin {
+        context.out.note("paste the API key, and end with Enter and Ctrl-D:");
+    }
+    let key = credential::read_key().map_err(Fail::Usage)?;
+    let origin = plan.base_url.origin().ascii_serialization();
+    credentials.keep_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
+    Ok(json!({ "kind": "api_key", "origin": origin }))
+}
+
+/// Through the browser to tokens.
+async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<TokenRecord, Fail> {
+    let server = server(&plan.base_url).await?;
+    let may_paste = may_ask(context)?;
+    let receiver = match Loopback::bind_to(plan.port).await {
+        Ok(receiver) => Some(receiver),
+        Err(error) if may_paste => {
+            context.out.warn(&crate::output::report::sdk_message(&error));
+            None
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let redirect_uri = receiver.as_ref().map_or(NOBODY, Loopback::redirect_uri).to_owned();
+    let who = client::who(&server, plan.client_id.as_deref(), &redirect_uri).await?;
+    if who.is_new {
+        // At once: each registration makes another client, also if this login comes to nothing.
+        profile::write(profile::named(context)?, &[("client_id", &who.client_id)], context)?;
+    }
+    let mut authorizing = server.authorize(who.client_id, redirect_uri);
+    for scope in &plan.scopes {
+        authorizing = authorizing.scope(Scope::from(scope.clone()));
+    }
+    let authorization = authorizing.begin()?;
+    show(&authorization, plan, context);
+    match browser::why_not(no_browser, context) {
+        None => browser::open(authorization.url(), context),
+        Some(reason) => context.out.note(&format!("not opened in a browser here: {reason}")),
+    }
+    if may_paste {
+        context.out.note("Waiting for the browser… or paste the address that it ends on, and press Enter.");
+    } else {
+        context.out.note("Waiting for the browser…");
+    }
+    let patience = context.settings()?.timeout.as_ref().map_or(PATIENCE, |timeout| timeout.value);
+    let code = answer(receiver, &authorization, patience, may_paste, context).await?;
+    server.exchange(&authorization, &code).await.map_err(failed)
+}
+
+/// The service's own word on its endpoints, or else where the specification has them.
+async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
+    match AuthorizationServer::discover(base_url.as_str()).await {
+        Err(posthaste::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
+            Ok(AuthorizationServer::of(base_url.as_str())?)
+        }
+        found => found.map_err(failed),
+    }
+}
+
+/// Says which page to open: always, since an opener that fails may not say so.
+fn show(authorization: &Authorization, plan: &Plan, context: &Context) {
+    let (url, scope) = (authorization.url().as_str(), plan.scopes.join(" "));
+    write_stderr(&if context.out.says_json() {
+        format!("{}\n", json!({ "open": { "url": url, "scope": scope } }))
+    } else {
+        format!("Open this page to allow `posthaste` to use your account ({scope}):\n  {url}\n")
+    });
+}
+
+/// Whatever comes first: the browser itself, or the address that it ended on.
+async fn answer(
+    receiver: Option<Loopback>,
+    authorization: &Authorization,
+    patience: Duration,
+    may_paste: bool,
+    context: &Context,
+) -> Result<AuthorizationCode, Fail> {
+    let came_back = async {
+        if let Some(receiver) = receiver {
+            return receiver.wait(authorization, patience).await.map_err(failed);
+        }
+        tokio::time::sleep(patience).await;
+        Err(super::refused(&AuthError::NoCallback { waited: patience }))
+    };
+    let pasted = async {
+        if may_paste {
+            paste::code(authorization, context).await.map_err(|error| super::refused(&error))
+        } else {
+            std::future::pending().await
+        }
+    };
+    tokio::select! {
+        code = came_back => code,
+        code = pasted => code,
+    }
+}
+
+fn facts(record: &TokenRecord) -> Value {
+    json!({
+        "kind": "login",
+        "origin": record.origin,
+        "scope": record.scope,
+        "client_id": record.client_id,
+        "expires_at": Timestamp::try_from(record.expires_at()).ok().map(|at| format!("{at:.0}")),
+    })
+}
+
+/// What was given is kept, whatever it is; what differs is said.
+fn warn_of_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
+    let more: Vec<_> =
+        record.scope.split(' ').filter(|scope| !plan.scopes.iter().any(|asked| asked == scope)).collect();
+    if !more.is_empty() && !record.scope.is_empty() {
+        context.out.warn(&format!("the login may do more than was asked for: {}", more.join(" ")));
+    }
+    let less: Vec<_> = plan
+        .scopes
+        .iter()
+        .filter(|asked| !record.scope.split(' ').any(|scope| scope == *asked))
+        .cloned()
+        .collect();
+    if !less.is_empty() {
+        context.out.warn(&format!("the login may do less than was asked for; missing: {}", less.join(" ")));
+    }
+}
+
+/// Writes down what the next command needs and nobody else says: the address that a flag gave, and the chosen store.
+fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
+    let settings = context.settings()?;
+    let by_flag =
+        settings.base_url.as_ref().is_some_and(|base_url| matches!(base_url.source, Source::Flag(_)));
+    let is_written = profile::is_written(context)?;
+    let mut values = Vec::new();
+    if by_flag || !is_written {
+        values.push(("base_url", plan.base_url.as_str().trim_end_matches('/')));
+    }
+    if plan.chosen || plan.store.is_none() && store != StoreKind::default() {
+        values.push(("store", store.word()));
+    }
+    if values.is_empty() {
+        return Ok(());
+    }
+    let path = profile::write(profile::named(context)?, &values, context).inspect_err(|_| {
+        context.out.warn("it is kept, but what the next command needs could not be written down");
+    })?;
+    let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
+    context.out.note(&format!("{} remembered in {}", names.join(" and "), path.display()));
+    Ok(())
+}
+
+fn tell(plan: &Plan, store: StoreKind, mut facts: Value, context: &Context) -> Result<(), Fail> {
+    let name = profile::shown(context)?;
+    facts["profile"] = name.into();
+    facts["store"] = store.word().into();
+    let place = match store {
+        StoreKind::Keyring => "kept in the system's keyring",
+        StoreKind::File => "kept in a file that only you can read",
+    };
+    let origin = facts["origin"].as_str().unwrap_or_default();
+    let line = if facts["kind"] == "login" {
+        let expires = facts["expires_at"].as_str().map(|at| relative(at, Timestamp::now()));
+        let expires = expires
+            .map(|at| format!(" · access token ends {at} and is renewed by itself"))
+            .unwrap_or_default();
+        let scope = facts["scope"].as_str().unwrap_or_default();
+        format!("logged in as profile `{name}` to {origin} · scope {scope}{expires} · {place}")
+    } else {
+        format!("API key of profile `{name}` for {origin} · {place}")
+    };
+    context.out.result(&[line], &facts)?;
+    let settings = context.settings()?;
+    if let Some(credential) = &settings.credential {
+        context.out.warn(&format!("{} is set and goes before this login", credential.source));
+    }
+    if facts["kind"] == "login" && plan.scopes == [SCOPE] {
+        context.out.note(
+            "it may send emails and nothing else; for all commands: posthaste auth login --scope full_access",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! `auth logout`: the grant is revoked at the service, and what is kept here is removed.
+
+use posthaste::auth::Revocation;
+use serde_json::{Value, json};
+
+use super::{failed, of_store, profile, told};
+use crate::confirm::confirm;
+use crate::context::Context;
+use crate::credentials::{Credentials, KeptKind};
+use crate::fail::Fail;
+
+/// Log out: take the access back at the service, and forget it here
+///
+/// A renewal that is under way ends first. An API key that was kept is forgotten here; at the service it stays until it is deleted.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  posthaste auth logout\n  posthaste --profile work auth logout\n  posthaste auth logout --all --yes"
+)]
+pub(crate) struct Args {
+    /// Of every profile
+    #[arg(long)]
+    all: bool,
+}
+
+/// Logs out of one profile, or of all.
+pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let profiles =
+        if args.all { everyone(context).await? } else { vec![profile::named(context)?.map(str::to_owned)] };
+    let (mut ended, mut failures) = (Vec::new(), Vec::new());
+    for profile in profiles {
+        match end(profile.as_deref(), context).await {
+            Ok(Some(done)) => ended.push(done),
+            Ok(None) => context.out.note(&format!(
+                "profile `{}` was not logged in",
+                profile.as_deref().unwrap_or(profile::USUAL)
+            )),
+            Err(fail) => failures.push(fail),
+        }
+    }
+    let lines: Vec<String> = ended.iter().map(line).collect();
+    context.out.result(&lines, &json!({ "logged_out": ended }))?;
+    match failures.len() {
+        0 => Ok(()),
+        1 => Err(failures.remove(0)),
+        many => Err(Fail::Local {
+            message: format!("{many} profiles could not be logged out"),
+            source: None,
+            hint: Some("one by one: posthaste --profile NAME auth logout".to_owned()),
+        }),
+    }
+}
+
+async fn everyone(context: &Context) -> Result<Vec<Option<String>>, Fail> {
+    let kept = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
+    let names: Vec<String> = kept.into_iter().map(|(name, _)| name).collect();
+    if names.len() > 1 {
+        confirm(&format!("Log out of {} profiles ({})?", names.len(), names.join(", ")), context).await?;
+    }
+    Ok(names.into_iter().map(Some).collect())
+}
+
+async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, Fail> {
+    let credentials = Credentials::of(&context.env, profile).map_err(|error| of_store(&error))?;
+    let kept = credentials.overview();
+    if matches!(kept, Ok(None)) {
+        return Ok(None);
+    }
+    let name = profile.unwrap_or(profile::USUAL);
+    // What can't be read is taken for a login: then the session says what became of it.
+    if matches!(&kept, Ok(Some(kept)) if kept.facts.kind == KeptKind::ApiKey) {
+        credentials.remove().await.map_err(|error| of_store(&error))?;
+        return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));
+    }
+    let revoked = match context.session(&credentials).end().await.map_err(failed)? {
+        Revocation::Revoked => true,
+        Revocation::NotRevoked(error) => {
+            context.out.warn(&format!(
+                "the service was not told: {}; the grant may live on there until it expires",
+                told(&error)
+            ));
+            false
+        }
+        _ => false,
+    };
+    Ok(Some(json!({ "profile": name, "kind": "login", "revoked": revoked })))
+}
+
+fn line(done: &Value) -> String {
+    let name = done["profile"].as_str().unwrap_or_default();
+    match (done["kind"] == "api_key", done["revoked"] == true) {
+        (true, _) => format!("forgot the API key of profile `{name}`; the service still knows it"),
+        (false, true) => format!("logged out of profile `{name}`; the access is revoked"),
+        (false, false) => format!("logged out of profile `{name}`"),
+    }
+}

@@ -1,0 +1,134 @@
+//! `auth status`: who is asking, and whether that will do.
+
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use posthaste::auth::StoreError;
+use serde_json::{Value, json};
+
+use super::{LOGIN, of_store, profile};
+use crate::context::Context;
+use crate::credentials::{KeptKind, Overview};
+use crate::fail::Fail;
+use crate::output::time::relative;
+use crate::settings::Credential;
+
+/// Tell who is logged in, with which scope, until when, and where that is kept
+///
+/// Ends with 4 when nobody is, or when the login is over. Nothing is sent, and the keyring is not asked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste auth status\n  posthaste auth status --jq .scope")]
+pub(crate) struct Args {}
+
+/// Prints it.
+pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
+    let settings = context.settings()?;
+    let credentials = context.credentials()?;
+    let kept = credentials.overview();
+    let name = profile::shown(context)?;
+    if let Some(given) = &settings.credential {
+        let kind = match given.value {
+            Credential::ApiKey(_) => "api_key",
+            Credential::AccessToken(_) => "access_token",
+        };
+        let origin = settings.base_url.as_ref().map(|base_url| base_url.value.origin().ascii_serialization());
+        let document = json!({
+            "profile": name, "origin": origin, "kind": kind, "source": given.source.to_string(), "state": "logged_in",
+        });
+        let line = format!(
+            "{name}  {}  {} from {}",
+            origin.as_deref().unwrap_or("-"),
+            kind.replace('_', " "),
+            given.source
+        );
+        context.out.result(&[line], &document)?;
+        if matches!(kept, Ok(Some(_))) {
+            context.out.note(&format!("a login is kept too; {} goes before it", given.source));
+        }
+        return Ok(());
+    }
+    let Some(kept) = kept.map_err(|error| of_store(&error))? else {
+        return Err(Fail::Auth {
+            message: format!("nobody is logged in as profile `{name}`"),
+            hint: Some(LOGIN.to_owned()),
+        });
+    };
+    let mut document = described(&kept);
+    if let Some(holder) = credentials.holder() {
+        document["renewed_by"] = holder.to_string().into();
+    }
+    context.out.result(&[line(&kept)], &document)?;
+    if let Some(holder) = credentials.holder() {
+        context.out.note(&format!("it is being renewed by {holder}"));
+    }
+    if let Some(pending) = &kept.facts.pending {
+        let since = Timestamp::try_from(pending.since).unwrap_or_default();
+        context.out.note(&format!(
+            "a renewal was begun {} and its outcome is not known",
+            relative(&since.to_string(), Timestamp::now())
+        ));
+    }
+    if let Some(base_url) = &settings.base_url
+        && base_url.value.origin().ascii_serialization() != kept.facts.origin
+    {
+        return Err(Fail::Auth {
+            message: format!(
+                "the login is for {}, and {} asks for {}",
+                kept.facts.origin, base_url.source, base_url.value
+            ),
+            hint: Some("log in there as another profile: posthaste --profile NAME auth login".to_owned()),
+        });
+    }
+    match &kept.facts.ended {
+        Some(ended) => Err(super::refused(&posthaste::auth::AuthError::Ended(ended.clone()))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a login can be used.
+pub(super) fn state_of(kept: Result<&Overview, &StoreError>) -> &'static str {
+    match kept {
+        Ok(kept) if kept.facts.ended.is_some() => "ended",
+        Ok(_) => "logged_in",
+        Err(_) => "unreadable",
+    }
+}
+
+/// What a program may want to know; no secret.
+pub(super) fn described(kept: &Overview) -> Value {
+    let facts = &kept.facts;
+    let login = facts.kind == KeptKind::Login;
+    json!({
+        "profile": kept.profile,
+        "origin": facts.origin,
+        "kind": if login { "login" } else { "api_key" },
+        "state": state_of(Ok(kept)),
+        "scope": login.then_some(&facts.scope),
+        "client_id": login.then_some(&facts.client_id),
+        "expires_at": facts.expires_at().and_then(rfc3339),
+        "obtained_at": facts.obtained_at,
+        "generation": login.then_some(facts.generation),
+        "pending_since": facts.pending.as_ref().and_then(|pending| rfc3339(pending.since)),
+        "store": kept.store.word(),
+        "path": kept.path,
+    })
+}
+
+fn rfc3339(time: SystemTime) -> Option<String> {
+    Timestamp::try_from(time).ok().map(|at| format!("{at:.0}"))
+}
+
+fn line(kept: &Overview) -> String {
+    let facts = &kept.facts;
+    let what = match facts.expires_at().and_then(rfc3339) {
+        Some(at) => {
+            let ends = relative(&at, Timestamp::now());
+            let word = if ends.starts_with("in ") { "ends" } else { "ended" };
+            format!("login {}  access token {word} {ends}", facts.scope)
+        }
+        None => "API key".to_owned(),
+    };
+    let place =
+        kept.path.as_ref().map_or_else(|| kept.store.word().to_owned(), |path| path.display().to_string());
+    format!("{}  {}  {what}  {place}", kept.profile, facts.origin)
+}

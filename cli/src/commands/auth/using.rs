@@ -1,0 +1,45 @@
+//! `auth use`: the profile of whoever names none.
+
+use serde_json::json;
+
+use super::{of_store, profile};
+use crate::context::Context;
+use crate::credentials::Credentials;
+use crate::fail::Fail;
+use crate::settings::keys;
+
+/// Use this profile from now on, where no other is named
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste auth use work")]
+pub(crate) struct Args {
+    /// The profile's name
+    #[arg(value_name = "PROFILE")]
+    profile: String,
+}
+
+/// Writes it down.
+pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let settings = context.settings()?;
+    let profiles: Vec<&str> = settings.file.as_ref().map(|file| file.profiles()).unwrap_or_default();
+    if !profiles.contains(&args.profile.as_str()) {
+        let hint = match keys::nearest(&args.profile, profiles.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if profiles.is_empty() => {
+                "make one: posthaste --profile NAME --base-url https://… auth login".to_owned()
+            }
+            None => format!("there are: {}", profiles.join(", ")),
+        };
+        return Err(Fail::NotFound {
+            message: format!("there is no profile `{}`", args.profile),
+            hint: Some(hint),
+        });
+    }
+    profile::write(None, &[("default_profile", &args.profile)], context)?;
+    let is_kept = Credentials::of(&context.env, Some(&args.profile)).and_then(|kept| kept.overview());
+    if is_kept.map_err(|error| of_store(&error))?.is_none() {
+        context
+            .out
+            .note(&format!("nobody is logged in as it: posthaste --profile {} auth login", args.profile));
+    }
+    context.out.result(std::slice::from_ref(&args.profile), &json!({ "profile": args.profile }))
+}
