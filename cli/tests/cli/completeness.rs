@@ -130,6 +130,8 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("update_webhook", &["webhooks", "update", ID, "--status", "disabled"], ""),
     ("delete_webhook", &["webhooks", "delete", ID], ""),
     ("create_api_key", &["api-keys", "create", "--name", "CI"], ""),
+    ("list_oauth_grants", &["auth", "grants", "list"], ""),
+    ("revoke_oauth_grant", &["auth", "grants", "revoke", ID], ""),
     ("list_api_keys", &["api-keys", "list"], ""),
     ("update_api_key", &["api-keys", "rename", ID, "Build"], ""),
     ("delete_api_key", &["api-keys", "delete", ID], ""),

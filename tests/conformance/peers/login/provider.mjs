@@ -1,5 +1,5 @@
 // A certified authorization server that this project did not write, with an API of one route behind it: refresh tokens rotate at
-// every use, one that was used before ends its grant, and an access token lives five seconds.
+// every use, one that was used before ends its grant, and the API takes an access token once, as if it had run out in between.
 import Provider from 'oidc-provider';
 
 const provider = new Provider('http://127.0.0.1', {
@@ -17,11 +17,12 @@ const provider = new Provider('http://127.0.0.1', {
   features: { devInteractions: { enabled: true }, revocation: { enabled: true } },
   issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
   rotateRefreshToken: true,
-  ttl: { AccessToken: 5, RefreshToken: 3600, Grant: 3600, Session: 3600, Interaction: 600 },
+  ttl: { AccessToken: 900, RefreshToken: 3600, Grant: 3600, Session: 3600, Interaction: 600 },
   cookies: { keys: ['not a secret: it lives as long as one test'] },
 });
 
 const counted = { refreshed: 0, sent: 0 };
+const used = new Set();
 provider.on('grant.success', ({ oidc }) => {
   if (oidc.params.grant_type === 'refresh_token') counted.refreshed += 1;
 });
@@ -31,10 +32,11 @@ provider.use(async (context, next) => {
     context.body = counted;
   } else if (context.method === 'POST' && context.path === '/emails') {
     const token = await provider.AccessToken.find((context.get('authorization') || '').replace(/^Bearer /, ''));
-    if (!token?.isValid || !token.scopes.has('emails:send')) {
+    if (!token?.isValid || !token.scopes.has('emails:send') || used.has(token.jti)) {
       context.status = 401;
       context.body = { statusCode: 401, name: 'invalid_access_token', message: 'The access token is invalid.' };
     } else {
+      used.add(token.jti);
       counted.sent += 1;
       context.body = { id: '49a3999c-0ce1-4ea6-ab68-afcd6dc2e794' };
     }
