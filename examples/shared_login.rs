@@ -1,0 +1,186 @@
+//! Several servers share one login through a database: whichever needs a new access token first renews it for all.
+//!
+//! A store needs two things of a database: records that are on the disk when `write` is done, and a lock that ends with its holder's connection.
+//! They must not be one transaction. What is written under the lock is the warning that a renewal is about to begin; in the lock's own
+//! transaction it would be undone with it, just when the process dies that it warns of. Here the lock is an open transaction in a file of
+//! its own. With PostgreSQL it is `pg_advisory_lock` on a connection of its own, and the record is a row like any other.
+
+use std::{path::PathBuf, time::Duration};
+
+use posthaste::{
+    Client, Email,
+    auth::{LockedStore, Session, StoreError, TokenRecord, TokenStore},
+    transport::BoxFuture,
+};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
+
+/// A login as one row of a database. Whoever can read the database can read the tokens.
+#[derive(Clone)]
+struct Database {
+    records: PathBuf,
+    lock: PathBuf,
+}
+
+impl Database {
+    fn at(path: impl Into<PathBuf>) -> Self {
+        let records = path.into();
+        Self { lock: records.with_extension("lock"), records }
+    }
+
+    /// Does something with the records where it keeps no task waiting.
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let path = self.records.clone();
+        blocking(move || {
+            let database = Connection::open(path)?;
+            database.busy_timeout(Duration::from_secs(5))?;
+            // Each commit waits for the disk.
+            database.pragma_update(None, "synchronous", "FULL")?;
+            let table = "CREATE TABLE IF NOT EXISTS login (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL)";
+            database.execute(table, ())?;
+            work(&database)
+        })
+        .await?
+        .map_err(|error| StoreError::unavailable("the database of the login").caused_by(error))
+    }
+
+    async fn record(&self) -> Result<Option<TokenRecord>, StoreError> {
+        let find = |database: &Connection| {
+            let row = |row: &rusqlite::Row<'_>| row.get::<_, Vec<u8>>(0);
+            database.query_row("SELECT record FROM login", (), row).optional()
+        };
+        self.with(find).await?.map(|record| TokenRecord::from_json(&record)).transpose()
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| StoreError::unavailable("a thread for the database").caused_by(error))
+}
+
+impl TokenStore for Database {
+    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        Box::pin(self.record())
+    }
+
+    fn lock(&self, patience: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+        Box::pin(async move {
+            let path = self.lock.clone();
+            let taken = blocking(move || {
+                let lock = Connection::open(path)?;
+                lock.busy_timeout(patience)?;
+                lock.execute_batch("BEGIN IMMEDIATE")?;
+                Ok(lock)
+            });
+            match taken.await? {
+                Ok(lock) => Ok(Box::new(Locked { database: self.clone(), _lock: lock }) as _),
+                Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == ErrorCode::DatabaseBusy => {
+                    Err(StoreError::Busy { holder: None })
+                }
+                Err(error) => Err(StoreError::unavailable("the lock of the login").caused_by(error)),
+            }
+        })
+    }
+}
+
+/// The transaction ends with the connection, and the connection with the process, however that ends.
+struct Locked {
+    database: Database,
+    _lock: Connection,
+}
+
+impl LockedStore for Locked {
+    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        let database = self.database.clone();
+        Box::pin(async move { database.record().await })
+    }
+
+    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
+        let (database, record) = (self.database.clone(), record.to_json());
+        let replace = move |database: &Connection| {
+            database.execute("INSERT OR REPLACE INTO login (id, record) VALUES (1, ?1)", (record,)).map(drop)
+        };
+        Box::pin(async move { database.with(replace).await })
+    }
+
+    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
+        let database = self.database.clone();
+        let delete = |database: &Connection| database.execute("DELETE FROM login", ()).map(drop);
+        Box::pin(async move { database.with(delete).await })
+    }
+}
+
+/// What each server does when it starts.
+fn start(base_url: &str, database: Database) -> posthaste::Result<Client> {
+    Client::builder().base_url(base_url).session(Session::open(database)).build()
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the email's id is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    let setting = |name| std::env::var(name).unwrap_or_default();
+    let client = start(&setting("POSTHASTE_BASE_URL"), Database::at(setting("LOGIN_DATABASE")))?;
+    let email =
+        Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("From one of many servers");
+    println!("accepted as {}", client.emails().send(&email).await?.id);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+    use posthaste_reference_server::{ReferenceServer, Settings, TokenEventKind};
+
+    use super::*;
+
+    async fn login(server: &ReferenceServer, database: &Database) {
+        let issued = server.service().grant("posthaste-cli", &server.api_key(), "full_access");
+        let token = format!("{}/oauth/token", server.base_url());
+        // Without an access token: the first call has to renew.
+        let record = TokenRecord::new(server.base_url(), token, "posthaste-cli", issued.refresh_token.into());
+        Session::begin(database.clone(), record).await.unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn servers_that_need_a_token_at_once_renew_it_once() {
+        let server = ReferenceServer::over_http(Settings::default()).await;
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::at(folder.path().join("app.db"));
+        login(&server, &database).await;
+
+        let servers: Vec<_> = (0..4).map(|_| start(&server.base_url(), database.clone()).unwrap()).collect();
+        let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("x");
+        let sends = servers.iter().flat_map(|client| [client, client]);
+        let sends = sends.map(|client| async { client.emails().send(&email).await });
+        for sent in join_all(sends).await {
+            sent.unwrap();
+        }
+
+        let events: Vec<_> = server.service().token_events().into_iter().map(|event| event.kind).collect();
+        assert_eq!(events, [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
+        assert_eq!(database.record().await.unwrap().unwrap().generation, 2);
+    }
+
+    #[tokio::test]
+    async fn what_is_written_under_the_lock_stays_when_its_holder_dies() {
+        let server = ReferenceServer::over_http(Settings::default()).await;
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::at(folder.path().join("app.db"));
+        login(&server, &database).await;
+
+        let mut locked = database.lock(Duration::ZERO).await.unwrap();
+        assert!(matches!(database.lock(Duration::ZERO).await, Err(StoreError::Busy { .. })));
+        let mut record = locked.read().await.unwrap().unwrap();
+        record.generation += 7;
+        locked.write(&record).await.unwrap();
+        drop(locked);
+        assert_eq!(database.record().await.unwrap().unwrap().generation, record.generation);
+
+        let mut locked = database.lock(Duration::ZERO).await.unwrap();
+        locked.remove().await.unwrap();
+        assert!(database.record().await.unwrap().is_none());
+    }
+}
