@@ -72,16 +72,17 @@ pub(crate) fn read<'a>(
         return Err(Problem::missing_api_key());
     }
     if jwt::looks_like_one(key) {
-        return logins.verify(key, now).map(Credential::from).ok_or_else(Problem::invalid_access_token);
+        let (claims, tenant) = logins.verify(key, now).ok_or_else(Problem::invalid_access_token)?;
+        return Ok(Credential::of_token(&claims, tenant));
     }
     credential(key, book).ok_or_else(Problem::invalid_api_key)
 }
 
-impl From<Claims> for Credential<'static> {
-    fn from(claims: Claims) -> Self {
+impl Credential<'static> {
+    fn of_token(claims: &Claims, tenant: String) -> Self {
         let full = claims.scope.split(' ').any(|scope| scope == "full_access");
         let permission = if full { Permission::FullAccess } else { Permission::SendOnly };
-        Self { tenant: claims.sub.into(), permission, made: None, token: true }
+        Self { tenant: tenant.into(), permission, made: None, token: true }
     }
 }
 

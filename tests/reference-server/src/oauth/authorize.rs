@@ -11,6 +11,7 @@ use super::book::{Request, later};
 use super::clients::{OAuthClient, can_be_redirect};
 use super::form::Parameters;
 use super::refusal::Refusal;
+use super::token::words;
 use super::{CODE, SCOPES};
 use crate::service::Service;
 
@@ -21,11 +22,8 @@ const CHALLENGE: usize = 43;
 
 /// Answers with a redirect to the consent page, or says what is wrong.
 pub(crate) fn begin(service: &Service, request: &HttpRequest<Bytes>) -> Response<Bytes> {
-    let checked = Parameters::of_query(request).and_then(|parameters| {
-        let (client, redirect) = who_and_where(service, &parameters)?;
-        Ok((parameters, client, redirect))
-    });
-    let (parameters, client, redirect) = match checked {
+    let parameters = Parameters::of_query(request);
+    let (client, redirect) = match who_and_where(service, &parameters) {
         Ok(checked) => checked,
         Err(refusal) => return refusal.into_response(),
     };
@@ -69,7 +67,7 @@ fn see(location: &str) -> Response<Bytes> {
 }
 
 fn state(parameters: &Parameters) -> Option<&str> {
-    parameters.given("state")
+    parameters.get("state")
 }
 
 fn who_and_where(service: &Service, parameters: &Parameters) -> Result<(OAuthClient, String), Refusal> {
@@ -87,6 +85,7 @@ fn who_and_where(service: &Service, parameters: &Parameters) -> Result<(OAuthCli
 }
 
 fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result<Request, Refusal> {
+    parameters.all_clear()?;
     if parameters.get("response_type") != Some("code") {
         return Err(Refusal::invalid_request("`response_type` must be `code`."));
     }
@@ -123,29 +122,22 @@ fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result
 
 /// The scopes that are asked for. Without the parameter it is all that the client may have; with nothing in it, nothing is asked for.
 fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refusal> {
-    let asked: Vec<String> = match given {
-        None => client.scopes_allowed.clone(),
-        Some(text) => text.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
-    };
+    let asked = given.map_or_else(|| client.scopes_allowed.clone(), words);
     if asked.is_empty() {
         return Err(Refusal::invalid_scope("No scope is asked for."));
     }
-    let mut scopes: Vec<String> = Vec::new();
-    for scope in asked {
+    for scope in &asked {
         if !SCOPES.contains(&scope.as_str()) {
             return Err(Refusal::invalid_scope(format!(
                 "There is no scope {}.",
-                crate::paging::quoted(&scope)
+                crate::paging::quoted(scope)
             )));
         }
-        if !client.scopes_allowed.contains(&scope) {
+        if !client.scopes_allowed.contains(scope) {
             return Err(Refusal::invalid_scope(format!("The client may not ask for the scope `{scope}`.")));
         }
-        if !scopes.contains(&scope) {
-            scopes.push(scope);
-        }
     }
-    Ok(scopes)
+    Ok(asked)
 }
 
 fn keep(service: &Service, mut request: Request) -> Result<String, Refusal> {

@@ -38,7 +38,8 @@ struct Code {
     request: Request,
     tenant: String,
     until: Timestamp,
-    redeemed: bool,
+    /// The grant that it became.
+    redeemed: Option<Uuid>,
 }
 
 /// One consent of one person to one client.
@@ -98,6 +99,8 @@ pub enum TokenEventKind {
         /// Which one was good.
         current: u64,
     },
+    /// It was shown the code that the grant came from once more, and revoked the grant.
+    CodeReused,
     /// It was shown the good refresh token of a grant that is revoked, or that is too old.
     Late,
 }
@@ -166,7 +169,7 @@ impl Book {
         *lock(&self.inner) = Inner::new(&self.seeds);
     }
 
-    /// Forgets the grants of a tenant.
+    /// Forgets the codes and the grants of a tenant.
     pub(crate) fn forget(&self, tenant: &str) {
         let mut inner = lock(&self.inner);
         let gone: Vec<Uuid> = inner
@@ -180,6 +183,7 @@ impl Book {
         }
         let Inner { grants, tokens, .. } = &mut *inner;
         tokens.retain(|_, (grant, _)| grants.contains(*grant));
+        inner.codes.retain(|_, code| code.tenant != tenant);
     }
 
     pub(crate) fn client(&self, id: &str) -> Option<OAuthClient> {
@@ -234,10 +238,12 @@ impl Book {
         inner.codes.retain(|_, code| now < later(code.until, CODE));
         inner
             .codes
-            .insert(code.to_owned(), Code { request, tenant, until: later(now, CODE), redeemed: false });
+            .insert(code.to_owned(), Code { request, tenant, until: later(now, CODE), redeemed: None });
     }
 
     /// Redeems a code: makes a grant with its first refresh token (`SPEC.md`, States and transitions).
+    ///
+    /// A code that comes back was in two hands. The specification is silent on what becomes of the grant then; it is revoked, as RFC 6749, 4.1.2 has it.
     pub(crate) fn redeem(
         &self,
         code: &str,
@@ -250,12 +256,22 @@ impl Book {
         let mut inner = lock(&self.inner);
         let unknown = || Refusal::invalid_grant("The code is invalid, expired or already used.");
         let found = inner.codes.get(code).cloned().ok_or_else(unknown)?;
-        if found.redeemed || now >= found.until || found.request.client_id != client_id {
+        if found.request.client_id != client_id {
+            return Err(unknown());
+        }
+        if let Some(grant) = found.redeemed {
+            inner.note(now, grant, TokenEventKind::CodeReused);
+            if let Some(grant) = inner.grants.get_mut(grant) {
+                grant.revoked.get_or_insert((now, "code_reused"));
+            }
+            return Err(unknown());
+        }
+        if now >= found.until {
             return Err(unknown());
         }
         matches(&found.request)?;
         if let Some(code) = inner.codes.get_mut(code) {
-            code.redeemed = true;
+            code.redeemed = Some(id);
         }
         let client = inner.clients.get(client_id);
         let grant = Grant {
@@ -324,6 +340,9 @@ impl Book {
             return Err(unknown());
         }
         let scopes = scopes.unwrap_or_else(|| grant.scopes.clone());
+        if scopes.is_empty() {
+            return Err(Refusal::invalid_scope("No scope is asked for."));
+        }
         if let Some(wide) = scopes.iter().find(|scope| !grant.scopes.contains(scope)) {
             return Err(Refusal::invalid_scope(format!("The grant does not have the scope `{wide}`.")));
         }
@@ -361,11 +380,12 @@ impl Book {
         window.look(&inner.grants, |grant| grant.tenant == tenant)
     }
 
-    /// What an access token says, if it is good: signed here, alive, and its grant not revoked.
-    pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<Claims> {
+    /// What an access token says and whom it acts for, if it is good: signed here, alive, and its grant not revoked.
+    pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<(Claims, String)> {
         let claims = self.key.verify(token, now)?;
         let inner = lock(&self.inner);
-        inner.grants.get(claims.grant).is_some_and(|grant| grant.revoked.is_none()).then_some(claims)
+        let grant = inner.grants.get(claims.grant).filter(|grant| grant.revoked.is_none())?;
+        Some((claims, grant.tenant.clone()))
     }
 
     pub(crate) fn events(&self) -> Vec<TokenEvent> {
@@ -373,10 +393,17 @@ impl Book {
     }
 
     /// Signs an access token of a grant.
-    pub(crate) fn sign(&self, refreshed: &Refreshed, issuer: &str, id: Uuid, now: Timestamp) -> String {
+    pub(crate) fn sign(
+        &self,
+        refreshed: &Refreshed,
+        issuer: &str,
+        subject: String,
+        id: Uuid,
+        now: Timestamp,
+    ) -> String {
         let claims = Claims {
             iss: issuer.to_owned(),
-            sub: refreshed.grant.tenant.clone(),
+            sub: subject,
             aud: issuer.to_owned(),
             client_id: refreshed.grant.client_id.clone(),
             scope: refreshed.scope.clone(),

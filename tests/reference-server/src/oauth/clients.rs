@@ -74,21 +74,25 @@ impl OAuthClient {
     }
 }
 
-/// Whether two addresses lead to this machine and differ in nothing but their port.
+/// Whether two addresses lead to this machine and differ in nothing but their port. They are compared as they were written: reading an address also
+/// tidies it up, and tidied addresses are not the same letters.
 fn same_but_for_port(known: &str, given: &str) -> bool {
-    let (Ok(mut one), Ok(mut other)) = (Url::parse(known), Url::parse(given)) else { return false };
-    if !is_loopback(&one) || one.scheme() != "http" || other.scheme() != "http" {
-        return false;
-    }
-    // Compared as they were written: reading an address also tidies it up, and tidied addresses are not the same letters.
-    let as_written =
-        |url: &Url, text: &str| url.as_str() == text || url.as_str().trim_end_matches('/') == text;
-    as_written(&one, known)
-        && as_written(&other, given)
-        && one.set_port(None).is_ok()
-        && other.set_port(None).is_ok()
-        && one == other
+    without_port(known).is_some_and(|known| without_port(given) == Some(known))
 }
+
+/// The scheme, the host and the rest of an address of this machine.
+fn without_port(text: &str) -> Option<(&str, &str, &str)> {
+    let (scheme, rest) = text.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme))?;
+    let host = LOOPBACK.into_iter().find(|host| rest.starts_with(host))?;
+    let rest = &rest[host.len()..];
+    let Some(ported) = rest.strip_prefix(':') else { return Some((scheme, host, rest)) };
+    let digits = ported.find(|character: char| !character.is_ascii_digit()).unwrap_or(ported.len());
+    ported[..digits].parse::<u16>().ok()?;
+    Some((scheme, host, &ported[digits..]))
+}
+
+/// The hosts whose port is free (`SPEC.md`, GET /oauth/authorize).
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// `127.0.0.1`, `localhost` or `[::1]` (`SPEC.md`, GET /oauth/authorize).
 pub(crate) fn is_loopback(url: &Url) -> bool {
@@ -104,6 +108,10 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 /// a program's own.
 pub(crate) fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).map_err(|_| "is not an absolute address")?;
+    // Reading an address leaves these out, and then it is another one.
+    if text.contains(|character: char| character.is_control() || character == ' ') {
+        return Err("has a space or a control character in it");
+    }
     if url.fragment().is_some() {
         return Err("has a fragment");
     }
@@ -146,6 +154,13 @@ mod tests {
                 assert!(!takes(&known, &format!("http://{host}:4711{other}")), "{host} {other}");
             }
             assert!(!takes(&known, &format!("https://{host}:4711/callback")));
+            assert!(takes(&format!("https://{host}/callback"), &format!("https://{host}:4711/callback")));
+            assert!(takes(&known, &format!("http://{host}:80/callback")));
+            assert!(!takes(&known, &format!("http://{host}:/callback")));
+            assert!(!takes(&known, &format!("http://{host}:65536/callback")));
+            assert!(!takes(&known, &format!("http://{host}:4711@evil.test/callback")));
+            assert!(!takes(&known, &format!("http://{host}.evil.test:4711/callback")));
+            assert!(!takes(&format!("http://{host}"), &format!("http://{host}:4711/")));
             assert!(!takes(&known, &format!("http://user@{host}:4711/callback")));
         }
         assert!(!takes("http://127.0.0.1/callback", "http://localhost:1/callback"));

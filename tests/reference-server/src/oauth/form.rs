@@ -1,43 +1,63 @@
 //! The parameters of a request to an OAuth endpoint: of a form or of a JSON object, each at most once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use http::{Request, header};
+use percent_encoding::percent_decode;
 use serde_json::Value;
-use url::form_urlencoded;
 
 use super::refusal::Refusal;
 
 /// Parameters by name. A parameter that was sent without a value counts as not sent (RFC 6749, 3.2), but for `scope`, which says with nothing
 /// that nothing is asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Parameters(HashMap<String, String>);
+pub(crate) struct Parameters {
+    found: HashMap<String, String>,
+    /// Those that can't be gone by, and why.
+    unclear: BTreeMap<String, &'static str>,
+}
 
 impl Parameters {
-    /// Reads the body: a JSON object if it is called one, else a form.
+    /// Reads the body: a JSON object if it is called one, else a form. Each parameter must be clear.
     pub(crate) fn of_body(request: &Request<Bytes>) -> Result<Self, Refusal> {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("application/json")) {
             return Self::of_json(request.body());
         }
-        Self::of_pairs(request.body())
+        let parameters = Self::of_pairs(request.body());
+        parameters.all_clear()?;
+        Ok(parameters)
     }
 
-    /// Reads a query.
-    pub(crate) fn of_query(request: &Request<Bytes>) -> Result<Self, Refusal> {
+    /// Reads a query. Some of it may be unclear: who asks and where the browser goes can be clear without it.
+    pub(crate) fn of_query(request: &Request<Bytes>) -> Self {
         Self::of_pairs(request.uri().query().unwrap_or_default().as_bytes())
     }
 
-    fn of_pairs(bytes: &[u8]) -> Result<Self, Refusal> {
-        let mut found = HashMap::new();
-        for (name, value) in form_urlencoded::parse(bytes) {
-            let name = name.into_owned();
-            if found.insert(name.clone(), value.into_owned()).is_some() {
-                return Err(Refusal::invalid_request(format!("`{name}` is in the request twice.")));
+    fn of_pairs(bytes: &[u8]) -> Self {
+        let mut read = Self::default();
+        for pair in bytes.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
+            let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+            let name =
+                decoded(&pair[..at]).unwrap_or_else(|| String::from_utf8_lossy(&pair[..at]).into_owned());
+            let value = decoded(pair.get(at + 1..).unwrap_or_default());
+            if read.found.contains_key(&name) || read.unclear.contains_key(&name) {
+                read.found.remove(&name);
+                read.unclear.insert(name, "is in the request twice");
+            } else if let Some(value) = value {
+                read.found.insert(name, value);
+            } else {
+                // It could not be given back unchanged.
+                read.unclear.insert(name, "is not UTF-8");
             }
         }
-        Ok(Self(found))
+        read
+    }
+
+    /// Refuses what can't be gone by.
+    pub(crate) fn all_clear(&self) -> Result<(), Refusal> {
+        self.unclear.iter().next().map_or(Ok(()), |(name, why)| Err(unclear(name, why)))
     }
 
     fn of_json(bytes: &[u8]) -> Result<Self, Refusal> {
@@ -54,7 +74,7 @@ impl Parameters {
                 _ => return Err(Refusal::invalid_request(format!("`{name}` must be a string."))),
             }
         }
-        Ok(Self(found))
+        Ok(Self { found, unclear: BTreeMap::new() })
     }
 
     /// A parameter, if it has a value.
@@ -64,11 +84,24 @@ impl Parameters {
 
     /// A parameter as it was given, also as nothing.
     pub(crate) fn given(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.found.get(name).map(String::as_str)
     }
 
     /// A parameter that there must be.
     pub(crate) fn need(&self, name: &str) -> Result<&str, Refusal> {
+        if let Some(why) = self.unclear.get(name) {
+            return Err(unclear(name, why));
+        }
         self.get(name).ok_or_else(|| Refusal::invalid_request(format!("`{name}` is missing.")))
     }
+}
+
+fn unclear(name: &str, why: &str) -> Refusal {
+    Refusal::invalid_request(format!("`{name}` {why}."))
+}
+
+/// A name or a value, as forms write it; None if it is not UTF-8 then.
+fn decoded(text: &[u8]) -> Option<String> {
+    let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    percent_decode(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

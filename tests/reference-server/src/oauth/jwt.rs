@@ -18,7 +18,7 @@ use super::ACCESS_TOKEN;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) iss: String,
-    /// The tenant that the token acts for.
+    /// The same for all tokens that act for one tenant, and not its name.
     pub(crate) sub: String,
     pub(crate) aud: String,
     pub(crate) client_id: String,

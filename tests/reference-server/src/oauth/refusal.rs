@@ -6,6 +6,19 @@ use serde::Serialize;
 
 use crate::problem::json;
 
+/// The most characters of a description: it repeats what was sent, and travels in an address.
+const DESCRIPTION: usize = 300;
+
+/// A description has a few characters only (RFC 6749, 4.1.2.1 and 5.2).
+fn allowed(character: char) -> char {
+    match character {
+        '"' => '\'',
+        '\\' => '/',
+        ' '..='~' => character,
+        _ => '?',
+    }
+}
+
 /// An error of one of the OAuth endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -16,7 +29,8 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
-        Self { status, error, description: description.into() }
+        let description = description.into().chars().take(DESCRIPTION).map(allowed).collect();
+        Self { status, error, description }
     }
 
     pub(crate) fn invalid_request(description: impl Into<String>) -> Self {

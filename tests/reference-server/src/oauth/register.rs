@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::SCOPES;
 use super::clients::{OAuthClient, can_be_redirect};
@@ -54,8 +55,10 @@ fn read(service: &Service, body: &[u8]) -> Result<OAuthClient, Refusal> {
         return Err(wrong("The body must be a JSON object.".to_owned()));
     }
     let name = text(&body, "client_name")?.ok_or_else(|| wrong("`client_name` is missing.".to_owned()))?;
-    if name.trim().is_empty() || name.chars().count() > NAME {
-        return Err(wrong(format!("`client_name` must have 1 to {NAME} characters.")));
+    if name.trim().is_empty() || name.chars().count() > NAME || name.contains(char::is_control) {
+        return Err(wrong(format!(
+            "`client_name` must have 1 to {NAME} characters, and no control characters."
+        )));
     }
     let redirects = texts(&body, "redirect_uris")?.unwrap_or_default();
     if redirects.is_empty() || redirects.len() > ADDRESSES {
@@ -105,10 +108,22 @@ fn read(service: &Service, body: &[u8]) -> Result<OAuthClient, Refusal> {
         redirect_uris: redirects,
         grant_types,
         scopes_allowed: scopes,
-        client_uri: text(&body, "client_uri")?.map(str::to_owned),
-        logo_uri: text(&body, "logo_uri")?.map(str::to_owned),
+        client_uri: page(&body, "client_uri")?,
+        logo_uri: page(&body, "logo_uri")?,
         disabled: false,
     })
+}
+
+/// The address of something to look at.
+fn page(body: &Value, name: &str) -> Result<Option<String>, Refusal> {
+    let Some(address) = text(body, name)? else { return Ok(None) };
+    let opens = Url::parse(address).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
+    if !opens || address.chars().count() > ADDRESS {
+        return Err(Refusal::invalid_request(format!(
+            "`{name}` must be an address that begins with https:// or http://, of at most {ADDRESS} characters."
+        )));
+    }
+    Ok(Some(address.to_owned()))
 }
 
 fn text<'a>(body: &'a Value, name: &str) -> Result<Option<&'a str>, Refusal> {

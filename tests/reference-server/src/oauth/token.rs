@@ -73,11 +73,20 @@ fn code(service: &Service, parameters: &Parameters, client_id: &str) -> Result<R
 
 fn refresh(service: &Service, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
     let token = parameters.need("refresh_token")?;
-    let scopes = parameters
-        .get("scope")
-        .map(|text| text.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect());
+    let scopes = parameters.get("scope").map(words);
     let now = service.clock().now();
     service.oauth().rotate(token, client_id, scopes, refresh_token(service), now)
+}
+
+/// The scopes in a text, each once.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        if !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
 }
 
 /// Something opaque that can't be guessed.
@@ -109,5 +118,8 @@ fn answer(service: &Service, refreshed: &Refreshed) -> Response<Bytes> {
 
 pub(crate) fn access_token(service: &Service, refreshed: &Refreshed) -> String {
     let (issuer, now) = (service.links().address(), service.clock().now());
-    service.oauth().sign(refreshed, &issuer, service.next_id(), now)
+    // The tenant's name is a key with which more can be done, and whoever has the token can read it.
+    let subject = service.links().sign("oauth subject", refreshed.grant.tenant.as_bytes());
+    let subject = URL_SAFE_NO_PAD.encode(&subject[..16]);
+    service.oauth().sign(refreshed, &issuer, subject, service.next_id(), now)
 }

@@ -4,6 +4,8 @@
 mod authorize;
 #[path = "oauth/consent.rs"]
 mod consent;
+#[path = "oauth/faults.rs"]
+mod faults;
 #[path = "oauth/grants.rs"]
 mod grants;
 #[path = "oauth/scopes.rs"]
@@ -40,10 +42,12 @@ pub(crate) fn sandbox() -> Sandbox {
     sender.scopes_allowed = vec!["emails:send".into()];
     let mut nothing = client("nothing");
     nothing.scopes_allowed = Vec::new();
+    let mut own = client("own");
+    own.redirect_uris = vec!["com.example.app:/cb".into()];
     let mut disabled = client("disabled");
     disabled.disabled = true;
     let settings = Settings {
-        oauth_clients: vec![client("full"), web, code_only, refresh_only, sender, nothing, disabled],
+        oauth_clients: vec![client("full"), web, code_only, refresh_only, sender, nothing, own, disabled],
         ..Settings::default()
     };
     Sandbox::with(&settings)

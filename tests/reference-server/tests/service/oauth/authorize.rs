@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::{asking, authorize, code, error, redeeming, redirected, sandbox, token, with};
+use super::{asking, authorize, code, encoded, error, redeeming, redirected, sandbox, token, with};
 
 #[test]
 fn a_request_in_order_leads_to_the_consent_page_without_a_credential() {
@@ -29,6 +29,11 @@ fn until_it_is_certain_where_to_redirect_an_error_is_json() {
         ("redirect_uri", Some("ftp://x/callback"), "invalid_request"),
         ("redirect_uri", Some("http://127.0.0.1:4711/callback/"), "invalid_request"),
         ("redirect_uri", Some("http://127.0.0.1:4711/other"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:4711@evil.test/callback"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:99999/callback"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:/callback"), "invalid_request"),
+        ("redirect_uri", Some("http://127.1:4711/callback"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1.evil.test:4711/callback"), "invalid_request"),
         ("redirect_uri", Some("http://127.0.0.1:4711/callback#x"), "invalid_request"),
         ("redirect_uri", Some("https://evil.test/callback"), "invalid_request"),
     ] {
@@ -48,6 +53,8 @@ fn the_port_of_a_loopback_address_is_free() {
         ("full", "http://127.0.0.1:65535/callback"),
         ("web", "http://localhost:4711/cb"),
         ("web", "http://[::1]:4711/cb"),
+        ("full", "http://127.0.0.1:80/callback"),
+        ("full", "http://127.0.0.1/callback"),
         ("web", "https://app.test/cb"),
     ] {
         let answer = authorize(&sandbox, &with(asking(client), "redirect_uri", Some(redirect)));
@@ -158,5 +165,61 @@ fn a_parameter_that_is_there_twice_is_refused() {
     let mut twice = asking("full");
     twice.push(("redirect_uri", "https://evil.test/callback"));
     assert_eq!(error(&authorize(&sandbox, &twice)), (400, "invalid_request".to_owned()));
+    // Who asks and where the browser goes is clear here, so it goes back (AUTHZ-25).
+    for name in ["scope", "response_type", "resource"] {
+        let mut twice = asking("full");
+        twice.extend([(name, "emails:send"), (name, "emails:send")]);
+        let (to, query) = redirected(&authorize(&sandbox, &twice));
+        assert_eq!((to.as_str(), query["error"].as_str()), (super::REDIRECT, "invalid_request"), "{name}");
+        assert_eq!(query["state"], "xyz");
+    }
+    let mut twice = asking("full");
+    twice.push(("state", "other"));
+    let (_, query) = redirected(&authorize(&sandbox, &twice));
+    assert!(query["error"] == "invalid_request" && !query.contains_key("state"), "neither is the client's");
     assert_eq!(sandbox.ask(Method::POST, "/oauth/authorize").no_key().send("").status, 405);
+}
+
+#[test]
+fn a_state_that_can_not_come_back_unchanged_is_refused_and_an_empty_one_is_none() {
+    // AUTHZ-12, AUTHZ-26
+    let sandbox = sandbox();
+    let without = encoded(&with(asking("full"), "state", None));
+    let ask = |state: &str| {
+        let path = format!("/oauth/authorize?{without}&state={state}");
+        redirected(&sandbox.ask(Method::GET, path).no_key().send(""))
+    };
+    for state in ["%FF", "a%C3", "%ED%A0%80"] {
+        let (to, query) = ask(state);
+        assert_eq!((to.as_str(), query["error"].as_str()), (super::REDIRECT, "invalid_request"), "{state}");
+        assert!(!query.contains_key("state"));
+    }
+    assert!(ask("%zz%").0.contains("/_/consent/"));
+    let (_, query) = redirected(&authorize(
+        &sandbox,
+        &with(with(asking("full"), "scope", Some("foo")), "state", Some("")),
+    ));
+    assert!(query["error"] == "invalid_scope" && !query.contains_key("state"));
+}
+
+#[test]
+fn an_error_description_has_only_the_characters_that_it_may_have() {
+    // RFC 6749, 4.1.2.1 and 5.2
+    let sandbox = sandbox();
+    let long = "y".repeat(5000);
+    for odd in ["\"\\<script>\u{e9}\u{1f600}\r\n\u{7f}", long.as_str()] {
+        let (_, query) = redirected(&authorize(&sandbox, &with(asking("full"), "scope", Some(odd))));
+        let mut twice = asking("full");
+        twice.extend([(odd, "x"), (odd, "x")]);
+        let (_, doubled) = redirected(&authorize(&sandbox, &twice));
+        let json = super::post_form(&sandbox, "/oauth/token", &[(odd, "x"), (odd, "x")]).json();
+        for description in [
+            &query["error_description"],
+            &doubled["error_description"],
+            json["error_description"].as_str().unwrap(),
+        ] {
+            let allowed = |c: char| matches!(c, ' '..='~') && c != '"' && c != '\\';
+            assert!(description.chars().all(allowed) && description.len() <= 300, "{description:?}");
+        }
+    }
 }

@@ -53,6 +53,12 @@ fn metadata_of_a_client_that_breaks_a_rule_is_refused() {
         ("grant_types", json!(["authorization_code", "password"]), "invalid_request"),
         ("response_types", json!(["token"]), "invalid_request"),
         ("token_endpoint_auth_method", json!("client_secret_basic"), "invalid_request"),
+        ("client_name", json!("Mail\u{7}er\n"), "invalid_request"),
+        ("client_uri", json!("javascript:alert(1)"), "invalid_request"),
+        ("client_uri", json!("acme.test"), "invalid_request"),
+        ("logo_uri", json!("data:image/png;base64,AAAA"), "invalid_request"),
+        ("logo_uri", json!(format!("https://a.test/{}", "x".repeat(2048))), "invalid_request"),
+        ("redirect_uris", json!(["https://a.test/c\nb"]), "invalid_request"),
         ("scope", json!("foo"), "invalid_scope"),
         ("scope", json!(""), "invalid_scope"),
     ] {

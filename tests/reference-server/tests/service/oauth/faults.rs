@@ -1,0 +1,155 @@
+//! What goes wrong on the way to the token endpoint, and what the service has done by then.
+
+use std::time::{Duration, Instant};
+
+use http::Method;
+use posthaste_reference_server::faults::{Action, Rule};
+use posthaste_reference_server::{IssuedTokens, OAuthClient, ReferenceServer, Settings, TokenEventKind};
+use serde_json::Value;
+
+use super::encoded;
+use crate::support::KEY;
+
+const CLIENT: &str = "full";
+
+/// A service behind real sockets, with a grant.
+async fn server() -> (ReferenceServer, IssuedTokens) {
+    let client = OAuthClient::new(CLIENT, "Full", "http://127.0.0.1/callback");
+    let server =
+        ReferenceServer::over_http(Settings { oauth_clients: vec![client], ..Settings::default() }).await;
+    let granted = server.service().grant(CLIENT, KEY, "emails:send");
+    (server, granted)
+}
+
+fn on_token(action: Action) -> Rule {
+    Rule::new(action).on(Method::POST, "/oauth/token")
+}
+
+/// The status and the body of an answer, or `Err` if it did not arrive whole.
+async fn refresh(server: &ReferenceServer, token: &str) -> Result<(u16, Value), reqwest::Error> {
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
+    let answer = client
+        .post(format!("{}/oauth/token", server.base_url()))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(encoded(&super::refreshing(CLIENT, token)))
+        .send()
+        .await?;
+    let status = answer.status().as_u16();
+    Ok((status, serde_json::from_slice(&answer.bytes().await?).unwrap_or_default()))
+}
+
+fn kinds(server: &ReferenceServer) -> Vec<TokenEventKind> {
+    server.service().token_events().into_iter().map(|event| event.kind).collect()
+}
+
+const ROTATED: TokenEventKind = TokenEventKind::Rotated { generation: 2 };
+const REUSED: TokenEventKind = TokenEventKind::Reused { shown: 1, current: 2 };
+
+#[tokio::test]
+async fn a_refresh_that_is_lost_before_the_service_acts_spends_nothing() {
+    let (server, granted) = server().await;
+    server.service().faults().add(on_token(Action::DropBefore).times(3));
+    for _ in 0..3 {
+        refresh(&server, &granted.refresh_token).await.unwrap_err();
+    }
+    assert_eq!(refresh(&server, &granted.refresh_token).await.unwrap().0, 200);
+    assert_eq!(kinds(&server), [TokenEventKind::Issued, ROTATED]);
+}
+
+#[tokio::test]
+async fn a_refresh_whose_answer_is_lost_has_spent_its_token() {
+    for action in [Action::DropAfter, Action::Truncate(0), Action::Truncate(1), Action::Truncate(200)] {
+        let (server, granted) = server().await;
+        server.service().faults().add(on_token(action.clone()));
+        refresh(&server, &granted.refresh_token).await.unwrap_err();
+        assert_eq!(kinds(&server), [TokenEventKind::Issued, ROTATED], "{action:?}");
+        let (status, body) = refresh(&server, &granted.refresh_token).await.unwrap();
+        assert_eq!((status, body["error"].as_str()), (400, Some("invalid_grant")), "{action:?}");
+        assert_eq!(kinds(&server), [TokenEventKind::Issued, ROTATED, REUSED], "{action:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_whose_answer_is_held_back_has_long_happened() {
+    let (server, granted) = server().await;
+    let delay = Duration::from_millis(400);
+    server.service().faults().add(on_token(Action::Delay(delay)));
+    let start = Instant::now();
+    let slow = refresh(&server, &granted.refresh_token);
+    let impatient = async {
+        while kinds(&server).len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert!(start.elapsed() < delay, "it acted only when it answered");
+        refresh(&server, &granted.refresh_token).await.unwrap()
+    };
+    let (slow, (status, body)) = tokio::join!(slow, impatient);
+    assert_eq!((status, body["error"].as_str()), (400, Some("invalid_grant")));
+    assert!(start.elapsed() >= delay);
+    let (status, body) = slow.unwrap();
+    assert_eq!(status, 200);
+    assert_eq!(kinds(&server), [TokenEventKind::Issued, ROTATED, REUSED]);
+    // The tokens that come late are those of a grant that is revoked by now.
+    let (status, _) = refresh(&server, body["refresh_token"].as_str().unwrap()).await.unwrap();
+    assert_eq!(status, 400);
+}
+
+#[tokio::test]
+async fn an_answer_of_somebody_on_the_way_is_none_of_the_service() {
+    let (server, granted) = server().await;
+    let answers = [
+        Action::answer(503, "").header("retry-after", "2"),
+        Action::answer(502, "<html>bad gateway"),
+        Action::answer(400, r#"{"error":"invalid_grant"}"#),
+        Action::answer(200, "<html>welcome to the hotel"),
+        Action::TooMany { retry_after: Some("1".into()) },
+    ];
+    for action in answers {
+        server.service().faults().add(on_token(action.clone()));
+        let (status, body) = refresh(&server, &granted.refresh_token).await.unwrap();
+        assert!(body["access_token"].is_null(), "{action:?}");
+        if let Action::Answer { status: wanted, .. } = action {
+            assert_eq!(status, wanted.as_u16());
+        }
+    }
+    assert_eq!(kinds(&server), [TokenEventKind::Issued]);
+    assert_eq!(refresh(&server, &granted.refresh_token).await.unwrap().0, 200);
+}
+
+#[tokio::test]
+async fn a_code_whose_answer_is_lost_is_redeemed_and_shown_again_it_ends_its_grant() {
+    // TOK-06
+    let sandbox = super::sandbox();
+    let code = super::code(&sandbox, &super::asking("full"));
+    // Over a socket, the same service as before.
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/oauth/token", listener.local_addr().unwrap());
+    let service = std::sync::Arc::clone(&sandbox.service);
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(posthaste_reference_server::mount::http::serve(listener, service, async {
+        let _ = stopped.await;
+    }));
+    sandbox.service.faults().add(on_token(Action::DropAfter));
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
+    let form = encoded(&super::redeeming("full", &code));
+    client.post(&url).body(form.clone()).send().await.unwrap_err();
+    let again = client.post(&url).body(form).send().await.unwrap();
+    assert_eq!(again.status(), 400);
+    let kinds: Vec<_> = sandbox.service.token_events().into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::CodeReused]);
+    stop.send(()).unwrap();
+    serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_fault_of_the_token_endpoint_is_no_fault_of_the_others() {
+    let (server, _) = server().await;
+    server.service().faults().add(on_token(Action::DropBefore).always());
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
+    for path in ["/.well-known/oauth-authorization-server", "/oauth/authorize", "/_/consent/x"] {
+        client.get(format!("{}{path}", server.base_url())).send().await.unwrap();
+    }
+    let revoke = client.post(format!("{}/oauth/revoke", server.base_url()));
+    let answer = revoke.body(encoded(&[("token", "unknown"), ("client_id", CLIENT)])).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+}
