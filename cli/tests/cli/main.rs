@@ -6,6 +6,7 @@
 
 mod api;
 mod api_keys;
+mod auth;
 mod automations;
 mod batch;
 mod broadcasts;

@@ -72,7 +72,7 @@ impl Posthaste {
 }
 
 impl Ran {
-    fn of(output: std::process::Output) -> Self {
+    pub(crate) fn of(output: std::process::Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

@@ -178,10 +178,11 @@ async fn place(
     let last = credentials.overview().ok().flatten().map(|last| last.store);
     let store = wanted.or(last).unwrap_or_default();
     let Err(error) = credentials.probe(store).await else { return Ok(store) };
-    if store == StoreKind::File || wanted.is_some() {
-        return Err(of_store(&error));
-    }
     let why = super::told(&error);
+    if store == StoreKind::File || wanted.is_some() {
+        let message = format!("there is no place for the login: {why}");
+        return Err(Fail::Local { message, source: None, hint: None });
+    }
     if may_ask(context)? {
         context.out.warn(&why);
         crate::confirm::confirm("Keep the login in a file that only you can read?", context).await?;

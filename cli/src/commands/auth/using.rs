@@ -14,15 +14,15 @@ use crate::settings::keys;
 pub(crate) struct Args {
     /// The profile's name
     #[arg(value_name = "PROFILE")]
-    profile: String,
+    name: String,
 }
 
 /// Writes it down.
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let profiles: Vec<&str> = settings.file.as_ref().map(|file| file.profiles()).unwrap_or_default();
-    if !profiles.contains(&args.profile.as_str()) {
-        let hint = match keys::nearest(&args.profile, profiles.iter().copied()) {
+    if !profiles.contains(&args.name.as_str()) {
+        let hint = match keys::nearest(&args.name, profiles.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if profiles.is_empty() => {
                 "make one: posthaste --profile NAME --base-url https://… auth login".to_owned()
@@ -30,16 +30,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             None => format!("there are: {}", profiles.join(", ")),
         };
         return Err(Fail::NotFound {
-            message: format!("there is no profile `{}`", args.profile),
+            message: format!("there is no profile `{}`", args.name),
             hint: Some(hint),
         });
     }
-    profile::write(None, &[("default_profile", &args.profile)], context)?;
-    let is_kept = Credentials::of(&context.env, Some(&args.profile)).and_then(|kept| kept.overview());
+    profile::write(None, &[("default_profile", &args.name)], context)?;
+    let is_kept = Credentials::of(&context.env, Some(&args.name)).and_then(|kept| kept.overview());
     if is_kept.map_err(|error| of_store(&error))?.is_none() {
-        context
-            .out
-            .note(&format!("nobody is logged in as it: posthaste --profile {} auth login", args.profile));
+        context.out.note(&format!("nobody is logged in as it: posthaste --profile {} auth login", args.name));
     }
-    context.out.result(std::slice::from_ref(&args.profile), &json!({ "profile": args.profile }))
+    context.out.result(std::slice::from_ref(&args.name), &json!({ "profile": args.name }))
 }

@@ -1,0 +1,601 @@
+//! `auth`: logging in with a browser that the test plays, and everything that can come in its way.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use posthaste_conformance::person::Person;
+use posthaste_reference_server::faults::{Action, Rule};
+use posthaste_reference_server::{OAuthClient, Settings, TokenEventKind};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::service::Service;
+use crate::support::{Posthaste, Ran};
+
+/// Longer than any step takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The program on its way through a login, and the page that it wants to have opened.
+struct Login {
+    child: Child,
+    page: Url,
+}
+
+impl Login {
+    fn begin(posthaste: &Posthaste, arguments: &[&str]) -> Self {
+        let (opener, address) = (posthaste.home().join("opener"), posthaste.home().join("address"));
+        let _ = std::fs::remove_file(&address);
+        script(&opener, &format!("printf %s \"$1\" > '{0}.part' && mv '{0}.part' '{0}'", address.display()));
+        let mut command = posthaste.command();
+        command.args(["auth", "login"]).args(arguments).env("BROWSER", &opener);
+        let mut child = command.spawn().unwrap();
+        let until = Instant::now() + PATIENCE;
+        while !address.exists() {
+            if let Some(status) = child.try_wait().unwrap() {
+                panic!(
+                    "it ended before any browser: {status}, {:?}",
+                    Ran::of(child.wait_with_output().unwrap())
+                );
+            }
+            assert!(Instant::now() < until, "no browser was opened");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let page = Url::parse(&std::fs::read_to_string(&address).unwrap()).unwrap();
+        Self { child, page }
+    }
+
+    fn parameter(&self, name: &str) -> String {
+        self.page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned()
+    }
+
+    /// The host and port that the browser is to come back to.
+    fn host(&self) -> String {
+        let back = Url::parse(&self.parameter("redirect_uri")).unwrap();
+        format!("{}:{}", back.host_str().unwrap(), back.port().unwrap())
+    }
+
+    /// The person allows or denies, and the browser comes back.
+    fn decided(self, person: &Person, allows: bool) -> Ran {
+        let page = self.page.as_str();
+        let back = runtime()
+            .block_on(async { if allows { person.allows(page).await } else { person.denies(page).await } });
+        visit(&back);
+        self.end()
+    }
+
+    /// The browser comes back with this, and the right state.
+    fn back_with(self, query: &str) -> Ran {
+        visit(&format!("{}?state={}&{query}", self.parameter("redirect_uri"), self.parameter("state")));
+        self.end()
+    }
+
+    fn end(self) -> Ran {
+        Ran::of(self.child.wait_with_output().unwrap())
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A browser goes to an address on this machine, and on to where it is sent.
+fn visit(address: &str) {
+    let address = Url::parse(address).unwrap();
+    let host = format!("{}:{}", address.host_str().unwrap(), address.port().unwrap());
+    let get = |target: &str| {
+        let mut stream = TcpStream::connect(&host).unwrap();
+        write!(stream, "GET {target} HTTP/1.1\r\nHost: {host}\r\nSec-Fetch-Mode: navigate\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = get(&format!("{}?{}", address.path(), address.query().unwrap()));
+    assert!(answer.starts_with("HTTP/1.1 303 "), "{answer}");
+    assert!(get("/done").starts_with("HTTP/1.1 200 "));
+}
+
+fn script(path: &PathBuf, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+/// A program without a key, whose logins go into a file.
+fn nobody(service: &Service) -> Posthaste {
+    Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_CREDENTIAL_STORE", "file")
+}
+
+fn logged_in(service: &Service, arguments: &[&str]) -> Posthaste {
+    let posthaste = nobody(service);
+    Login::begin(&posthaste, arguments).decided(&Person::of("sb_test"), true).ok();
+    posthaste
+}
+
+fn service() -> Service {
+    let service = Service::start();
+    service.core().listens_at(&service.base_url());
+    // A browser asks for pages that the contract says nothing of.
+    service.unjudged()
+}
+
+fn asked_for(service: &Service, path: &str) -> usize {
+    service.core().requests().iter().filter(|request| request.path == path).count()
+}
+
+const SEND: [&str; 10] = [
+    "emails",
+    "send",
+    "--from",
+    "hi@acme.test",
+    "--to",
+    "ada@example.com",
+    "--subject",
+    "Hi",
+    "--text",
+    "Hi",
+];
+
+#[test]
+fn a_login_is_used_looked_at_and_ended() {
+    // AUTHZ-01
+    let service = service();
+    let posthaste = nobody(&service);
+    assert!(posthaste.run(&["auth", "status"]).fails(4).contains("auth login"));
+    let login = Login::begin(&posthaste, &[]);
+    assert_eq!(login.parameter("scope"), "emails:send", "least privilege unless more is asked for");
+    let ran = login.decided(&Person::of("sb_test"), true);
+    assert!(
+        ran.stderr.contains("/oauth/authorize?") && ran.stderr.contains("--scope full_access"),
+        "{ran:?}"
+    );
+    let said = ran.ok();
+    for part in ["profile `default`", "scope emails:send", "renewed by itself", "only you can read"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+
+    posthaste.run(&SEND).ok();
+    assert_eq!(service.core().mails("sb_test").len(), 1);
+    let said = posthaste.run(&["emails", "list"]).fails(4);
+    assert!(said.contains("--scope full_access"), "{said}");
+
+    let status = posthaste.run(&["auth", "status", "--json"]).json();
+    assert_eq!(
+        (&status["kind"], &status["scope"], &status["store"], &status["state"], &status["generation"]),
+        (&json!("login"), &json!("emails:send"), &json!("file"), &json!("logged_in"), &json!(1))
+    );
+    let line = posthaste.run(&["auth", "status"]).ok();
+    assert!(line.starts_with("default  http://127.0.0.1:") && line.contains("ends in 1"), "{line}");
+
+    let token = posthaste.run(&["auth", "token"]).ok();
+    assert!(token.ends_with('\n') && token.trim().split('.').count() == 3, "a token and nothing else");
+    let other = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", service.base_url())
+        .env("POSTHASTE_ACCESS_TOKEN", token.trim());
+    other.run(&SEND).ok();
+
+    let said = posthaste.run(&["auth", "logout"]).ok();
+    assert!(said.contains("the access is revoked"), "{said}");
+    other.run(&SEND).fails(4);
+    posthaste.run(&["auth", "status"]).fails(4);
+    posthaste.run(&["auth", "token"]).fails(4);
+    assert!(posthaste.run(&["auth", "logout"]).stderr.contains("was not logged in"));
+}
+
+#[test]
+fn an_access_token_that_is_about_to_end_is_renewed_by_whoever_needs_it() {
+    let service = service();
+    let posthaste = nobody(&service);
+    let login = Login::begin(&posthaste, &[]);
+    // The first one is good for a few seconds only, as far as the program knows.
+    let person = Person::of("sb_test");
+    let back = runtime().block_on(person.allows(login.page.as_str()));
+    visit(&back);
+    login.end().ok();
+    let file = posthaste.home().join(".config/posthaste/credentials/default.cred");
+    assert!(file.exists());
+    let kinds = || service.core().token_events().into_iter().map(|event| event.kind).collect::<Vec<_>>();
+    posthaste.run(&["auth", "token"]).ok();
+    assert_eq!(kinds(), [TokenEventKind::Issued], "a fresh one is not renewed");
+    // The service refuses it from now on: its clock is past the end.
+    service.core().clock().advance(Duration::from_secs(901));
+    posthaste.run(&SEND).ok();
+    assert_eq!(kinds(), [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
+    assert_eq!(posthaste.run(&["auth", "status", "--json"]).json()["generation"], 2);
+    posthaste.run(&SEND).ok();
+    assert_eq!(kinds().len(), 2);
+}
+
+#[test]
+fn who_declines_is_told_so_and_nothing_is_stored() {
+    let service = service();
+    let posthaste = nobody(&service);
+    let said = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
+    assert!(said.contains("you declined; nothing was stored"), "{said}");
+    posthaste.run(&["auth", "status"]).fails(4);
+}
+
+#[test]
+fn each_error_of_the_authorization_has_a_sentence_of_its_own() {
+    // AUTHZ-32
+    let service = service();
+    let posthaste = nobody(&service);
+    for (name, code, expected) in [
+        ("invalid_request", 4, "the service refuses: invalid_request"),
+        ("unauthorized_client", 4, "--client-id"),
+        ("invalid_scope", 4, "--scope"),
+        ("server_error", 7, "try again"),
+        ("temporarily_unavailable", 7, "try again"),
+    ] {
+        let evil = "%1B%5D52%3Bc%3BZXZpbA%3D%3D%07%E2%80%AEwhy";
+        let said = Login::begin(&posthaste, &[])
+            .back_with(&format!("error={name}&error_description={evil}"))
+            .fails(code);
+        assert!(said.contains(expected), "{name}: {said}");
+        assert!(!said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
+    }
+    assert_eq!(asked_for(&service, "/oauth/token"), 0);
+}
+
+#[test]
+fn a_code_is_shown_once_whatever_comes_of_it() {
+    // TOK-03
+    let service = service();
+    let posthaste = nobody(&service);
+    let refusal = |status: u16, name: &str| Action::answer(status, json!({ "error": name }).to_string());
+    for (action, code) in [
+        (refusal(400, "invalid_grant"), 4),
+        (refusal(401, "invalid_client"), 4),
+        (Action::answer(500, "{}"), 4),
+        (Action::answer(200, "<html>"), 4),
+        (Action::answer(200, r#"{"access_token":"a","token_type":"Bearer"}"#), 4),
+        (Action::DropAfter, 4),
+        (Action::DropBefore, 4),
+    ] {
+        let what = format!("{action:?}");
+        let before = asked_for(&service, "/oauth/token");
+        service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
+        let said = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).fails(code);
+        assert!(said.contains("help: "), "{what}: {said}");
+        assert!(asked_for(&service, "/oauth/token") - before <= 1, "{what}");
+        assert_eq!(service.core().faults().pending(), 0, "{what}: it was not asked");
+        posthaste.run(&["auth", "status"]).fails(4);
+    }
+}
+
+#[test]
+fn a_scope_that_is_not_the_one_that_was_asked_for_is_kept_and_told() {
+    let service = service();
+    for (scope, expected) in [
+        ("emails:send full_access", "more than was asked for: full_access"),
+        ("other", "missing: emails:send"),
+    ] {
+        let posthaste = nobody(&service);
+        let answer = json!({ "access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": scope });
+        service
+            .core()
+            .faults()
+            .add(Rule::new(Action::answer(200, answer.to_string())).on(Method::POST, "/oauth/token"));
+        let ran = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true);
+        assert!(ran.stderr.contains(expected), "{ran:?}");
+        ran.ok();
+        assert_eq!(posthaste.run(&["auth", "status", "--json"]).json()["scope"], scope);
+    }
+}
+
+#[test]
+fn nobody_coming_back_ends_the_wait_and_closes_the_port() {
+    let service = service();
+    let posthaste = nobody(&service);
+    let login = Login::begin(&posthaste, &["--timeout", "1s"]);
+    let host = login.host();
+    let said = login.end().fails(4);
+    assert!(said.contains("within 1 s") && said.contains("--client-id"), "{said}");
+    assert!(TcpStream::connect(host).is_err());
+    assert!(!posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
+    let service = service();
+    let posthaste = nobody(&service);
+    let login = Login::begin(&posthaste, &[]);
+    let (host, pid) = (login.host(), login.child.id().to_string());
+    let begun = Instant::now();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    login.end().fails(130);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(TcpStream::connect(host).is_err());
+    posthaste.run(&["auth", "status"]).fails(4);
+}
+
+#[test]
+fn the_store_is_tried_before_anybody_is_sent_to_a_browser() {
+    let service = service();
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("BROWSER", "false");
+    // There is no bus, so there is no keyring; and nobody is asked, so nothing goes into a file.
+    let said = posthaste.run(&["auth", "login"]).fails(2);
+    assert!(said.contains("--store file"), "{said}");
+    let said = posthaste.run(&["auth", "login", "--store", "keyring"]).fails(1);
+    assert!(said.contains("keyring"), "{said}");
+    // A folder that can't be made.
+    let posthaste = nobody(&service);
+    std::fs::create_dir_all(posthaste.home().join(".config/posthaste")).unwrap();
+    std::fs::write(posthaste.home().join(".config/posthaste/credentials"), "in the way").unwrap();
+    posthaste.run(&["auth", "login", "--store", "file"]).fails(1);
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn a_browser_that_does_not_open_keeps_nobody_from_logging_in() {
+    let service = service();
+    let posthaste = nobody(&service);
+    let hangs = posthaste.home().join("hangs");
+    script(&hangs, "exec sleep 30");
+    for (browser, arguments) in [
+        ("/nowhere/browser", &[][..]),
+        ("false", &[]),
+        ("true", &[]),
+        (hangs.to_str().unwrap(), &[]),
+        ("true", &["--no-browser"]),
+    ] {
+        let mut command = posthaste.command();
+        let log = posthaste.home().join("log");
+        let stderr = std::fs::File::create(&log).unwrap();
+        let mut child = command
+            .args(["auth", "login", "--json"])
+            .args(arguments)
+            .env("BROWSER", browser)
+            .stderr(stderr)
+            .spawn()
+            .unwrap();
+        let until = Instant::now() + PATIENCE;
+        let page = loop {
+            let said = std::fs::read_to_string(&log).unwrap();
+            let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            if let Some(url) =
+                lines.into_iter().find_map(|line| Some(line["open"]["url"].as_str()?.to_owned()))
+            {
+                break url;
+            }
+            assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "{browser}: {said}");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        visit(&runtime().block_on(Person::of("sb_test").allows(&page)));
+        assert_eq!(Ran::of(child.wait_with_output().unwrap()).json()["kind"], "login", "{browser}");
+    }
+}
+
+#[test]
+fn an_api_key_is_kept_like_a_login_and_goes_to_its_service_only() {
+    let service = service();
+    let posthaste = nobody(&service);
+    for wrong in ["", "two words", "sb_a\nsb_b\n"] {
+        let said = posthaste.run_with(&["auth", "login", "--with-token"], wrong).fails(2);
+        assert!(!said.contains("sb_a"), "{said}");
+    }
+    let ran = posthaste.run_with(&["auth", "login", "--with-token"], "sb_test\n");
+    assert!(!ran.stdout.contains("sb_test") && !ran.stderr.contains("sb_test"), "{ran:?}");
+    assert!(ran.ok().contains("API key of profile `default`"));
+    posthaste.run(&SEND).ok();
+    posthaste.run(&["emails", "list"]).ok();
+    let status = posthaste.run(&["auth", "status", "--json"]).json();
+    assert_eq!((&status["kind"], &status["scope"]), (&json!("api_key"), &json!(null)));
+    assert_eq!(posthaste.run(&["auth", "token"]).ok(), "sb_test\n");
+
+    let asked = service.asked();
+    for command in [
+        &["emails", "list", "--base-url", "https://other.test"][..],
+        &["auth", "status", "--base-url", "https://other.test"],
+    ] {
+        let ran = posthaste.run(command);
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        assert!(
+            ran.stderr.contains("https://other.test") && ran.stderr.contains(&service.base_url()),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(service.asked(), asked);
+    assert!(posthaste.run(&["auth", "logout"]).ok().contains("forgot the API key"));
+    posthaste.run(&["emails", "list"]).fails(4);
+}
+
+#[test]
+fn a_login_is_sent_to_the_service_that_it_is_for_and_no_other() {
+    let service = service();
+    let other = Service::start();
+    let posthaste = logged_in(&service, &[]);
+    let said = posthaste.run(&[&SEND[..], &["--base-url", &other.base_url()]].concat()).fails(4);
+    assert!(said.contains("nothing was sent") && said.contains("--profile"), "{said}");
+    assert_eq!(other.asked(), 0);
+}
+
+#[test]
+fn what_is_given_with_the_command_goes_before_the_login() {
+    let service = service();
+    let posthaste = nobody(&service).env("POSTHASTE_API_KEY", "sb_test");
+    let ran = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true);
+    assert!(ran.stderr.contains("POSTHASTE_API_KEY is set and goes before this login"), "{ran:?}");
+    ran.ok();
+    // A send-only login could not list.
+    posthaste.run(&["emails", "list"]).ok();
+    assert_eq!(posthaste.run(&["auth", "token"]).ok(), "sb_test\n");
+    let ran = posthaste.run(&["auth", "status"]);
+    assert!(ran.stderr.contains("goes before it"), "{ran:?}");
+    assert!(ran.ok().contains("POSTHASTE_API_KEY"));
+}
+
+#[test]
+fn a_command_with_a_key_touches_no_store() {
+    let service = service();
+    let posthaste = service.posthaste();
+    let credentials = posthaste.home().join(".config/posthaste/credentials");
+    std::fs::create_dir_all(credentials.parent().unwrap()).unwrap();
+    // Whoever looks fails.
+    std::fs::write(&credentials, "in the way").unwrap();
+    posthaste.run(&["emails", "list"]).ok();
+    posthaste.run(&["--version"]).ok();
+    let without = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
+    without.run(&["--version"]).ok();
+    without.run(&["emails", "list"]).fails(4);
+    assert!(!without.home().join(".config").exists(), "nothing is made by looking");
+}
+
+#[test]
+fn a_service_that_does_not_know_the_program_is_asked_once_to_register_it() {
+    let service = Service::with(Settings { seed: Some(0), oauth_clients: Vec::new(), ..Settings::default() });
+    service.core().listens_at(&service.base_url());
+    let service = service.unjudged();
+    let posthaste = nobody(&service);
+    let registered = || asked_for(&service, "/oauth/register");
+    Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
+    let id = posthaste.run(&["config", "get", "client_id"]).ok();
+    let again = Login::begin(&posthaste, &[]);
+    assert_eq!(again.parameter("client_id"), id.trim());
+    again.decided(&Person::of("sb_test"), true).ok();
+    assert_eq!(registered(), 1);
+    let given = Login::begin(&posthaste, &["--client-id", "mine", "--timeout", "1s"]);
+    assert_eq!(given.parameter("client_id"), "mine");
+    given.end().fails(4);
+}
+
+#[test]
+fn a_program_of_its_own_is_named_by_its_id() {
+    let clients = vec![OAuthClient::new("mine", "Mine", "http://127.0.0.1/callback")];
+    let service = Service::with(Settings { seed: Some(0), oauth_clients: clients, ..Settings::default() });
+    service.core().listens_at(&service.base_url());
+    let service = service.unjudged();
+    let posthaste = nobody(&service).config("[defaults]\nclient_id = \"mine\"\nscope = \"full_access\"\n");
+    let login = Login::begin(&posthaste, &[]);
+    assert_eq!(
+        (login.parameter("client_id"), login.parameter("scope")),
+        ("mine".to_owned(), "full_access".to_owned())
+    );
+    login.decided(&Person::of("sb_test"), true).ok();
+    posthaste.run(&["emails", "list"]).ok();
+}
+
+#[test]
+fn each_profile_has_a_login_of_its_own() {
+    let service = service();
+    let posthaste = Posthaste::new().env("POSTHASTE_CREDENTIAL_STORE", "file");
+    let base_url = service.base_url();
+    for profile in ["work", "home"] {
+        let login = Login::begin(&posthaste, &["--profile", profile, "--base-url", &base_url]);
+        login.decided(&Person::of(&format!("sb_{profile}")), true).ok();
+    }
+    // The address was remembered.
+    posthaste.run(&[&SEND[..], &["--profile", "work"]].concat()).ok();
+    assert_eq!((service.core().mails("sb_work").len(), service.core().mails("sb_home").len()), (1, 0));
+    assert!(posthaste.run(&SEND).fails(2).contains("address of the service"));
+    posthaste.run(&["auth", "use", "home"]).ok();
+    posthaste.run(&SEND).ok();
+    assert_eq!(service.core().mails("sb_home").len(), 1);
+    let listed = posthaste.run(&["auth", "list", "--json"]).json();
+    let used: Vec<_> = listed["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["profile"].clone(), row["used"].clone()))
+        .collect();
+    assert_eq!(used, [(json!("home"), json!(true)), (json!("work"), json!(false))]);
+    assert!(posthaste.run(&["auth", "use", "hone"]).fails(5).contains("did you mean `home`?"));
+
+    assert!(posthaste.run(&["auth", "logout", "--all"]).fails(2).contains("--yes"));
+    let done = posthaste.run(&["auth", "logout", "--all", "--yes", "--json"]).json();
+    assert_eq!(done["logged_out"].as_array().unwrap().iter().filter(|one| one["revoked"] == true).count(), 2);
+    let rows = posthaste.run(&["auth", "list", "--json"]).json();
+    assert!(rows["data"].as_array().unwrap().iter().all(|row| row["state"] == "logged_out"), "{rows}");
+}
+
+#[test]
+fn a_grant_that_was_revoked_elsewhere_ends_the_login() {
+    let service = service();
+    let posthaste = logged_in(&service, &["--scope", "full_access"]);
+    let grants = posthaste.run(&["auth", "grants", "list", "--json"]).json();
+    let id = grants["data"][0]["id"].as_str().unwrap().to_owned();
+    let owner = service.posthaste();
+    assert_eq!(owner.run(&["auth", "grants", "revoke", &id]).ok(), format!("{id}\n"));
+    owner.run(&["auth", "grants", "revoke", &id]).fails(5);
+    let said = posthaste.run(&["emails", "list"]).fails(4);
+    assert!(said.contains("auth login"), "{said}");
+    let ran = posthaste.run(&["auth", "status"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("has ended"), "{ran:?}");
+    // What is over is said without asking again.
+    let asked = service.asked();
+    posthaste.run(&["emails", "list"]).fails(4);
+    assert_eq!(service.asked(), asked);
+    Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).ok();
+    posthaste.run(&SEND).ok();
+}
+
+#[test]
+fn a_grant_that_can_not_be_revoked_is_forgotten_and_said() {
+    let service = service();
+    let posthaste = logged_in(&service, &[]);
+    service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
+    let ran = posthaste.run(&["auth", "logout"]);
+    assert!(ran.stderr.contains("may live on there"), "{ran:?}");
+    ran.ok();
+    posthaste.run(&["auth", "status"]).fails(4);
+}
+
+#[test]
+fn everything_wrong_with_the_flags_is_said_at_once() {
+    let posthaste = Posthaste::new();
+    let said =
+        posthaste.run(&["auth", "login", "--store", "cloud", "--scope", "a\"b", "--client-id", ""]).fails(2);
+    for expected in ["keyring or in a file", "a scope is a word", "a client id has", "missing: --base-url"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let said = posthaste
+        .run(&["auth", "login", "--with-token", "--scope", "x", "--port", "1", "--no-browser"])
+        .fails(2);
+    for expected in ["--scope does not go", "--port does not go", "--no-browser does not go"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(posthaste.run(&["--sandbox", "auth", "login"]).fails(2).contains("forgets the login"));
+}
+
+#[test]
+fn nothing_secret_of_a_login_is_ever_said() {
+    // AUTH-08
+    let service = service();
+    let posthaste = nobody(&service);
+    let mut seen = String::new();
+    let mut note = |ran: &Ran| seen = format!("{seen}{}{}", ran.stdout, ran.stderr);
+    let login = Login::begin(&posthaste, &["-vvv"]);
+    let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
+    visit(&back);
+    note(&login.end());
+    for command in [
+        &SEND[..],
+        &["auth", "status", "--json"],
+        &["auth", "list", "--json"],
+        &["config", "list"],
+        &["doctor", "--json"],
+    ] {
+        note(&posthaste.run(&[command, &["-vvv"]].concat()));
+    }
+    service.core().clock().advance(Duration::from_secs(901));
+    note(&posthaste.run(&[&SEND[..], &["-vvv"]].concat()));
+    let code =
+        Url::parse(&back).unwrap().query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned();
+    let file =
+        std::fs::read_to_string(posthaste.home().join(".config/posthaste/credentials/default.cred")).unwrap();
+    let kept: Value = serde_json::from_str(file.trim()).unwrap();
+    let tokens = &kept["kept"]["tokens"];
+    note(&posthaste.run(&["auth", "logout", "-vvv"]));
+    for secret in [&code, tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap()]
+    {
+        assert!(secret.len() > 10 && !seen.contains(secret), "{secret}");
+    }
+    assert!(
+        !seen.contains("code_verifier") && !seen.contains("sb_rt_") && !seen.contains("sb_code_"),
+        "{seen}"
+    );
+}
