@@ -184,10 +184,14 @@ impl<'a> Life<'a> {
         let token = match self.deadline {
             None => token.await,
             // The renewal goes on: whoever calls next finds its outcome.
-            Some(end) => timeout_at(end, token).await.unwrap_or_else(|_| {
-                let holder = Some("a renewal that takes longer than the call may".to_owned());
-                Err(AuthError::Busy(StoreError::Busy { holder }).into())
-            }),
+            Some(end) => match timeout_at(end, token).await {
+                Ok(token) => token,
+                // The renewal goes on: whoever calls next finds its outcome.
+                Err(_) => session.at_hand(origin).ok_or_else(|| {
+                    let holder = Some("a renewal that takes longer than the call may".to_owned());
+                    AuthError::Busy(StoreError::Busy { holder }).into()
+                }),
+            },
         };
         match token {
             Ok(token) => Ok((token.header.clone(), Some(token))),

@@ -21,6 +21,7 @@
 //!    he may be in W1, W2 or W3, and waits until the access token has expired *and* the settle time is over (60 s: more than the 30 s that a request
 //!    may take here, with as much again for one that is stuck on its way). W3 is then impossible, and in W1 and W2 a repetition costs nothing. That
 //!    the store took the mark shows as well that it can be written: one that can't fails before anything was sent.
+//!    A mark that comes too late (the machine slept) is written anew.
 //! 3. **Saved first.** The record with the new refresh token is written before anything else in the answer is looked at. If that fails, this process
 //!    keeps it in memory, goes on, says so ([`Notice::NotSaved`]) and offers it to the store again; it never shows the old one again.
 //! 4. **Nothing stops it halfway.** The renewal runs in a task of its own; a caller that is dropped or runs out of time leaves it running.
@@ -39,6 +40,7 @@ mod driver;
 mod model;
 mod notice;
 mod protocol;
+mod shared;
 mod token;
 
 pub(crate) use self::token::Token;
@@ -47,31 +49,20 @@ pub use self::{
     notice::{Notice, Renew, Revocation},
 };
 
-use std::{
-    fmt,
-    hash::{BuildHasher as _, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::sync::watch;
+use tokio::time::timeout;
 
-use self::{
-    driver::{Run, Unsaved},
-    protocol::Policy,
-    token::Clocks,
-};
+use self::shared::{Ready, Shared};
 use super::{
     error::AuthError,
-    exchange::Exchange,
     record::TokenRecord,
     store::{StoreError, TokenStore},
 };
-use crate::{error::Result, transport::BoxFuture, types::AccessToken};
+use crate::{error::Result, types::AccessToken};
 
-/// While the old access token is good and getting a new one did not work, it is not tried again for so long.
-const QUIET: Duration = Duration::from_secs(30);
-
+/// How long a call waits for a renewal that it could do without.
+const SOFT_PATIENCE: Duration = Duration::from_secs(5);
 /// A login in use. Cloning it is cheap; clones share it, and a process should have one for a store.
 ///
 /// Give it to [`ClientBuilder::session`](crate::ClientBuilder::session). Nothing is read before the first call, and while the access token is good
@@ -79,35 +70,6 @@ const QUIET: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
-}
-
-type Outcome = Result<Token, Arc<AuthError>>;
-type Elsewhere = Arc<dyn Fn(Renew) -> BoxFuture<'static, Result<(), AuthError>> + Send + Sync>;
-type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
-
-struct Shared {
-    store: Arc<dyn TokenStore>,
-    exchange: Arc<dyn Exchange>,
-    elsewhere: Option<Elsewhere>,
-    listener: Option<Listener>,
-    policy: Policy,
-    clocks: Clocks,
-    hasher: RandomState,
-    loading: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    current: Option<Token>,
-    unsaved: Option<Unsaved>,
-    /// The generation whose access token the service refused.
-    refused: Option<u64>,
-    /// The generation that was refused although it had just been issued.
-    hopeless: Option<u64>,
-    /// The renewal under way.
-    flight: Option<watch::Receiver<Option<Outcome>>>,
-    quiet_until: Duration,
 }
 
 impl Session {
@@ -157,7 +119,8 @@ impl Session {
         self.token(None, None).await.map(drop)
     }
 
-    /// Waits until no renewal is under way here: before a program ends, so that it does not take an answer with it. At most about two minutes.
+    /// Waits until no renewal is under way here. A program that ends awaits it first, or it takes the answer to a renewal with it: a call does not always
+    /// wait for the renewal that it began.
     pub async fn at_rest(&self) {
         let flight = self.shared.state().flight.clone();
         if let Some(mut flight) = flight {
@@ -193,6 +156,7 @@ impl Session {
         locked.remove().await.map_err(AuthError::Store)?;
         shared.forget_unsaved();
         shared.publish(None);
+        shared.state().ends += 1;
         Ok(revocation)
     }
 
@@ -208,14 +172,22 @@ impl Session {
             None => shared.load().await?,
         };
         bound(&at_hand, origin)?;
-        let mut flight = match shared.ready(&at_hand) {
+        let (mut flight, meanwhile) = match shared.ready(&at_hand) {
             Ready::Now(token) => {
                 bound(&token, origin)?;
                 return Ok(token);
             }
-            Ready::After(flight) => flight,
+            Ready::After(flight, meanwhile) => (flight, meanwhile),
         };
-        let outcome = match flight.wait_for(Option::is_some).await {
+        let landed = flight.wait_for(Option::is_some);
+        let landed = match meanwhile {
+            None => landed.await,
+            Some(token) => match timeout(SOFT_PATIENCE, landed).await {
+                Ok(landed) => landed,
+                Err(_) => return Ok(bound(&token, origin).map(|()| token)?),
+            },
+        };
+        let outcome = match landed {
             Ok(outcome) => outcome.clone(),
             // The task ended without a word: with its runtime, or in a panic.
             Err(_) => None,
@@ -231,6 +203,13 @@ impl Session {
             Some(Err(error)) => Err(crate::Error::Auth(error)),
             None => Err(AuthError::OutcomeUnknown { retry_after: shared.policy.settle }.into()),
         }
+    }
+
+    /// The token at hand, if it is still good: for a call that has no time to wait for another one.
+    pub(crate) fn at_hand(&self, origin: &str) -> Option<Token> {
+        let token = self.shared.state().current.clone()?;
+        let good = bound(&token, Some(origin)).is_ok() && !self.shared.left(&token).is_zero();
+        good.then_some(token)
     }
 
     /// Remembers that the service refuses even a token that it has just issued.
@@ -254,166 +233,6 @@ fn store_error(error: StoreError) -> AuthError {
     match error {
         busy @ StoreError::Busy { .. } => AuthError::Busy(busy),
         other => AuthError::Store(other),
-    }
-}
-
-enum Ready {
-    Now(Token),
-    After(watch::Receiver<Option<Outcome>>),
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells the refresh tokens of records apart without keeping them.
-    fn fingerprint(&self, record: &TokenRecord) -> u64 {
-        self.hasher.hash_one(record.refresh_token.expose())
-    }
-
-    fn tell(&self, notice: &Notice) {
-        tracing::warn!("{notice}");
-        if let Some(listener) = &self.listener {
-            listener(notice);
-        }
-    }
-
-    /// The first read of a process. Who comes meanwhile waits for it instead of reading too.
-    async fn load(&self) -> Result<Token, AuthError> {
-        let _turn = self.loading.lock().await;
-        if let Some(token) = self.state().current.clone() {
-            return Ok(token);
-        }
-        let record = self.store.read().await.map_err(AuthError::Store)?.ok_or(AuthError::LoggedOut)?;
-        // What is over is read anew each time: somebody may have logged in meanwhile.
-        if let Some(ended) = record.ended {
-            return Err(AuthError::Ended(ended));
-        }
-        let token = self.known(record);
-        self.publish(Some(token.clone()));
-        Ok(token)
-    }
-
-    /// The record as a token; if it is the one at hand, with what is known of that.
-    fn known(&self, record: TokenRecord) -> Token {
-        let seen = Token::new(record, self.clocks.now(), None);
-        match &self.state().current {
-            Some(current) if current.same(&seen) => current.with(TokenRecord::clone(&seen.record)),
-            _ => seen,
-        }
-    }
-
-    fn publish(&self, token: Option<Token>) {
-        let mut state = self.state();
-        if token.is_none() {
-            // What comes next is another login, whose generations mean something else.
-            (state.refused, state.hopeless) = (None, None);
-        }
-        state.current = token;
-    }
-
-    fn unsaved(&self) -> Option<Unsaved> {
-        self.state().unsaved.clone()
-    }
-
-    fn keep_unsaved(&self, unsaved: Unsaved) {
-        self.state().unsaved = Some(unsaved);
-    }
-
-    fn forget_unsaved(&self) {
-        self.state().unsaved = None;
-    }
-
-    fn left(&self, token: &Token) -> Duration {
-        let refused = self.state().refused == Some(token.record.generation);
-        if refused { Duration::ZERO } else { token.left(self.clocks.now()) }
-    }
-
-    /// Notes that the service refused a token, if it is still the one at hand: of many that were refused at once, the first one counts.
-    fn refuse(&self, token: &Token) -> Result<(), AuthError> {
-        let mut state = self.state();
-        if state.current.as_ref().is_some_and(|current| current.same(token)) {
-            if state.hopeless == Some(token.record.generation) {
-                return Err(AuthError::StillRefused);
-            }
-            state.refused = Some(token.record.generation);
-        }
-        Ok(())
-    }
-
-    /// The token at hand if it will do; else the renewal to wait for, begun here if it was not under way.
-    fn ready(self: &Arc<Self>, at_hand: &Token) -> Ready {
-        let now = self.clocks.now();
-        let mut state = self.state();
-        let token = state.current.clone().unwrap_or_else(|| at_hand.clone());
-        let refused = state.refused == Some(token.record.generation);
-        let left = if refused { Duration::ZERO } else { token.left(now) };
-        let (hard, soft) = self.clocks.limits(token.record.expires_in);
-        let flight = state.flight.clone().filter(|flight| flight.has_changed().is_ok());
-        let wait = left <= hard || (flight.is_none() && now.monotonic >= state.quiet_until);
-        if left > soft || !wait {
-            return Ready::Now(token);
-        }
-        Ready::After(flight.unwrap_or_else(|| self.take_off(&mut state, token)))
-    }
-
-    /// Begins a renewal in a task of its own.
-    fn take_off(self: &Arc<Self>, state: &mut State, at_hand: Token) -> watch::Receiver<Option<Outcome>> {
-        let (done, flight) = watch::channel(None);
-        state.flight = Some(flight.clone());
-        let refused = state.refused.filter(|generation| *generation == at_hand.record.generation);
-        let shared = Arc::clone(self);
-        tokio::spawn(async move {
-            let before = at_hand.clone();
-            let outcome = match &shared.elsewhere {
-                Some(elsewhere) => shared.renewed_elsewhere(elsewhere, &before, refused).await,
-                None => Run::new(Arc::clone(&shared), refused).carry_through(at_hand).await,
-            };
-            let outcome = outcome.map_err(Arc::new);
-            shared.land(&before, &outcome);
-            done.send_replace(Some(outcome));
-        });
-        flight
-    }
-
-    fn land(&self, before: &Token, outcome: &Outcome) {
-        let mut state = self.state();
-        state.flight = None;
-        if let Ok(token) = outcome {
-            if token.same(before) {
-                state.quiet_until = self.clocks.now().monotonic.saturating_add(QUIET);
-            }
-            state.current = Some(token.clone());
-        }
-    }
-
-    /// Lets another process renew, and looks at what it wrote.
-    async fn renewed_elsewhere(
-        &self,
-        elsewhere: &Elsewhere,
-        before: &Token,
-        refused: Option<u64>,
-    ) -> Result<Token, AuthError> {
-        let order = Renew { generation: before.record.generation, refused: refused.is_some() };
-        let said = elsewhere(order).await;
-        let Some(record) = self.store.read().await.map_err(AuthError::Store)? else {
-            self.publish(None);
-            return Err(AuthError::LoggedOut);
-        };
-        if let Some(ended) = record.ended {
-            self.publish(None);
-            return Err(AuthError::Ended(ended));
-        }
-        let token = self.known(record);
-        if self.left(&token).is_zero() {
-            said?;
-            return Err(match token.record.pending {
-                Some(_) => AuthError::OutcomeUnknown { retry_after: self.policy.settle },
-                None => AuthError::NoAccessToken,
-            });
-        }
-        Ok(token)
     }
 }
 

@@ -9,7 +9,11 @@ use std::{
 };
 
 use super::{
-    Elsewhere, Listener, Notice, Renew, Session, Shared, protocol::Policy, store_error, token::Clocks,
+    Notice, Renew, Session,
+    protocol::Policy,
+    shared::{Elsewhere, Listener, Shared},
+    store_error,
+    token::Clocks,
 };
 use crate::{
     auth::{

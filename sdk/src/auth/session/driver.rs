@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 
 use super::{
-    Notice, Shared,
+    notice::Notice,
     protocol::{Change, Command, Event, Held, Now, Outcome, Renewal, Verdict},
+    shared::Shared,
     token::Token,
 };
 use crate::{
@@ -271,7 +272,7 @@ impl Run {
             }
             (Verdict::Wait(retry_after), _) => Err(AuthError::OutcomeUnknown { retry_after }),
             (Verdict::Busy | Verdict::Failed | Verdict::Use | Verdict::Ended, _) => {
-                Err(trouble.unwrap_or(AuthError::LoggedOut))
+                Err(trouble.unwrap_or_else(|| AuthError::Store(StoreError::unavailable("it takes too long"))))
             }
         }
     }

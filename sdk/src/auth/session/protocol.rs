@@ -245,7 +245,10 @@ impl Renewal {
             }
             (Phase::Marking, Event::Written) => match &self.mark {
                 // The machine may have slept in between.
-                Some((_, made)) if now.monotonic.saturating_sub(*made) > STALE_MARK => self.mark(now),
+                Some((_, made)) if now.monotonic.saturating_sub(*made) > STALE_MARK => {
+                    // A store that is always so slow is no store to renew with.
+                    if now.monotonic > self.deadline { self.restore(now) } else { self.mark(now) }
+                }
                 _ => {
                     self.sends += 1;
                     self.go(Phase::Sending, Command::Exchange)

@@ -147,7 +147,7 @@ mod tests {
     fn of_short_lived_tokens_a_part_is_used_before_they_are_renewed() {
         let clocks = Clocks { chance: 1.0, ..Clocks::default() };
         assert_eq!(clocks.limits(Duration::from_mins(15)), (HARD, SOFT + JITTER));
-        assert_eq!(clocks.limits(Duration::from_secs(60)), (Duration::from_secs(6), Duration::from_secs(15)));
+        assert_eq!(clocks.limits(Duration::from_mins(1)), (Duration::from_secs(6), Duration::from_secs(15)));
         assert_eq!(clocks.limits(Duration::ZERO), (Duration::ZERO, Duration::ZERO));
     }
 }

@@ -220,6 +220,25 @@ async fn a_caller_that_gives_up_takes_nothing_with_it() {
     assert_eq!(house.rotations(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
+    let service = Service::new(Settings::default());
+    let store = MemoryStore::new();
+    Session::begin(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+    let gate = Arc::new((Notify::new(), Notify::new()));
+    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::to(&service) };
+    let later = SystemTime::now() + Duration::from_secs(800);
+    let session = Session::builder().wall_clock(move || later).transport(network).open(store.clone());
+    let began = tokio::time::Instant::now();
+    session.access_token().await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 5, "the first one waits a little");
+    session.access_token().await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 5, "the next ones don't");
+    gate.1.notify_one();
+    session.at_rest().await;
+    assert_eq!(store.read().await.unwrap().unwrap().generation, 2);
+}
+
 #[test]
 fn a_runtime_that_ends_in_the_middle_leaves_a_mark_for_the_next_process() {
     let runtime =

@@ -131,6 +131,18 @@ async fn what_cannot_be_saved_is_kept_in_memory_told_and_saved_later() {
 }
 
 #[tokio::test]
+async fn what_could_not_be_saved_is_offered_again_at_the_next_call() {
+    let house = House::expired().await;
+    let store = Brittle::over(&house.store);
+    store.fail(1, 3);
+    let client = house.client(&house.builder().open(store));
+    client.emails().send(&email()).await.unwrap();
+    assert_eq!(house.record().await.generation, 1);
+    client.emails().send(&email()).await.unwrap();
+    assert_eq!((house.record().await.generation, house.rotations()), (2, 1));
+}
+
+#[tokio::test]
 async fn a_writer_without_a_lock_that_was_faster_is_followed() {
     // It renews between our look at the record and our request; then ours is refused, and the store has what it brought.
     for spent_too in [false, true] {
