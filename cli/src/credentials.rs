@@ -90,6 +90,9 @@ pub(crate) struct Overview {
     pub(crate) facts: Facts,
 }
 
+/// A profile, and what is kept of it or why that can't be read.
+pub(crate) type Listed = (String, Result<Overview, StoreError>);
+
 impl Credentials {
     /// Those of a profile. The error names the variable that is wrong where there is no folder for them.
     pub(crate) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
@@ -99,12 +102,11 @@ impl Credentials {
     /// What is kept, as far as it can be told without the keyring; `None` if nothing is.
     pub(crate) fn overview(&self) -> Result<Option<Overview>, StoreError> {
         let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
-        let (facts, path) = match (store, state) {
-            (StoreKind::Keyring, Some(state)) => (Some(state.facts), None),
-            _ => {
-                let record = file::look(&self.place)?;
-                (record.map(|record| Facts::of(&record.kept)), Some(self.place.file(place::Part::Cred)))
-            }
+        let (facts, path) = if let (StoreKind::Keyring, Some(state)) = (store, state) {
+            (Some(state.facts), None)
+        } else {
+            let record = file::look(&self.place)?;
+            (record.map(|record| Facts::of(&record.kept)), Some(self.place.file(place::Part::Cred)))
         };
         let profile = self.place.profile().to_owned();
         Ok(facts.map(|facts| Overview { profile, store, path, facts }))
@@ -176,7 +178,7 @@ impl Credentials {
     }
 
     /// What is kept of all profiles, by name; the error of one that can't be read stands in its place.
-    pub(crate) fn list(env: &Env) -> Result<Vec<(String, Result<Overview, StoreError>)>, StoreError> {
+    pub(crate) fn list(env: &Env) -> Result<Vec<Listed>, StoreError> {
         let profiles = Place::profiles(env)?.into_iter();
         let each = profiles.filter_map(|profile| {
             let overview = Self::of(env, Some(&profile)).and_then(|credentials| credentials.overview());

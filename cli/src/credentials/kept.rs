@@ -78,9 +78,9 @@ impl Kept {
         }
     }
 
-    /// Whether a renewal was begun whose outcome nobody has written down.
+    /// Whether a renewal was begun whose outcome nobody has written down, and may still come.
     pub(super) fn is_pending(&self) -> bool {
-        matches!(self, Self::Login(record) if record.pending.is_some())
+        matches!(self, Self::Login(record) if record.pending.is_some() && record.ended.is_none())
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) mod tests {
         record.access_token = Some(posthaste::types::AccessToken::new(format!("at_{generation}")).unwrap());
         record.generation = generation;
         record.obtained_at = std::time::SystemTime::UNIX_EPOCH;
-        record.expires_in = std::time::Duration::from_secs(900);
+        record.expires_in = std::time::Duration::from_mins(15);
         record
     }
 

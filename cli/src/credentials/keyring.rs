@@ -119,7 +119,7 @@ impl Ring<'_> {
                 None => secure::remove(&next)?,
             }
         }
-        if state.facts.pending.is_some() {
+        if state.facts.pending.is_some() && state.facts.ended.is_none() {
             let found = spill::read(self.place).into_iter();
             let mut best: Option<Record> = None;
             for (_, bytes) in found {

@@ -224,6 +224,16 @@ pub(super) fn replace(path: &Path, by_way_of: &Path, bytes: &[u8], room: usize) 
     sync_folder_of(path)
 }
 
+/// From here on a crash leaves no image of the memory, where secrets are now.
+pub(super) fn no_core() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        // Where it isn't allowed, nothing is worse than it was.
+        let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    }
+}
+
 /// Removes a file, durably; none there is fine.
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {

@@ -7,6 +7,7 @@ use posthaste::auth::{LockedStore, StoreError, TokenRecord, TokenStore};
 use posthaste::transport::BoxFuture;
 
 use super::StoreKind;
+use super::failpoint::point;
 use super::kept::{Kept, Record};
 use super::keyring::vault::Vault;
 use super::keyring::{Ring, Turn};
@@ -29,6 +30,7 @@ pub(crate) struct ProfileStore {
 impl ProfileStore {
     /// Reads what is kept, without excluding anybody.
     pub(super) fn look(&self) -> Result<Option<Kept>, StoreError> {
+        secure::no_core();
         let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
         let record = match (store, &state) {
             (StoreKind::Keyring, Some(state)) => {
@@ -41,6 +43,7 @@ impl ProfileStore {
 
     /// Takes the lock.
     pub(super) async fn turn(&self, patience: Duration) -> Result<Inside, StoreError> {
+        point("C1");
         let lock = Lock::take(&self.place, patience).await?;
         Ok(Inside { store: self.clone(), seen: None, ring: Turn::default(), coming: None, held: None, lock })
     }
@@ -71,6 +74,7 @@ pub(super) struct Inside {
 
 impl Inside {
     pub(super) fn read(&mut self) -> Result<Option<Kept>, StoreError> {
+        secure::no_core();
         self.seen = None;
         let place = &self.store.place;
         let Some((store, state)) = recorded(place)? else {

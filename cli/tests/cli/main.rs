@@ -15,6 +15,8 @@ mod browser;
 mod completeness;
 mod config;
 mod contacts;
+#[cfg(unix)]
+mod credentials;
 mod doctor;
 mod domains;
 mod help;

@@ -1,0 +1,175 @@
+//! Stored logins in use by real processes, against the strict server: a refresh token that comes back ends the grant.
+
+mod crashes;
+mod files;
+mod many;
+mod secret_service;
+mod signals;
+
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use jiff::Timestamp;
+use posthaste_reference_server::faults::{Action, Rule};
+use posthaste_reference_server::{Settings, TokenEventKind};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+/// Whatever needs a credential and does no harm.
+const CALL: [&str; 2] = ["emails", "list"];
+
+/// A service with one grant, and a home folder with its login in a file.
+struct House {
+    service: Arc<Service>,
+    posthaste: Posthaste,
+}
+
+impl House {
+    /// The access token has just been issued.
+    fn fresh() -> Self {
+        let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
+        let service = Arc::new(Service::with(settings).unjudged());
+        let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
+        let house = Self { service, posthaste };
+        house.log_in();
+        house
+    }
+
+    /// The access token is an hour old, by the program's clock.
+    fn expired() -> Self {
+        let house = Self::fresh();
+        house.age();
+        house
+    }
+
+    fn log_in(&self) {
+        let issued = self.service.core().grant("posthaste-cli", "acme", "full_access");
+        let base_url = self.service.base_url();
+        std::fs::create_dir_all(self.folder()).unwrap();
+        only_ours(&self.folder(), 0o700);
+        self.write(&json!({
+            "form": 1, "login": "first", "tokens": {
+                "form": 1, "generation": 1, "origin": base_url,
+                "token_endpoint": format!("{base_url}/oauth/token"),
+                "revocation_endpoint": format!("{base_url}/oauth/revoke"),
+                "client_id": "posthaste-cli", "scope": issued.scope, "access_token": issued.access_token,
+                "obtained_at": Timestamp::now(), "expires_in": 900, "refresh_token": issued.refresh_token,
+            },
+        }));
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.posthaste.home().join(".config/posthaste/credentials")
+    }
+
+    fn file(&self, ending: &str) -> PathBuf {
+        self.folder().join(format!("default.{ending}"))
+    }
+
+    /// Writes the file as the program does.
+    fn write(&self, kept: &Value) {
+        let kept = kept.to_string();
+        let hash = format!("{:x}", Sha256::digest(&kept));
+        std::fs::write(self.file("cred"), format!("{{\"sha256\":\"{hash}\",\"kept\":{kept}}}")).unwrap();
+        only_ours(&self.file("cred"), 0o600);
+    }
+
+    fn kept(&self) -> Value {
+        let file: Value = serde_json::from_slice(&std::fs::read(self.file("cred")).unwrap()).unwrap();
+        file["kept"].clone()
+    }
+
+    fn tokens(&self) -> Value {
+        self.kept()["tokens"].clone()
+    }
+
+    fn generation(&self) -> u64 {
+        self.tokens()["generation"].as_u64().unwrap()
+    }
+
+    fn is_pending(&self) -> bool {
+        self.tokens().get("pending").is_some_and(|pending| !pending.is_null())
+    }
+
+    /// The access token becomes an hour older, and a renewal that was begun, too.
+    fn age(&self) {
+        let mut kept = self.kept();
+        let ago = Timestamp::now() - jiff::SignedDuration::from_hours(1);
+        kept["tokens"]["obtained_at"] = json!(ago);
+        if self.is_pending() {
+            kept["tokens"]["pending"]["since"] = json!(ago);
+        }
+        self.write(&kept);
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.posthaste.command();
+        command.args(CALL);
+        command
+    }
+
+    fn start(&self) -> Child {
+        self.command().spawn().unwrap()
+    }
+
+    #[track_caller]
+    fn works(&self) {
+        self.posthaste.run(&CALL).ok();
+    }
+
+    fn on_token(&self, action: Action) {
+        self.service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
+    }
+
+    /// What the token endpoint did since the grant was made.
+    fn events(&self) -> Vec<TokenEventKind> {
+        let events = self.service.core().token_events();
+        events.into_iter().map(|event| event.kind).filter(|kind| *kind != TokenEventKind::Issued).collect()
+    }
+
+    /// How often the token was renewed; it never came back.
+    #[track_caller]
+    fn rotations(&self) -> usize {
+        let events = self.events();
+        assert!(events.iter().all(|kind| matches!(kind, TokenEventKind::Rotated { .. })), "{events:?}");
+        events.len()
+    }
+
+    /// How often a refresh token was shown, answered or not.
+    fn shown(&self) -> usize {
+        let requests = self.service.core().requests();
+        requests.iter().filter(|request| request.path == "/oauth/token").count()
+    }
+
+    /// Everything in the folder but the lock.
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name != "default.lock").collect();
+        names.sort();
+        names
+    }
+}
+
+fn only_ours(path: &std::path::Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Waits for something that other processes bring about.
+#[track_caller]
+fn until(what: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if what() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("it never came about");
+}

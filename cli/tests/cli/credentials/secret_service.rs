@@ -1,0 +1,342 @@
+//! Logins in a real keyring: GNOME's, behind a session bus of the test's own.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use posthaste_reference_server::{Settings, TokenEventKind};
+use serde_json::Value;
+use url::Url;
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+const KEY: &str = "sb_test";
+
+/// A session bus with an open keyring; stopped when dropped.
+struct Desktop {
+    folder: tempfile::TempDir,
+    bus: Child,
+    keyring: Child,
+    address: String,
+}
+
+impl Desktop {
+    /// None where the machine has no such programs.
+    fn start() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        super::only_ours(folder.path(), 0o700);
+        let mut bus = Command::new("dbus-daemon")
+            .args(["--session", "--nofork", "--print-address"])
+            .env("XDG_RUNTIME_DIR", folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|_| skipped("dbus-daemon"))
+            .ok()?;
+        let mut address = String::new();
+        BufReader::new(bus.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let address = address.trim().to_owned();
+        let keyring = Command::new("gnome-keyring-daemon")
+            .args(["--foreground", "--unlock", "--components=secrets"])
+            .env("DBUS_SESSION_BUS_ADDRESS", &address)
+            .envs(
+                ["HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"]
+                    .map(|name| (name, folder.path())),
+            )
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut keyring) = keyring else {
+            skipped("gnome-keyring-daemon");
+            stop(&mut bus);
+            return None;
+        };
+        keyring.stdin.take().unwrap().write_all(b"password").unwrap();
+        let desktop = Self { folder, bus, keyring, address };
+        super::until(|| {
+            let asked = desktop.send(
+                "/org/freedesktop/DBus",
+                "org.freedesktop.DBus",
+                &["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"],
+            );
+            asked.is_some_and(|answer| answer.contains("true"))
+        });
+        Some(desktop)
+    }
+
+    fn send(&self, path: &str, whom: &str, words: &[&str]) -> Option<String> {
+        let mut command = Command::new("dbus-send");
+        command.args(["--session", "--print-reply", &format!("--dest={whom}"), path]).args(words);
+        let output = command.env("DBUS_SESSION_BUS_ADDRESS", &self.address).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Closes the keyring, so that it would have to ask for its password.
+    fn lock(&self) {
+        self.send(
+            "/org/freedesktop/secrets",
+            "org.freedesktop.secrets",
+            &[
+                "org.freedesktop.Secret.Service.Lock",
+                "array:objpath:/org/freedesktop/secrets/collection/login",
+            ],
+        )
+        .unwrap();
+    }
+}
+
+impl Drop for Desktop {
+    fn drop(&mut self) {
+        stop(&mut self.keyring);
+        stop(&mut self.bus);
+    }
+}
+
+fn stop(process: &mut Child) {
+    // It may have ended by itself.
+    let _ = process.kill();
+    let _ = process.wait();
+}
+
+#[expect(clippy::print_stderr, reason = "whoever runs the tests has to know what was not tried")]
+fn skipped(name: &str) {
+    eprintln!("skipped: there is no `{name}` on this machine");
+}
+
+/// A service, and a home folder whose keyring is that desktop's.
+struct House {
+    desktop: Desktop,
+    service: Service,
+    posthaste: Posthaste,
+}
+
+impl House {
+    fn new() -> Option<Self> {
+        let desktop = Desktop::start()?;
+        let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
+        let service = Service::with(settings).unjudged();
+        let posthaste = Posthaste::new()
+            .env("POSTHASTE_BASE_URL", service.base_url())
+            .env("DBUS_SESSION_BUS_ADDRESS", &desktop.address);
+        Some(Self { desktop, service, posthaste })
+    }
+
+    /// With a person's login in it.
+    fn logged_in() -> Option<Self> {
+        let house = Self::new()?;
+        let output = house.log_in();
+        assert!(output.status.success(), "{output:?}");
+        Some(house)
+    }
+
+    /// Runs `auth login`; the test is the browser, and allows.
+    fn log_in(&self) -> Output {
+        let mut command = self.posthaste.command();
+        command.args(["--json", "auth", "login", "--no-browser", "--scope", "full_access"]);
+        let mut child = command.spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("\"open\"") {
+            line.clear();
+            if stderr.read_line(&mut line).unwrap() == 0 {
+                return child.wait_with_output().unwrap();
+            }
+        }
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let page = Url::parse(said["open"]["url"].as_str().unwrap()).unwrap();
+        let consent = location(&self.ask("GET", &page, ""));
+        let text = String::from_utf8_lossy(self.ask("GET", &consent, "").body()).into_owned();
+        let token = text.split("name=token value=\"").nth(1).unwrap().split('"').next().unwrap();
+        let decided = self.ask("POST", &consent, &format!("token={token}&account={KEY}&decision=allow"));
+        let back = location(&decided);
+        let mut browser = TcpStream::connect((back.host_str().unwrap(), back.port().unwrap())).unwrap();
+        write!(
+            browser,
+            "GET {}?{} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\n\r\n",
+            back.path(),
+            back.query().unwrap(),
+            back.host_str().unwrap(),
+            back.port().unwrap()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        browser.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+        // Whatever else it says there must be read, or it could not end.
+        stderr.read_to_string(&mut String::new()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// What a browser would send to the service.
+    fn ask(&self, method: &str, url: &Url, form: &str) -> Response<Bytes> {
+        let token = form.strip_prefix("token=").and_then(|form| form.split('&').next()).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(&url[url::Position::BeforePath..])
+            .header("host", format!("{}:{}", url.host_str().unwrap(), url.port().unwrap()))
+            .header("user-agent", "test")
+            .header("cookie", format!("sandbox_consent={token}"))
+            .header("content-type", "application/x-www-form-urlencoded");
+        self.service.core().handle(request.body(Bytes::from(form.to_owned())).unwrap())
+    }
+
+    /// The access token ends at the service, whatever the program thinks.
+    fn expire(&self) {
+        self.service.core().clock().advance(Duration::from_secs(901));
+    }
+
+    fn call(&self) -> Command {
+        let mut command = self.posthaste.command();
+        command.args(super::CALL);
+        command
+    }
+
+    #[track_caller]
+    fn works(&self) {
+        self.posthaste.run(&super::CALL).ok();
+    }
+
+    #[track_caller]
+    fn rotations(&self) -> usize {
+        let events = self.service.core().token_events();
+        let kinds: Vec<_> = events
+            .into_iter()
+            .map(|event| event.kind)
+            .filter(|kind| *kind != TokenEventKind::Issued)
+            .collect();
+        assert!(kinds.iter().all(|kind| matches!(kind, TokenEventKind::Rotated { .. })), "{kinds:?}");
+        kinds.len()
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.posthaste.home().join(".config/posthaste/credentials")).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Every byte that the program has left outside the keyring.
+    fn bytes(&self) -> String {
+        let folder = self.posthaste.home().join(".config/posthaste/credentials");
+        let files = self.files().into_iter().map(|name| std::fs::read(folder.join(name)).unwrap());
+        files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+    }
+}
+
+fn location(answer: &Response<Bytes>) -> Url {
+    assert!(answer.status().is_redirection(), "{answer:?}");
+    Url::parse(answer.headers()["location"].to_str().unwrap()).unwrap()
+}
+
+#[test]
+fn a_login_lives_in_the_keyring_and_is_renewed_there() {
+    let Some(house) = House::logged_in() else { return };
+    house.works();
+    for round in 1..=3 {
+        house.expire();
+        let children: Vec<_> = (0..4).map(|_| house.call().spawn().unwrap()).collect();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+        assert_eq!(house.rotations(), round);
+    }
+    let status = house.posthaste.run(&["--json", "auth", "status"]).json();
+    assert_eq!(status["store"], "keyring", "{status}");
+    let token = house.posthaste.run(&["auth", "token"]).ok();
+    assert!(!house.bytes().contains(token.trim()));
+    assert_eq!(house.files().iter().filter(|name| name.ends_with("next")).count(), 0);
+
+    house.posthaste.run(&["auth", "logout"]).ok();
+    assert_eq!(house.files(), ["default.lock"]);
+    house.posthaste.run(&super::CALL).fails(4);
+}
+
+#[test]
+fn a_process_that_dies_anywhere_after_the_answer_loses_nothing() {
+    // C8, C10, C11, C12 where the keyring has the record.
+    let Some(house) = House::logged_in() else { return };
+    for (round, point) in ["C8", "C10", "C11", "C12"].into_iter().enumerate() {
+        house.expire();
+        let output = house.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
+        assert_eq!(output.status.signal(), Some(9), "{point}: {output:?}");
+        assert_eq!(house.rotations(), 2 * round + 1, "{point}");
+        house.works();
+        assert_eq!(house.rotations(), 2 * round + 1, "{point}");
+        // What is left to tidy up is tidied up by the next who takes the lock.
+        house.expire();
+        house.works();
+        assert_eq!(house.rotations(), 2 * round + 2, "{point}");
+        assert_eq!(house.files(), ["default.lock", "default.state"], "{point}");
+    }
+}
+
+#[test]
+fn a_process_that_dies_before_the_request_costs_nothing() {
+    // C1 to C3
+    let Some(house) = House::logged_in() else { return };
+    for (round, point) in ["C1", "C2", "C3"].into_iter().enumerate() {
+        house.expire();
+        let output = house.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
+        assert_eq!(output.status.signal(), Some(9), "{point}: {output:?}");
+        assert_eq!(house.rotations(), round, "{point}");
+        house.works();
+        assert_eq!(house.rotations(), round + 1, "{point}");
+    }
+}
+
+#[test]
+fn a_locked_keyring_stops_a_command_before_anything_is_sent() {
+    let Some(house) = House::logged_in() else { return };
+    let asked = house.service.asked();
+    house.desktop.lock();
+    let ran = house.posthaste.run(&super::CALL);
+    assert!(ran.code != Some(0) && ran.stderr.contains("keyring"), "{ran:?}");
+    assert_eq!(house.service.asked(), asked);
+}
+
+#[test]
+fn an_api_key_lives_in_the_keyring() {
+    let Some(house) = House::new() else { return };
+    house.posthaste.run_with(&["auth", "login", "--with-token"], &format!("{KEY}\n")).ok();
+    assert!(!house.bytes().contains(KEY));
+    house.works();
+    house.posthaste.run(&["auth", "logout"]).ok();
+    house.posthaste.run(&super::CALL).fails(4);
+}
+
+#[test]
+fn without_a_keyring_nothing_is_kept_in_a_file_by_itself() {
+    let Some(house) = House::new() else { return };
+    for address in ["unix:path=/nowhere", "nonsense"] {
+        let mut command = house.posthaste.command();
+        command.args(["auth", "login", "--no-browser"]).env("DBUS_SESSION_BUS_ADDRESS", address);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains("--store file"), "{output:?}");
+        assert!(!house.posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
+    }
+    assert!(house.desktop.folder.path().exists());
+}
+
+#[test]
+fn a_bus_that_never_answers_is_given_up() {
+    let Some(house) = House::logged_in() else { return };
+    let silent = house.desktop.folder.path().join("silent");
+    let listener = std::os::unix::net::UnixListener::bind(&silent).unwrap();
+    let begun = std::time::Instant::now();
+    let mut command = house.call();
+    command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", silent.display()));
+    let output = command.output().unwrap();
+    drop(listener);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("gave no answer within 5 s"), "{output:?}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
