@@ -5,6 +5,7 @@ mod files;
 mod many;
 mod secret_service;
 mod signals;
+mod stress;
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
