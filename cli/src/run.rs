@@ -80,13 +80,13 @@ async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
         return commands::sandbox::run(command, &context).await;
     }
     let mut signals = Signals::listen()?;
-    tokio::select! {
+    let result = tokio::select! {
         result = with_service(command, context) => result,
-        signal = signals.next() => {
-            signals.when_free().await;
-            Err(Fail::Interrupted(signal))
-        }
-    }
+        signal = signals.next() => Err(Fail::Interrupted(signal)),
+    };
+    // A call can be over, out of time or interrupted, while a renewal that it began is on its way.
+    signals.when_free().await;
+    result
 }
 
 /// With `--sandbox` the command gets a service of its own, which tells at the end what it captured.

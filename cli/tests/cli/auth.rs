@@ -599,3 +599,20 @@ fn nothing_secret_of_a_login_is_ever_said() {
         "{seen}"
     );
 }
+
+#[test]
+fn a_call_that_runs_out_of_time_does_not_take_a_renewal_with_it() {
+    // TOK-28
+    let service = service();
+    let posthaste = logged_in(&service, &[]);
+    // The service refuses the access token from now on, and takes longer to renew it than the call may.
+    service.core().clock().advance(Duration::from_secs(901));
+    let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on(Method::POST, "/oauth/token");
+    service.core().faults().add(slow);
+    let mut call = SEND.to_vec();
+    call.extend(["--timeout", "500ms"]);
+    assert_ne!(posthaste.run(&call).code, Some(0));
+    posthaste.run(&SEND).ok();
+    let kinds: Vec<_> = service.core().token_events().into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
+}
