@@ -28,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) out: Out,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
+    /// The login in use, if one is.
+    session: RefCell<Option<Session>>,
 }
 
 /// A credential that is kept on this machine.
@@ -58,7 +60,7 @@ impl Context {
             .unwrap_or_default();
         let out = Out::new(Terminal::detect(&env, color), global.wishes(form))?;
         let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
-        Ok(Self { global, env, out, settings, embedded: None })
+        Ok(Self { global, env, out, settings, embedded: None, session: RefCell::default() })
     }
 
     /// Every setting with its source; what is unknown in the file is told once, as a warning.
@@ -125,7 +127,19 @@ impl Context {
     /// The login that is kept, ready to be used; what its renewals have to say is told as a warning.
     pub(crate) fn session(&self, credentials: &Credentials) -> Session {
         let warn = self.out.warner();
-        Session::builder().on_notice(move |notice| warn(&notice.to_string())).open(credentials.store(None))
+        let session = Session::builder()
+            .on_notice(move |notice| warn(&notice.to_string()))
+            .open(credentials.store(None));
+        self.session.replace(Some(session.clone()));
+        session
+    }
+
+    /// Waits for a renewal that no call waits for: the program must not end with the answer in its hands.
+    pub(crate) async fn at_rest(&self) {
+        let session = self.session.borrow().clone();
+        if let Some(session) = session {
+            session.at_rest().await;
+        }
     }
 
     /// The credential that is kept for the profile in use, if this is the service that it is for.

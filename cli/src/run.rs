@@ -102,7 +102,9 @@ async fn with_service(
         embedded.finish(&context.out).await;
         return result;
     }
-    networked(command, &context).await
+    let result = networked(command, &context).await;
+    context.at_rest().await;
+    result
 }
 
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {

@@ -35,6 +35,56 @@ fn a_token_endpoint_that_is_slow_is_asked_once_all_the_same() {
 }
 
 #[test]
+fn a_renewal_ahead_of_time_holds_up_no_call_and_ends_before_the_program() {
+    // TOK-24: the answer would be lost with the process.
+    let house = House::fresh();
+    let mut kept = house.kept();
+    let obtained = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(860);
+    kept["tokens"]["obtained_at"] = serde_json::json!(obtained);
+    house.write(&kept);
+    house.on_token(Action::Delay(Duration::from_secs(2)));
+    house.works();
+    assert_eq!((house.rotations(), house.generation(), house.is_pending()), (1, 2, false));
+    assert_eq!(house.files(), ["default.cred"]);
+}
+
+#[test]
+fn a_logout_during_a_renewal_has_the_last_word() {
+    let house = House::expired();
+    house.on_token(Action::Delay(Duration::from_secs(2)));
+    let renewing = house.start();
+    super::until(|| house.shown() == 1);
+    let logout = house.posthaste.command().args(["auth", "logout"]).spawn().unwrap();
+    all_end_well(vec![renewing, logout]);
+    assert!(house.files().is_empty());
+    assert_eq!(house.rotations(), 1);
+    house.posthaste.run(&super::CALL).fails(4);
+}
+
+#[test]
+fn two_logins_at_once_leave_one_whole_login() {
+    let house = House::expired();
+    house.on_token(Action::Delay(Duration::from_secs(1)));
+    let renewing = house.start();
+    super::until(|| house.shown() == 1);
+    let keys = ["sb_first", "sb_second"].map(|key| {
+        let mut command = house.posthaste.command();
+        command.args(["auth", "login", "--with-token", "--store", "file"]);
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), key.as_bytes()).unwrap();
+        child
+    });
+    all_end_well(vec![renewing]);
+    all_end_well(keys.into());
+    let kept = house.kept();
+    assert!(
+        kept["tokens"].is_null() && kept["api_key"]["key"].as_str().unwrap().starts_with("sb_"),
+        "{kept}"
+    );
+    house.works();
+}
+
+#[test]
 fn processes_whose_token_the_service_refuses_renew_it_once_and_repeat_their_calls() {
     let house = House::fresh();
     // The service's clock runs ahead of the program's.
