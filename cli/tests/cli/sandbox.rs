@@ -77,10 +77,12 @@ fn wait_for(child: &mut Child) -> Option<i32> {
 #[test]
 fn what_serve_prints_can_be_pasted_into_a_shell() {
     let sandbox = Sandbox::start(&[]);
-    assert_eq!(sandbox.lines.len(), 3, "{:?}", sandbox.lines);
-    assert!(sandbox.lines[..2].iter().all(|line| line.starts_with("# ")));
+    assert_eq!(sandbox.lines.len(), 4, "{:?}", sandbox.lines);
+    assert!(sandbox.lines[..3].iter().all(|line| line.starts_with("# ")));
+    let login = format!("posthaste --base-url {} auth login", sandbox.base_url);
+    assert!(sandbox.lines[2].ends_with(&login), "{:?}", sandbox.lines);
     assert_eq!(
-        sandbox.lines[2],
+        sandbox.lines[3],
         format!("export POSTHASTE_BASE_URL={} POSTHASTE_API_KEY=sb_local", sandbox.base_url)
     );
     sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
@@ -256,6 +258,68 @@ fn requests_are_told_when_asked_for_and_never_a_key() {
     std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
     assert!(said.contains("POST /emails → 200"), "{said}");
     assert!(!said.contains("sb_local"), "{said}");
+}
+
+/// Posts a form, and gives the answer as it came.
+#[cfg(unix)]
+fn post_form(base_url: &str, path: &str, form: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let host = base_url.trim_start_matches("http://");
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let length = form.len();
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+         content-length: {length}\r\n\r\n{form}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_login_is_told_without_its_secrets() {
+    const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+    const REDIRECT: &str = "redirect_uri=http%3A%2F%2F127.0.0.1%3A4711%2Fcallback";
+    let mut sandbox = Sandbox::start(&["-v"]);
+    let asking = format!(
+        "{}/oauth/authorize?client_id=posthaste-cli&response_type=code&scope=emails%3Asend&state=hidden-state&{REDIRECT}\
+         &code_challenge_method=S256&code_challenge={CHALLENGE}",
+        sandbox.base_url
+    );
+    let back = posthaste_conformance::person::Person::of("sb_local").allows(&asking).await;
+    let code = back.split("code=").nth(1).unwrap().split('&').next().unwrap().to_owned();
+    let form = format!(
+        "grant_type=authorization_code&client_id=posthaste-cli&code={code}&{REDIRECT}&code_verifier={VERIFIER}"
+    );
+    let answer = post_form(&sandbox.base_url, "/oauth/token", &form);
+    let tokens: serde_json::Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    let (access, refresh) =
+        (tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap());
+    let refreshing = format!("grant_type=refresh_token&client_id=posthaste-cli&refresh_token={refresh}");
+    for path in ["/oauth/token", "/oauth/token", &format!("/oauth/token?refresh_token={refresh}")] {
+        post_form(&sandbox.base_url, path, &refreshing);
+    }
+    let revoking = format!("client_id=posthaste-cli%1B%5B2J&token={refresh}");
+    post_form(&sandbox.base_url, "/oauth/revoke", &revoking);
+    sandbox.signal("TERM");
+    assert_eq!(sandbox.wait(), Some(0));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
+    for told in [
+        "GET /oauth/authorize client_id=posthaste-cli response_type=code scope=emails:send → 302,",
+        "POST /oauth/token grant_type=authorization_code client_id=posthaste-cli → 200,",
+        "POST /oauth/token grant_type=refresh_token client_id=posthaste-cli → 400 invalid_grant,",
+        "POST /oauth/revoke client_id=posthaste-cli?[2J → 401 invalid_client,",
+    ] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    for secret in [&code, VERIFIER, CHALLENGE, "hidden-state", access, refresh, "sb_rt_", "sb_local"] {
+        assert!(!said.contains(secret), "{secret}: {said}");
+    }
 }
 
 #[test]

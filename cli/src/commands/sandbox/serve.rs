@@ -1,8 +1,11 @@
 //! `sandbox serve`: until somebody stops it.
 
-use posthaste_reference_server::{RecordedRequest, Service, mount};
+mod line;
+
+use posthaste_reference_server::{Service, mount};
 use tokio::net::TcpListener;
 
+use self::line::line;
 use super::{Behaviour, KEY, PORT, describe};
 use crate::context::Context;
 use crate::fail::Fail;
@@ -19,7 +22,8 @@ use crate::signals::Signals;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n\n\
-    In another terminal, paste the line that begins with `export`; then: posthaste emails send …"
+    In another terminal, paste the line that begins with `export`; then: posthaste emails send …\n\
+    Or log in, as with the service itself: paste what stands after `log in`, and leave the key out."
 )]
 pub(crate) struct Args {
     /// Port on 127.0.0.1; 0 is any that is free
@@ -44,6 +48,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let lines = [
         format!("# sandbox {base_url}"),
         format!("# inbox   {base_url}/_/"),
+        format!("# log in  posthaste --base-url {base_url} auth login"),
         format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"),
     ];
     if context.global.verbose > 0 {
@@ -59,11 +64,4 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     mount::http::serve(listener, service, stop)
         .await
         .map_err(|error| Fail::local("the sandbox cannot accept connections any more", error))
-}
-
-/// What is told of a request with `-v`.
-fn line(request: &RecordedRequest) -> String {
-    let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
-    let (status, bytes) = (request.status.as_u16(), request.body.len());
-    format!("{} {}{query} → {status}, {bytes} bytes", request.method, request.path)
 }
