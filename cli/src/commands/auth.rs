@@ -4,6 +4,7 @@ use posthaste::auth::{AuthError, OAuthErrorCode, StoreError};
 
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::output::report;
 
 mod grants;
 mod list;
@@ -61,7 +62,7 @@ fn failed(error: posthaste::Error) -> Fail {
 
 fn refused(error: &AuthError) -> Fail {
     let auth = |message: String, hint: &str| Fail::Auth { message, hint: Some(hint.to_owned()) };
-    let text = told(error);
+    let text = report::chain(error);
     match error {
         AuthError::Refused(refusal) => match refusal.code {
             OAuthErrorCode::AccessDenied => auth("you declined; nothing was stored".to_owned(), LOGIN),
@@ -97,20 +98,9 @@ fn refused(error: &AuthError) -> Fail {
     }
 }
 
-/// The sentence with its causes.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
-}
-
 /// A failure of the place where secrets are kept.
 pub(crate) fn of_store(error: &StoreError) -> Fail {
-    let message = told(error);
+    let message = report::chain(error);
     match error {
         StoreError::Busy { .. } => Fail::Unavailable { message, hint: Some("try again".to_owned()) },
         StoreError::Unreadable { .. } => Fail::Auth { message, hint: Some(LOGIN.to_owned()) },

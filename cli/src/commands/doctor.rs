@@ -1,5 +1,7 @@
 //! `doctor`: is everything in place to send? Each check is a line, and says what to do if not.
 
+mod stored;
+
 use std::time::Duration;
 
 use http::{HeaderMap, Method};
@@ -69,7 +71,7 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         )),
         Ok(settings) => {
             config(settings, context, &mut checks);
-            service(settings, context, &mut checks);
+            service(settings, context, &mut checks).await;
             proxy(context, &mut checks);
             if !args.offline {
                 network(context, &mut checks).await;
@@ -119,7 +121,7 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
 }
 
 /// The address and the credential, as far as they can be judged without asking.
-fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
+async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     if context.global.has_sandbox() {
         return checks.push(check("base url", State::Ok, "a sandbox of this command's own".to_owned(), None));
     }
@@ -132,15 +134,10 @@ fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
             Some("posthaste config set base_url https://…, or POSTHASTE_BASE_URL"),
         ),
     });
-    checks.push(match &settings.credential {
-        Some(set) => check("credential", State::Ok, format!("found ({})", set.source), None),
-        None => check(
-            "credential",
-            State::Error,
-            "there is none".to_owned(),
-            Some("set POSTHASTE_API_KEY, or name a file: --api-key-file PATH"),
-        ),
-    });
+    match &settings.credential {
+        Some(set) => checks.push(check("credential", State::Ok, format!("found ({})", set.source), None)),
+        None => stored::checks(settings, context, checks).await,
+    }
 }
 
 /// What stands between this machine and the service.

@@ -135,16 +135,19 @@ pub(crate) fn sdk_message(error: &posthaste::Error) -> String {
         posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost) => {
             format!("{error}: {}", lost_by(lost))
         }
-        error => {
-            let mut text = error.to_string();
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                text = format!("{text}: {error}");
-                cause = error.source();
-            }
-            text
-        }
+        error => chain(error),
     }
+}
+
+/// An error and its causes behind it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// What stopped a request: how far it came, what the system said, and how often it was tried.

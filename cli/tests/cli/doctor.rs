@@ -70,3 +70,34 @@ fn a_file_that_others_may_change_is_a_warning() {
     let ran = posthaste.run(&["doctor", "--offline"]);
     assert!(ran.stdout.contains("mode 666") && ran.stdout.contains("chmod go-w"), "{ran:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn it_looks_at_what_is_kept_of_the_profile() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
+    posthaste.run_with(&["auth", "login", "--with-token", "--store", "file"], "sb_kept\n").ok();
+    let report = |posthaste: &Posthaste| {
+        let ran = posthaste.run(&["doctor", "--offline", "--json"]);
+        assert!(!(ran.stdout.clone() + ran.stderr.as_str()).contains("sb_kept"), "{ran:?}");
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let well = report(&posthaste);
+    for name in ["credential", "store", "lock"] {
+        assert_eq!(check(&well, name)["state"], "ok", "{well}");
+    }
+    let elsewhere = report(&posthaste.env("POSTHASTE_BASE_URL", "http://127.0.0.1:10"));
+    assert_eq!(check(&elsewhere, "origin")["state"], "error", "{elsewhere}");
+
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
+    posthaste.run_with(&["auth", "login", "--with-token", "--store", "file"], "sb_kept\n").ok();
+    let status = posthaste.run(&["auth", "status", "--json"]).json();
+    let file = std::path::PathBuf::from(status["path"].as_str().unwrap());
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let open = report(&posthaste);
+    let told = open["checks"].as_array().unwrap().iter().any(|check| {
+        check["state"] == "error" && check["message"].to_string().contains(&*file.to_string_lossy())
+    });
+    assert!(told, "{open}");
+}
