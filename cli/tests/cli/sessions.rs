@@ -10,6 +10,7 @@ fn every_session_reads_as_it_is_written_down() {
         "API_KEY",
         "ACCESS_TOKEN",
         "BASE_URL",
+        "CREDENTIAL_STORE",
         "PROFILE",
         "OUTPUT",
         "TIMEOUT",

@@ -33,6 +33,18 @@ impl Person {
         self.decides(address, "deny").await
     }
 
+    /// The browser goes to the address that it was sent back to, and follows to the end.
+    pub async fn goes_back(&self, address: &str) -> u16 {
+        let mut address = address.to_owned();
+        loop {
+            let answer = self.get(&address).await;
+            if !answer.status().is_redirection() {
+                return answer.status().as_u16();
+            }
+            address = location(&answer, &address);
+        }
+    }
+
     async fn decides(&self, address: &str, decision: &str) -> String {
         let page = self.get(address).await;
         let page = location(&page, address);

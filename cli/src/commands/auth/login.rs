@@ -24,7 +24,7 @@ use crate::fail::Fail;
 use crate::input::flags::Flags;
 use crate::output::time::relative;
 use crate::output::write_stderr;
-use crate::problem::{Problem, Report};
+use crate::problem::{Found, Problem, Report};
 use crate::settings::{Source, credential};
 
 /// How long a person may take in the browser; the service's code lives longer.
@@ -136,7 +136,8 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
             ("--no-browser", args.no_browser),
         ] {
             if is_set {
-                flags.wrong("exclusive", format!("{name} does not go with --with-token"), name, "");
+                let problem = Problem::new("", "exclusive", format!("{name} does not go with --with-token"));
+                flags.push(Found { problem, origin: None, hint: None });
             }
         }
     }
