@@ -641,7 +641,7 @@ mod at_a_terminal {
             Self::of(posthaste, command)
         }
 
-        /// The same by a shell, which tells afterwards whether the terminal repeats what is typed.
+        /// The same by a shell, at a terminal that repeats what is typed; it tells afterwards whether it still does.
         fn by_a_shell(service: &Service) -> Self {
             let posthaste = nobody(service).env("TERM", "xterm");
             let mut command = posthaste.command();
@@ -651,7 +651,7 @@ mod at_a_terminal {
                 shell.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
                 shell
             };
-            let line = "\"$0\" auth login --no-browser; code=$?; stty -a | grep -o '[ -]echo '; exit $code";
+            let line = "stty echo; \"$0\" auth login --no-browser; code=$?; stty -a | grep -o '[ -]echo '; exit $code";
             command.args(["-c", line]).arg(program);
             Self::of(posthaste, command)
         }
@@ -685,7 +685,7 @@ mod at_a_terminal {
     #[test]
     fn the_address_that_the_browser_ended_on_can_be_pasted() {
         let service = service();
-        let mut session = Session::begin(&service);
+        let mut session = Session::by_a_shell(&service);
         let back = session.allowed();
         // Nobody was there to receive it: the browser is on another machine.
         let (here, state) = (session.parameter("redirect_uri"), session.parameter("state"));

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use crate::support::Posthaste;
 
 /// Longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Chromium and what drives it; stopped when dropped.
 struct Browser {

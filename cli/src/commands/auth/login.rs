@@ -240,13 +240,14 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Toke
         None => browser::open(authorization.url(), context),
         Some(reason) => context.out.note(&format!("not opened in a browser here: {reason}")),
     }
+    let paste = may_paste.then(paste::Paste::listen);
     if may_paste {
         context.out.note("Waiting for the browser… or paste the address that it ends on, and press Enter.");
     } else {
         context.out.note("Waiting for the browser…");
     }
     let patience = context.settings()?.timeout.as_ref().map_or(PATIENCE, |timeout| timeout.value);
-    let code = answer(receiver, &authorization, patience, may_paste, context).await?;
+    let code = answer(receiver, paste, &authorization, patience, context).await?;
     server.exchange(&authorization, &code).await.map_err(failed)
 }
 
@@ -273,9 +274,9 @@ fn show(authorization: &Authorization, plan: &Plan, context: &Context) {
 /// Whatever comes first: the browser itself, or the address that it ended on.
 async fn answer(
     receiver: Option<Loopback>,
+    paste: Option<paste::Paste>,
     authorization: &Authorization,
     patience: Duration,
-    may_paste: bool,
     context: &Context,
 ) -> Result<AuthorizationCode, Fail> {
     let came_back = async {
@@ -286,10 +287,9 @@ async fn answer(
         Err(super::refused(&AuthError::NoCallback { waited: patience }))
     };
     let pasted = async {
-        if may_paste {
-            paste::code(authorization, context).await.map_err(|error| super::refused(&error))
-        } else {
-            std::future::pending().await
+        match paste {
+            Some(paste) => paste.code(authorization, context).await.map_err(|error| super::refused(&error)),
+            None => std::future::pending().await,
         }
     };
     tokio::select! {

@@ -10,37 +10,49 @@ use crate::context::Context;
 /// No address that a service redirects to is longer.
 const MOST_BYTES: u64 = 4 * 1024;
 
-/// Waits for the address of the answer. What is something else is refused with the reason, and the wait goes on.
-pub(super) async fn code(
-    authorization: &Authorization,
-    context: &Context,
-) -> Result<AuthorizationCode, AuthError> {
+/// Somebody who may paste something.
+pub(super) struct Paste {
+    lines: mpsc::UnboundedReceiver<Option<String>>,
     // The address holds the code, which has no business on the screen.
-    let _echo = Echo::off();
-    let mut lines = listen();
-    while let Some(line) = lines.recv().await {
-        let refusal = match line.as_deref().map(unwrapped) {
-            Some("") => continue,
-            None => "that is longer than any such address".to_owned(),
-            Some(address) => match authorization.code_from(address) {
-                Err(AuthError::Callback(CallbackError::Address)) => {
-                    format!("paste the whole address; it begins with {}?", authorization.redirect_uri())
-                }
-                Err(AuthError::Callback(CallbackError::State)) => {
-                    "that address belongs to another login; begin with the page above".to_owned()
-                }
-                Err(AuthError::Callback(error)) => error.to_string(),
-                outcome => return outcome,
-            },
-        };
-        context.out.warn(&refusal);
+    _echo: Echo,
+}
+
+impl Paste {
+    /// Begins to listen, and keeps off the screen what is pasted.
+    pub(super) fn listen() -> Self {
+        Self { _echo: Echo::off(), lines: lines() }
     }
-    // Nobody types any more; the browser may still come back.
-    std::future::pending().await
+
+    /// Waits for the address of the answer. What is something else is refused with the reason, and the wait goes on.
+    pub(super) async fn code(
+        mut self,
+        authorization: &Authorization,
+        context: &Context,
+    ) -> Result<AuthorizationCode, AuthError> {
+        while let Some(line) = self.lines.recv().await {
+            let refusal = match line.as_deref().map(unwrapped) {
+                Some("") => continue,
+                None => "that is longer than any such address".to_owned(),
+                Some(address) => match authorization.code_from(address) {
+                    Err(AuthError::Callback(CallbackError::Address)) => {
+                        format!("paste the whole address; it begins with {}?", authorization.redirect_uri())
+                    }
+                    Err(AuthError::Callback(CallbackError::State)) => {
+                        "that address belongs to another login; begin with the page above".to_owned()
+                    }
+                    Err(AuthError::Callback(error)) => error.to_string(),
+                    outcome => return outcome,
+                },
+            };
+            context.out.warn(&refusal);
+        }
+        // Nobody types any more; the browser may still come back.
+        std::future::pending().await
+    }
 }
 
 /// Lines of standard input, each `None` if it is too long.
-fn listen() -> mpsc::UnboundedReceiver<Option<String>> {
+fn lines() -> mpsc::UnboundedReceiver<Option<String>> {
     let (send, lines) = mpsc::unbounded_channel();
     // A thread of its own: the program ends while it waits for a line.
     std::thread::spawn(move || {
