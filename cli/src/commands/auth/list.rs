@@ -7,6 +7,7 @@ use super::{of_store, profile};
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::fail::Fail;
+use crate::output::report;
 use crate::output::table::{Column, Kind, at};
 
 /// List the profiles, and which of them are logged in
@@ -51,7 +52,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         rows.push(match overview {
             Ok(overview) => described(overview),
             Err(error) => {
-                json!({ "profile": name, "state": state_of(Err(error)), "problem": super::told(error) })
+                json!({ "profile": name, "state": state_of(Err(error)), "problem": report::chain(error) })
             }
         });
     }

@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::credentials::{Credentials, StoreKind};
 use crate::fail::Fail;
 use crate::input::flags::Flags;
+use crate::output::report;
 use crate::output::time::relative;
 use crate::output::write_stderr;
 use crate::problem::{Found, Problem, Report};
@@ -179,7 +180,7 @@ async fn place(
     let last = credentials.overview().ok().flatten().map(|last| last.store);
     let store = wanted.or(last).unwrap_or_default();
     let Err(error) = credentials.probe(store).await else { return Ok(store) };
-    let why = super::told(&error);
+    let why = report::chain(&error);
     if store == StoreKind::File || wanted.is_some() {
         let message = format!("there is no place for the login: {why}");
         return Err(Fail::Local { message, source: None, hint: None });

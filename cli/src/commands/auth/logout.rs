@@ -3,11 +3,12 @@
 use posthaste::auth::Revocation;
 use serde_json::{Value, json};
 
-use super::{failed, of_store, profile, told};
+use super::{failed, of_store, profile};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::credentials::{Credentials, KeptKind};
 use crate::fail::Fail;
+use crate::output::report;
 
 /// Log out: take the access back at the service, and forget it here
 ///
@@ -76,7 +77,7 @@ async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, 
         Revocation::NotRevoked(error) => {
             context.out.warn(&format!(
                 "the service was not told: {}; the grant may live on there until it expires",
-                told(&error)
+                report::chain(&error)
             ));
             false
         }
