@@ -192,6 +192,38 @@ async fn repeated_attempts_come_further_and_further_apart() {
 }
 
 #[tokio::test]
+async fn an_attempt_that_is_turned_away_leaves_the_mark_of_the_one_before() {
+    // Of the first one nobody knows what became, so the second one's end says nothing of it.
+    let house = House::expired().await;
+    house.fault(Action::answer(500, "oops"));
+    assert!(house.impatient().access_token().await.is_err());
+    let mark = house.record().await.pending;
+    assert!(mark.is_some());
+    house.pass(61);
+    house.fault(Action::answer(503, "").header("retry-after", "3600"));
+    let error = house.impatient().access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::TurnedAway { .. }), "{error:?}");
+    assert_eq!(house.record().await.pending, mark);
+}
+
+#[tokio::test]
+async fn a_call_that_may_have_acted_says_so_also_when_the_login_fails_it_in_the_end() {
+    let house = House::fresh().await;
+    let wall = Arc::new(Mutex::new(house.now()));
+    let reads = Arc::clone(&wall);
+    let session = Session::builder().wall_clock(move || *reads.lock().unwrap()).open(house.store.clone());
+    let lose = Rule::new(Action::DropAfter).on(Method::POST, "/emails");
+    house.server.service().faults().add(lose);
+    house.fault(Action::answer(401, r#"{"error":"invalid_client"}"#));
+    let client = house.client(&session);
+    let later = move |_: &posthaste::Retry| *wall.lock().unwrap() += Duration::from_mins(16);
+    let error = client.emails().send(&email()).on_retry(later).await.unwrap_err();
+    assert_eq!(error.outcome(), posthaste::Outcome::Unknown);
+    assert!(error.idempotency_key().is_some() && error.is_retryable(), "{error:?}");
+    assert_eq!(house.server.service().mails(&house.server.api_key()).len(), 1);
+}
+
+#[tokio::test]
 async fn within_a_grace_time_a_lost_answer_is_asked_for_again_at_once() {
     let house = House::expired().await;
     house.fault(Action::DropBefore);
@@ -237,6 +269,23 @@ async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
     gate.1.notify_one();
     session.at_rest().await;
     assert_eq!(store.read().await.unwrap().unwrap().generation, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_time_to_wait_goes_out_with_the_token_at_hand() {
+    let service = Service::new(Settings::default());
+    let store = MemoryStore::new();
+    Session::begin(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+    let gate = Arc::new((Notify::new(), Notify::new()));
+    let network = Network { gate: Some(gate), ..Network::to(&service) };
+    let later = SystemTime::now() + Duration::from_secs(800);
+    let session = Session::builder().wall_clock(move || later).transport(network).open(store);
+    let client = Client::builder()
+        .base_url("http://127.0.0.1:9")
+        .session(session)
+        .transport(Network::to(&service))
+        .timeout(Duration::from_secs(1));
+    client.build().unwrap().emails().send(&email()).await.unwrap();
 }
 
 #[test]

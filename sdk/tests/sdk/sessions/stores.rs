@@ -16,6 +16,7 @@ use super::*;
 struct Brittle {
     inner: MemoryStore,
     reads: Arc<AtomicUsize>,
+    locks: Arc<AtomicUsize>,
     /// How many writes work before, and how many then don't.
     fails: Arc<(AtomicU32, AtomicU32)>,
 }
@@ -34,10 +35,15 @@ impl Brittle {
 impl TokenStore for Brittle {
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
         self.reads.fetch_add(1, Ordering::SeqCst);
-        self.inner.read()
+        Box::pin(async {
+            // Everybody else who wants to read comes in between.
+            tokio::task::yield_now().await;
+            self.inner.read().await
+        })
     }
 
     fn lock(&self, patience: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+        self.locks.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             let inner = self.inner.lock(patience).await?;
             Ok(Box::new(Locked { store: self.clone(), inner }) as _)
@@ -305,8 +311,13 @@ async fn a_lock_that_somebody_keeps_is_not_broken() {
     let house = House::fresh().await;
     house.pass(800);
     let _held = held_renewal(&house).await;
-    house.client(&house.session()).emails().send(&email()).await.unwrap();
+    let store = Brittle::over(&house.store);
+    let client = house.client(&house.builder().open(store.clone()));
+    for _ in 0..5 {
+        client.emails().send(&email()).await.unwrap();
+    }
     assert_eq!(house.shown(), 0);
+    assert_eq!(store.locks.load(Ordering::SeqCst), 1, "not at each call");
 }
 
 #[tokio::test]
