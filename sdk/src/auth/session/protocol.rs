@@ -3,6 +3,9 @@
 //! It sees no token: whoever carries its commands out holds the record, and tells it what matters of it ([`Held`]). So the very same machine runs
 //! in a program and under a search over all interleavings (`model`), whose states are its own.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::{Duration, SystemTime};
 
 use crate::auth::record::{EndReason, Ended, RefreshPending};
