@@ -1,6 +1,7 @@
 //! What a command gets: the settings, a client that is built when it is needed, and where to write.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use posthaste::auth::Session;
 use posthaste::{Client, RetryPolicy};
@@ -10,7 +11,7 @@ use url::Url;
 
 use crate::args::Global;
 use crate::commands::auth;
-use crate::credentials::{Credentials, KeptKind};
+use crate::credentials::{Credentials, KeptKind, helper};
 use crate::fail::Fail;
 use crate::output::{Out, Terminal, report, write_stderr};
 use crate::problem::Report;
@@ -126,9 +127,14 @@ impl Context {
 
     /// The login that is kept, ready to be used; what its renewals have to say is told as a warning.
     pub(crate) fn session(&self, credentials: &Credentials) -> Session {
-        let warn = self.out.warner();
+        let warn = Arc::new(self.out.warner());
+        let (told, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
         let session = Session::builder()
             .on_notice(move |notice| warn(&notice.to_string()))
+            .renew_with(move |order| {
+                let (told, profile) = (Arc::clone(&told), profile.clone());
+                async move { helper::renew(profile, order, |text| told(text)).await }
+            })
             .open(credentials.store(None));
         self.session.replace(Some(session.clone()));
         session

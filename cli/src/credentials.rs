@@ -11,6 +11,7 @@
 //! | `file` | the store in a file, by explicit choice |
 //! | `sealed`, `spill` | how a renewed record survives what goes wrong |
 //! | `store` | the two stores as the one that the session uses |
+//! | `helper` | the process that renews, so that no kill of a command stops it halfway |
 //! | `failpoint` | where tests kill the program |
 //!
 //! All files of a login are in `credentials/` beside `config.toml`, the lock too: whoever shares the login shares its lock, whatever the other
@@ -18,6 +19,7 @@
 
 mod failpoint;
 mod file;
+pub(crate) mod helper;
 mod kept;
 mod keyring;
 mod lock;
@@ -97,6 +99,11 @@ impl Credentials {
     /// Those of a profile. The error names the variable that is wrong where there is no folder for them.
     pub(crate) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
         Place::of(env, profile).map(|place| Self { place })
+    }
+
+    /// The profile's name.
+    pub(crate) fn profile(&self) -> &str {
+        self.place.profile()
     }
 
     /// What is kept, as far as it can be told without the keyring; `None` if nothing is.

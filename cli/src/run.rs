@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::args::{self, Cli, Command};
 use crate::commands;
 use crate::context::Context;
+use crate::credentials::helper;
 use crate::fail::Fail;
 use crate::output::{ColorChoice, Terminal, report, write_stderr, write_stdout};
 use crate::problem::{Found, Origin, Problem, Report};
@@ -19,6 +20,9 @@ use crate::signals::Signals;
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let env = Env::process();
+    if let Some(code) = helper::run(&arguments, &env) {
+        return ExitCode::from(code);
+    }
     let json = wants_json(&arguments, &env);
     report_panics(json);
     let outcome = std::panic::catch_unwind(|| run(arguments, &env, json));

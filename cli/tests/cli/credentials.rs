@@ -100,6 +100,11 @@ impl House {
 
     /// The access token becomes an hour older, and a renewal that was begun, too.
     fn age(&self) {
+        // Somebody may be at it still.
+        let lock = std::fs::File::open(self.file("lock")).ok();
+        if let Some(lock) = &lock {
+            lock.lock().unwrap();
+        }
         let mut kept = self.kept();
         let ago = Timestamp::now() - jiff::SignedDuration::from_hours(1);
         kept["tokens"]["obtained_at"] = json!(ago);

@@ -87,6 +87,14 @@ pub enum AuthError {
         /// The pause that it asks for.
         retry_after: Option<Duration>,
     },
+    /// Whoever renews in place of this process failed ([`SessionBuilder::renew_with`](super::SessionBuilder::renew_with)).
+    #[error("{message}")]
+    Elsewhere {
+        /// What it said.
+        message: String,
+        /// Whether the same can succeed later.
+        retryable: bool,
+    },
     /// The store failed before anything was sent.
     #[error(transparent)]
     Store(StoreError),
@@ -143,6 +151,7 @@ impl AuthError {
     /// Whether the same can succeed later without a new login.
     pub fn is_retryable(&self) -> bool {
         match self {
+            Self::Elsewhere { retryable, .. } => *retryable,
             Self::Busy(_)
             | Self::OutcomeUnknown { .. }
             | Self::TurnedAway { .. }

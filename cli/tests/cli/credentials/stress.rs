@@ -4,7 +4,6 @@
 use std::process::Child;
 use std::time::Duration;
 
-use posthaste_reference_server::TokenEventKind;
 use posthaste_reference_server::faults::Action;
 use sha2::{Digest as _, Sha256};
 
@@ -38,52 +37,33 @@ fn at_once(processes: usize, rounds: usize) {
     }
 }
 
-/// Kills the program at random moments of its renewals, and returns how many logins were lost.
-fn killed(times: usize) -> usize {
-    let (mut dice, mut house, mut lost) = (Dice(0), House::fresh(), 0);
-    for n in 0..times {
+/// Kills the program at random moments of its renewals.
+fn killed(times: usize) {
+    let (mut dice, house) = (Dice(0), House::fresh());
+    for _ in 0..times {
         house.age();
-        let before = (house.generation(), house.shown());
+        let before = house.shown();
         // At a random moment of the whole call, or just after the request has arrived.
         let mut child = house.start();
         if dice.below(2) == 0 {
             let begun = std::time::Instant::now();
-            while house.shown() == before.1 && begun.elapsed() < Duration::from_secs(10) {
+            while house.shown() == before && begun.elapsed() < Duration::from_secs(10) {
                 std::hint::spin_loop();
             }
             std::thread::sleep(Duration::from_micros(dice.below(6_000)));
         } else {
-            std::thread::sleep(Duration::from_micros(dice.below(40_000)));
+            std::thread::sleep(Duration::from_micros(dice.below(60_000)));
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // Whatever was on its way has arrived.
-        std::thread::sleep(Duration::from_millis(30));
-
-        let rotated = matches!(house.events().last(), Some(TokenEventKind::Rotated { generation }) if *generation > before.0);
-        let next = std::fs::read(house.file("next")).unwrap_or_default();
-        let saved = house.generation() > before.0
-            || !next.trim_ascii().is_empty() && next.trim_ascii().ends_with(b"}");
-        let marked = house.is_pending();
         house.age();
-        let ran = house.posthaste.run(&super::CALL);
-        if ran.code == Some(0) {
-            continue;
-        }
-        // Lost only where the service had acted and its answer was nowhere on this side.
-        assert!(
-            ran.code == Some(4) && ran.stderr.contains("the answer to a renewal was lost"),
-            "{n}: {ran:?}"
-        );
-        assert!(rotated && marked && !saved, "{n}: {rotated} {marked} {saved} {:?}", house.events());
-        lost += 1;
-        house = House::fresh();
+        house.works();
+        house.rotations();
     }
-    lost
 }
 
 #[test]
-fn a_kill_at_any_moment_loses_a_login_only_with_its_answer() {
+fn a_command_that_is_killed_at_any_moment_loses_no_login() {
     killed(15);
 }
 
@@ -105,5 +85,5 @@ fn twenty_processes_and_a_token_endpoint_that_takes_20_seconds() {
 #[test]
 #[ignore = "takes minutes"]
 fn two_hundred_kills() {
-    eprintln!("{} of 200 logins were lost, each with its answer", killed(200));
+    killed(200);
 }

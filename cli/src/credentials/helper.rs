@@ -1,0 +1,107 @@
+//! The process that renews a login in place of a command: whoever kills the command, or closes its terminal, doesn't kill the renewal.
+//!
+//! It is this program again, in a process group of its own, with the same store and the same lock. The command waits for it and then reads the
+//! store; it tells the command by one line of JSON what went wrong and what a person may want to know.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use posthaste::auth::{AuthError, Renew, Session};
+use serde::{Deserialize, Serialize};
+
+use super::Credentials;
+use crate::output::write_stdout;
+use crate::settings::env::Env;
+use crate::signals::{self, Signals};
+
+/// The command of the helper; no person types it.
+const WORD: &str = "__refresh";
+
+/// What the helper says at its end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Report {
+    notices: Vec<String>,
+    trouble: Option<Trouble>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Trouble {
+    message: String,
+    retryable: bool,
+}
+
+/// Lets a helper renew the login of a profile.
+pub(crate) async fn renew(profile: String, order: Renew, warn: impl Fn(&str)) -> Result<(), AuthError> {
+    let failed = |what: String| AuthError::Elsewhere { message: what, retryable: true };
+    // The command ends after its helper, so that nobody thinks it is over before.
+    let _held = signals::hold();
+    let mut command =
+        tokio::process::Command::new(this_program().map_err(|error| failed(error.to_string()))?);
+    command.arg(WORD).arg(profile).arg(order.generation.to_string()).arg(order.refused.to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    #[cfg(unix)]
+    command.process_group(0);
+    // CREATE_NEW_PROCESS_GROUP
+    #[cfg(windows)]
+    command.creation_flags(0x200);
+    let output = match command.spawn() {
+        Ok(helper) => helper.wait_with_output().await,
+        Err(error) => return Err(failed(format!("the renewal of the login could not be started: {error}"))),
+    };
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    let Ok(report) = serde_json::from_slice::<Report>(&output.stdout) else {
+        return Err(failed(format!("the renewal of the login was cut off ({})", output.status)));
+    };
+    report.notices.iter().for_each(|notice| warn(notice));
+    report.trouble.map_or(Ok(()), |trouble| {
+        Err(AuthError::Elsewhere { message: trouble.message, retryable: trouble.retryable })
+    })
+}
+
+/// The program that is running, also when its file was replaced in the meantime.
+fn this_program() -> std::io::Result<PathBuf> {
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
+/// Runs as the helper, if that is what the arguments ask for.
+pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
+    let [_, word, profile, generation, refused] = arguments else { return None };
+    if word != WORD {
+        return None;
+    }
+    let (profile, generation, refused) =
+        (profile.to_str()?, generation.to_str()?.parse().ok()?, refused.to_str()?.parse().ok()?);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let report = runtime.block_on(carry_out(profile, Renew { generation, refused }, env));
+    let said = serde_json::to_vec(&report).unwrap_or_default();
+    // If nobody listens any more, it was done all the same.
+    let _ = write_stdout(&said);
+    Some(u8::from(report.trouble.is_some()))
+}
+
+async fn carry_out(profile: &str, order: Renew, env: &Env) -> Report {
+    // Heard, and not heeded: it takes no longer than a renewal may.
+    let _signals = Signals::listen();
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&notices);
+    let note = move |text: String| kept.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    let done = match Credentials::of(env, Some(profile)) {
+        Err(error) => Err(AuthError::Store(error).into()),
+        Ok(credentials) => {
+            let session = Session::builder()
+                .on_notice(move |notice| note(notice.to_string()))
+                .open(credentials.store(None));
+            let done = session.renew(order).await;
+            session.at_rest().await;
+            done
+        }
+    };
+    let trouble = done.err().map(|error| Trouble {
+        message: crate::output::report::sdk_message(&error),
+        retryable: matches!(&error, posthaste::Error::Auth(error) if error.is_retryable()),
+    });
+    let notices = std::mem::take(&mut *notices.lock().unwrap_or_else(PoisonError::into_inner));
+    Report { notices, trouble }
+}
