@@ -20,10 +20,10 @@ struct Login {
 
 impl Login {
     async fn begin() -> Self {
-        Self::begin_with(Loopback::bind().await.unwrap(), |_| {}, Duration::from_secs(30)).await
+        Self::begin_with(Loopback::bind().await.unwrap(), |_| {}, Duration::from_secs(30))
     }
 
-    async fn begin_with(
+    fn begin_with(
         receiver: Loopback,
         change: impl FnOnce(&mut AuthorizationServer),
         patience: Duration,
@@ -163,7 +163,7 @@ async fn an_answer_with_the_wrong_state_changes_nothing_whatever_it_says() {
 async fn an_answer_that_is_odd_changes_nothing_even_with_the_right_state() {
     let login = Login::begin().await;
     for query in [
-        "".to_owned(),
+        String::new(),
         "code=".to_owned(),
         "code=a&code=b".to_owned(),
         "code=a&error=access_denied".to_owned(),
@@ -233,7 +233,7 @@ async fn an_answer_of_another_issuer_ends_the_login() {
         ("code=a", false),
     ] {
         let receiver = Loopback::bind().await.unwrap();
-        let login = Login::begin_with(receiver, named, Duration::from_secs(30)).await;
+        let login = Login::begin_with(receiver, named, Duration::from_secs(30));
         match login.browse(query).await {
             Ok(code) => assert!(right && code == "a"),
             Err(error) => assert!(!right && matches!(error, AuthError::MixUp { .. }), "{error:?}"),
@@ -274,7 +274,7 @@ async fn of_requests_in_a_row_on_one_connection_only_the_first_is_answered() {
 #[tokio::test]
 async fn nobody_coming_back_ends_the_wait_and_closes_the_port() {
     let receiver = Loopback::bind().await.unwrap();
-    let login = Login::begin_with(receiver, |_| {}, Duration::from_millis(50)).await;
+    let login = Login::begin_with(receiver, |_| {}, Duration::from_millis(50));
     let host = login.host.clone();
     match login.waiting.await.unwrap() {
         Err(AuthError::NoCallback { waited }) => assert_eq!(waited, Duration::from_millis(50)),
@@ -307,7 +307,7 @@ async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
         Err(crate::Error::Auth(error)) => assert!(matches!(*error, AuthError::NoLoopback(_)), "{error:?}"),
         other => panic!("{other:?}"),
     }
-    let login = Login::begin_with(second, |_| {}, Duration::from_secs(30)).await;
+    let login = Login::begin_with(second, |_| {}, Duration::from_secs(30));
     assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
 }
 

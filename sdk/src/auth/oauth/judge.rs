@@ -180,7 +180,7 @@ mod tests {
         );
         assert_eq!(tokens.refresh_token.expose(), "rt");
         assert_eq!(tokens.access_token.unwrap().expose(), "at");
-        assert_eq!(tokens.expires_in, Duration::from_secs(900));
+        assert_eq!(tokens.expires_in, Duration::from_mins(15));
         assert_eq!(tokens.scope.as_deref(), Some("emails:send"));
         assert_eq!(tokens.oddities, Vec::<String>::new());
     }

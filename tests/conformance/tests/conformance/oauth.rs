@@ -44,7 +44,7 @@ async fn a_person_lets_a_program_in_for_a_while_and_for_what_was_asked() {
     client.emails().send(&email()).await.unwrap();
     match client.emails().list().await.unwrap_err() {
         Error::Api(error) => {
-            assert_eq!((error.status.as_u16(), error.name.as_str()), (403, "invalid_permission"))
+            assert_eq!((error.status.as_u16(), error.name.as_str()), (403, "invalid_permission"));
         }
         other => panic!("{other:?}"),
     }
