@@ -12,13 +12,15 @@
 //! | `consent` | the page on which a person decides |
 //! | `token` | codes and refresh tokens against new tokens |
 //! | `jwt` | access tokens: signed, and verified on each call |
-//! | `book` | requests, codes and grants; generations of refresh tokens; the log of what the token endpoint did |
+//! | `book` | requests, codes and grants; generations of refresh tokens |
+//! | `events` | the log of what the token endpoint did, for tests |
 //! | `register`, `revoke`, `metadata`, `grants` | what the specification only names, as the public service has it |
 
 pub(crate) mod authorize;
 pub(crate) mod book;
 pub(crate) mod clients;
 pub(crate) mod consent;
+pub(crate) mod events;
 pub(crate) mod form;
 pub(crate) mod grants;
 pub(crate) mod jwt;
@@ -30,8 +32,8 @@ pub(crate) mod token;
 
 use std::time::Duration;
 
-pub use self::book::{IssuedTokens, TokenEvent, TokenEventKind};
 pub use self::clients::OAuthClient;
+pub use self::events::{IssuedTokens, TokenEvent, TokenEventKind};
 
 /// The scopes of the service (`SPEC.md`, Authentication 3).
 pub(crate) const SCOPES: [&str; 2] = ["full_access", "emails:send"];
