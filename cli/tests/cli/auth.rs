@@ -635,9 +635,13 @@ mod at_a_terminal {
 
     impl Session {
         fn begin(service: &Service) -> Self {
+            Self::with(service, &[])
+        }
+
+        fn with(service: &Service, arguments: &[&str]) -> Self {
             let posthaste = nobody(service).env("TERM", "xterm");
             let mut command = posthaste.command();
-            command.args(["auth", "login", "--no-browser"]);
+            command.args(["auth", "login", "--no-browser"]).args(arguments);
             Self::of(posthaste, command)
         }
 
@@ -737,6 +741,25 @@ mod at_a_terminal {
         session.pty.send_control('c').unwrap();
         assert_eq!(session.code(), 130);
         session.posthaste.run(&["auth", "status"]).fails(4);
+    }
+
+    #[test]
+    fn without_a_port_to_come_back_to_the_address_is_pasted() {
+        let service = service();
+        let v4 = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = v4.local_addr().unwrap().port();
+        // On a machine without IPv6 there is no second address to take.
+        let _v6 = std::net::TcpListener::bind(("::1", port));
+        let port = port.to_string();
+        let said = nobody(&service).run(&["auth", "login", "--no-browser", "--port", &port]).fails(1);
+        assert!(said.contains("no port could be opened") && said.contains("--with-token"), "{said}");
+
+        let mut session = Session::with(&service, &["--port", &port]);
+        assert_eq!(session.parameter("redirect_uri"), "http://127.0.0.1/callback");
+        let back = session.allowed();
+        session.pty.send_line(&back).unwrap();
+        session.pty.exp_string("logged in as profile `default`").unwrap();
+        assert_eq!(session.code(), 0);
     }
 
     #[test]

@@ -146,3 +146,76 @@ impl AuthorizationServer {
         .into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use http::Response;
+
+    use super::*;
+    use crate::{
+        auth::oauth::Wire,
+        transport::{BoxFuture, Outgoing, Transport, TransportError},
+    };
+
+    /// Answers everything with this status and body.
+    struct Always(u16, &'static str);
+
+    impl Transport for Always {
+        fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+            // Nothing is asked that a person would see, and nothing secret is in an address.
+            assert!(!request.url.query().unwrap_or_default().contains("code_challenge"));
+            let answer = Response::builder().status(self.0).body(Bytes::from_static(self.1.as_bytes()));
+            Box::pin(async { Ok(answer.unwrap()) })
+        }
+    }
+
+    fn server(status: u16, body: &'static str) -> AuthorizationServer {
+        let mut server = AuthorizationServer::of("https://api.example.com").unwrap();
+        server.wire = Wire::over(Arc::new(Always(status, body)));
+        server
+    }
+
+    #[tokio::test]
+    async fn a_server_that_redirects_knows_the_program_and_one_that_refuses_does_not() {
+        for (status, expected) in [
+            (302, Some(true)),
+            (303, Some(true)),
+            (400, Some(false)),
+            (401, Some(false)),
+            (429, None),
+            (500, None),
+            (200, None),
+        ] {
+            let known = server(status, "").knows("c", "http://127.0.0.1:1/callback").await;
+            assert_eq!(known.ok(), expected, "{status}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_registration_gives_an_id_or_says_why_not() {
+        let client = NewOAuthClient::new("Shop", "http://127.0.0.1/callback").scope(&Scope::EmailsSend);
+        let made = server(201, r#"{"client_id":"abc","later":1}"#).register(&client).await.unwrap();
+        assert_eq!((made.client_id.as_str(), made.scope), ("abc", None));
+        for (status, body, expected) in [
+            (
+                400,
+                r#"{"error":"invalid_request","error_description":"too long"}"#,
+                "invalid_request: too long",
+            ),
+            (429, "{}", "too busy (status 429)"),
+            (200, "{}", "client_id"),
+            (200, "<html>", "registration"),
+        ] {
+            let crate::Error::Auth(error) = server(status, body).register(&client).await.unwrap_err() else {
+                panic!("{status} {body}");
+            };
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+        let mut none = server(201, "{}");
+        none.registration = None;
+        assert!(!none.registers() && none.register(&client).await.is_err());
+    }
+}
