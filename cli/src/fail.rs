@@ -153,11 +153,7 @@ pub(crate) enum Fail {
         /// What to do.
         hint: Option<String>,
     },
-    /// What was asked is not there to answer: a sandbox.
-    #[cfg_attr(
-        not(feature = "sandbox"),
-        expect(dead_code, reason = "only a sandbox can be missing this way")
-    )]
+    /// What was asked is not there to answer: a sandbox, or the service at a login.
     Unavailable {
         /// The sentence.
         message: String,
