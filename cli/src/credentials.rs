@@ -30,7 +30,7 @@ mod spill;
 mod state;
 mod store;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -77,6 +77,8 @@ impl StoreKind {
 #[derive(Debug, Clone)]
 pub(crate) struct Credentials {
     place: Place,
+    /// What the last look at a file found: the store's first read needs no other one.
+    looked: Arc<Mutex<Option<Kept>>>,
 }
 
 /// What can be told of a profile's login without its secrets.
@@ -98,7 +100,7 @@ pub(crate) type Listed = (String, Result<Overview, StoreError>);
 impl Credentials {
     /// Those of a profile. The error names the variable that is wrong where there is no folder for them.
     pub(crate) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
-        Place::of(env, profile).map(|place| Self { place })
+        Place::of(env, profile).map(|place| Self { place, looked: Arc::default() })
     }
 
     /// The profile's name.
@@ -113,7 +115,9 @@ impl Credentials {
             (Some(state.facts), None)
         } else {
             let record = file::look(&self.place)?;
-            (record.map(|record| Facts::of(&record.kept)), Some(self.place.file(place::Part::Cred)))
+            let facts = record.as_ref().map(|record| Facts::of(&record.kept));
+            *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = record.map(|record| record.kept);
+            (facts, Some(self.place.file(place::Part::Cred)))
         };
         let profile = self.place.profile().to_owned();
         Ok(facts.map(|facts| Overview { profile, store, path, facts }))
@@ -143,7 +147,8 @@ impl Credentials {
 
     /// The store for a session. A new login goes where `wanted` says, or where the last one was, or to the keyring.
     pub(crate) fn store(&self, wanted: Option<StoreKind>) -> ProfileStore {
-        ProfileStore { place: self.place.clone(), wanted, vault: Arc::new(SystemKeyring::new()) }
+        let (place, looked) = (self.place.clone(), Arc::clone(&self.looked));
+        ProfileStore { place, wanted, vault: Arc::new(SystemKeyring::new()), looked }
     }
 
     /// The API key that is kept, if one is.

@@ -1,6 +1,6 @@
 //! One profile's login as the session uses it: the same lock and the same steps, wherever the secrets are.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use posthaste::auth::{LockedStore, StoreError, TokenRecord, TokenStore};
@@ -25,6 +25,8 @@ pub(crate) struct ProfileStore {
     /// Where a new login goes, if not where the last one was.
     pub(super) wanted: Option<StoreKind>,
     pub(super) vault: Arc<dyn Vault>,
+    /// What was found just now, for the first read.
+    pub(super) looked: Arc<Mutex<Option<Kept>>>,
 }
 
 impl ProfileStore {
@@ -172,6 +174,10 @@ impl Inside {
 
 impl TokenStore for ProfileStore {
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if looked.is_some() {
+            return Box::pin(async { Ok(looked.and_then(tokens)) });
+        }
         let store = self.clone();
         Box::pin(async move { Ok(elsewhere(move || store.look()).await?.and_then(tokens)) })
     }

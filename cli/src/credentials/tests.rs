@@ -86,7 +86,7 @@ impl Bench {
             Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
         let vault = Arc::new(TestVault::default());
         let place = Place::of(&env, Some("work")).unwrap();
-        let store = ProfileStore { place, wanted: Some(kind), vault: vault.clone() };
+        let store = ProfileStore { place, wanted: Some(kind), vault: vault.clone(), looked: Arc::default() };
         Self { home, vault, store }
     }
 
@@ -420,7 +420,10 @@ fn an_overview_names_no_secret_and_asks_no_keyring() {
     for kind in BOTH {
         let bench = Bench::with(kind, 4);
         bench.vault.calls.lock().unwrap().clear();
-        let overview = Credentials { place: bench.store.place.clone() }.overview().unwrap().unwrap();
+        let overview = Credentials { place: bench.store.place.clone(), looked: Arc::default() }
+            .overview()
+            .unwrap()
+            .unwrap();
         assert_eq!((overview.facts.generation, overview.store), (4, kind));
         assert_eq!(overview.facts.origin, "https://a.test");
         assert!(!format!("{overview:?}").contains("sentinel"));

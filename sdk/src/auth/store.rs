@@ -21,7 +21,7 @@ use crate::transport::BoxFuture;
 /// - [`LockedStore::write`] is done when the record would survive the death of the process (and, on a disk, of the machine); if it fails, what
 ///   was there before is still there.
 /// - What was written is what is read, by everybody, from then on.
-/// - No other place is ever written instead when the first fails.
+/// - When the place fails, no other one is written instead, unless every reader looks there, too.
 pub trait TokenStore: Send + Sync + 'static {
     /// Reads the record without excluding anybody. `None`: nobody is logged in.
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>>;
