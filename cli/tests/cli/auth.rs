@@ -313,6 +313,26 @@ fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
 }
 
 #[test]
+fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_kept() {
+    let service = service();
+    let posthaste = nobody(&service);
+    let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on(Method::POST, "/oauth/token");
+    service.core().faults().add(slow);
+    let login = Login::begin(&posthaste, &[]);
+    let pid = login.child.id().to_string();
+    let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
+    visit(&back);
+    let until = Instant::now() + PATIENCE;
+    while asked_for(&service, "/oauth/token") == 0 {
+        assert!(Instant::now() < until, "the code was not sent");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    login.end().fails(130);
+    posthaste.run(&SEND).ok();
+}
+
+#[test]
 fn the_store_is_tried_before_anybody_is_sent_to_a_browser() {
     let service = service();
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("BROWSER", "false");

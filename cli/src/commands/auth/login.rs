@@ -1,7 +1,7 @@
 //! `auth login`: in a browser, by a pasted address, or with an API key from standard input.
 //!
 //! The store is tried before anybody is sent to a browser, so that a grant which was given has a place. Until the code is exchanged nothing has
-//! changed anywhere, and Ctrl-C ends it at once.
+//! changed anywhere, and Ctrl-C ends it at once; from then on it waits until the login is kept.
 
 mod browser;
 mod client;
@@ -19,7 +19,7 @@ use url::Url;
 use super::{failed, of_store, profile};
 use crate::confirm::may_ask;
 use crate::context::Context;
-use crate::credentials::{Credentials, StoreKind};
+use crate::credentials::{Credentials, ProfileStore, StoreKind};
 use crate::fail::Fail;
 use crate::input::flags::Flags;
 use crate::output::report;
@@ -27,6 +27,7 @@ use crate::output::time::relative;
 use crate::output::write_stderr;
 use crate::problem::{Found, Problem, Report};
 use crate::settings::{Source, credential};
+use crate::signals;
 
 /// How long a person may take in the browser; the service's code lives longer.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -92,11 +93,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let facts = if args.with_token {
         keep_key(&plan, &credentials, store, context).await?
     } else {
-        let record = browse(&plan, args.no_browser, context).await?;
-        let facts = facts(&record);
+        let grant = browse(&plan, args.no_browser, context).await?;
+        let record = grant.kept_in(credentials.store(Some(store))).await?;
         warn_of_scope(&plan, &record, context);
-        Session::begin(credentials.store(Some(store)), record).await.map_err(failed)?;
-        facts
+        facts(&record)
     };
     remember(&plan, store, context)?;
     tell(&plan, store, facts, context)
@@ -213,8 +213,30 @@ async fn keep_key(
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
 
-/// Through the browser to tokens.
-async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<TokenRecord, Fail> {
+/// What a person has allowed, and nobody has taken yet.
+struct Grant {
+    server: AuthorizationServer,
+    authorization: Authorization,
+    code: AuthorizationCode,
+}
+
+impl Grant {
+    /// Redeems the code and keeps the login. From here on there are tokens that nobody else has, so a signal waits until they are kept.
+    async fn kept_in(self, store: ProfileStore) -> Result<TokenRecord, Fail> {
+        let held = signals::hold();
+        let keeping = tokio::spawn(async move {
+            let _held = held;
+            let record = self.server.exchange(&self.authorization, &self.code).await?;
+            Session::begin(store, record.clone()).await?;
+            Ok(record)
+        });
+        let kept = keeping.await.map_err(|error| Fail::local("the login was not kept", error))?;
+        kept.map_err(failed)
+    }
+}
+
+/// Through the browser to a code.
+async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
     let server = server(&plan.base_url).await?;
     let may_paste = may_ask(context)?;
     let receiver = match Loopback::bind_to(plan.port).await {
@@ -249,7 +271,7 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Toke
     }
     let patience = context.settings()?.timeout.as_ref().map_or(PATIENCE, |timeout| timeout.value);
     let code = answer(receiver, paste, &authorization, patience, context).await?;
-    server.exchange(&authorization, &code).await.map_err(failed)
+    Ok(Grant { server, authorization, code })
 }
 
 /// The service's own word on its endpoints, or else where the specification has them.
