@@ -88,10 +88,7 @@ pub(crate) enum Command {
 /// The flags that every command takes, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
-#[cfg_attr(
-    feature = "sandbox",
-    expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Global {
     /// Profile of the configuration file
     #[arg(short, long, global = true, value_name = "NAME", hide_short_help = true)]
