@@ -29,8 +29,6 @@ pub(crate) struct Context {
     pub(crate) out: Out,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
-    /// The login in use, if one is.
-    session: RefCell<Option<Session>>,
 }
 
 /// A credential that is kept on this machine.
@@ -61,7 +59,7 @@ impl Context {
             .unwrap_or_default();
         let out = Out::new(Terminal::detect(&env, color), global.wishes(form))?;
         let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
-        Ok(Self { global, env, out, settings, embedded: None, session: RefCell::default() })
+        Ok(Self { global, env, out, settings, embedded: None })
     }
 
     /// Every setting with its source; what is unknown in the file is told once, as a warning.
@@ -129,23 +127,13 @@ impl Context {
     pub(crate) fn session(&self, credentials: &Credentials) -> Session {
         let warn = Arc::new(self.out.warner());
         let (told, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
-        let session = Session::builder()
+        Session::builder()
             .on_notice(move |notice| warn(&notice.to_string()))
             .renew_with(move |order| {
                 let (told, profile) = (Arc::clone(&told), profile.clone());
                 async move { helper::renew(profile, order, |text| told(text)).await }
             })
-            .open(credentials.store(None));
-        self.session.replace(Some(session.clone()));
-        session
-    }
-
-    /// Waits for a renewal that no call waits for: the program must not end with the answer in its hands.
-    pub(crate) async fn at_rest(&self) {
-        let session = self.session.borrow().clone();
-        if let Some(session) = session {
-            session.at_rest().await;
-        }
+            .open(credentials.store(None))
     }
 
     /// The credential that is kept for the profile in use, if this is the service that it is for.

@@ -153,14 +153,8 @@ impl Credentials {
 
     /// The API key that is kept, if one is.
     pub(crate) async fn api_key(&self) -> Result<Option<KeptKey>, StoreError> {
-        let store = self.store(None);
-        elsewhere(move || {
-            Ok(match store.look()? {
-                Some(Kept::ApiKey(key)) => Some(key),
-                _ => None,
-            })
-        })
-        .await
+        let credentials = self.clone();
+        elsewhere(move || credentials.api_key_here()).await
     }
 
     /// The same on this thread, for where a client is made.

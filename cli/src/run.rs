@@ -106,9 +106,7 @@ async fn with_service(
         embedded.finish(&context.out).await;
         return result;
     }
-    let result = networked(command, &context).await;
-    context.at_rest().await;
-    result
+    networked(command, &context).await
 }
 
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {

@@ -5,6 +5,7 @@
 //! back an earlier answer · the route's handler answers · the exchange is logged. There is no socket in it; the
 //! mounts are two doors to this one room.
 
+mod logins;
 mod record;
 
 use std::cell::RefCell;
@@ -13,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use uuid::Uuid;
 
 use crate::clock::{Agenda, Clock};
@@ -22,11 +23,10 @@ use crate::delivery::fetch::{Errand, Fetched};
 use crate::delivery::{self, Work};
 use crate::faults::{Action, Faults, Wire, too_many};
 use crate::idempotency::{self, Turn};
-use crate::keys::{Credential, Made};
+use crate::keys::Made;
 use crate::links::Links;
 use crate::lock::{lock, read, write};
 use crate::oauth::book::Book;
-use crate::oauth::{IssuedTokens, TokenEvent, token};
 use crate::problem::Problem;
 use crate::ratelimit::Allowance;
 use crate::resources::received::{self, NotReceived};
@@ -415,40 +415,6 @@ impl Service {
 
     pub(crate) fn links(&self) -> &Links {
         &self.links
-    }
-
-    /// Lets a client in without a browser: the tokens of a new grant, for a tenant that is named by its API key.
-    ///
-    /// # Panics
-    /// If the service knows no such client.
-    pub fn grant(&self, client_id: &str, tenant: &str, scope: &str) -> IssuedTokens {
-        let client = self.oauth.client(client_id).expect("a client that the service knows");
-        let tenant = keys::credential(tenant, &self.state.key_book)
-            .map_or_else(|| tenant.to_owned(), |credential| credential.tenant.into_owned());
-        let scopes = scope.split(' ').map(str::to_owned).collect();
-        let refresh_token = token::refresh_token(self);
-        let now = self.clock.now();
-        let made = self.oauth.grant(&client, &tenant, scopes, self.next_id(), refresh_token, now);
-        IssuedTokens {
-            grant_id: made.grant.id.to_string(),
-            access_token: token::access_token(self, &made),
-            refresh_token: made.refresh_token,
-            scope: made.scope,
-        }
-    }
-
-    /// What the token endpoint did, oldest first.
-    pub fn token_events(&self) -> Vec<TokenEvent> {
-        self.oauth.events()
-    }
-
-    /// Who asks.
-    pub(crate) fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
-        keys::read(headers, &self.state.key_book, &self.oauth, self.clock.now())
-    }
-
-    pub(crate) fn oauth(&self) -> &Book {
-        &self.oauth
     }
 
     pub(crate) fn agenda(&self) -> &Agenda<Work> {

@@ -10,7 +10,7 @@ use super::clients::OAuthClient;
 use super::events::{TokenEvent, TokenEventKind};
 use super::jwt::{Claims, SigningKey};
 use super::refusal::Refusal;
-use super::{ACCESS_TOKEN, CODE, REFRESH_TOKEN};
+use super::{CODE, REFRESH_TOKEN};
 use crate::lock::lock;
 use crate::paging::{Page, Window};
 use crate::problem::Problem;
@@ -386,5 +386,3 @@ fn open(inner: &mut Inner, most: usize, grant: Grant, refresh_token: String, now
 pub(crate) fn later(instant: Timestamp, by: std::time::Duration) -> Timestamp {
     crate::clock::plus(instant, SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
 }
-
-const _: () = assert!(ACCESS_TOKEN.as_secs() < REFRESH_TOKEN.as_secs());

@@ -1,0 +1,166 @@
+//! A login at a terminal: an address that is pasted, and questions.
+
+use std::process::Stdio;
+
+use rexpect::process::WaitStatus;
+use rexpect::session::{PtySession, spawn_command};
+
+use super::*;
+
+/// The program at a terminal, without a browser, and the page that it printed.
+struct Session {
+    pty: PtySession,
+    page: Url,
+    posthaste: Posthaste,
+}
+
+impl Session {
+    fn begin(service: &Service) -> Self {
+        Self::with(service, &[])
+    }
+
+    fn with(service: &Service, arguments: &[&str]) -> Self {
+        let posthaste = nobody(service).env("TERM", "xterm");
+        let mut command = posthaste.command();
+        command.args(["auth", "login", "--no-browser"]).args(arguments);
+        Self::of(posthaste, command)
+    }
+
+    /// The same by a shell, at a terminal that repeats what is typed; it tells afterwards whether it still does.
+    fn by_a_shell(service: &Service) -> Self {
+        let posthaste = nobody(service).env("TERM", "xterm");
+        let mut command = posthaste.command();
+        let program = command.get_program().to_owned();
+        command = {
+            let mut shell = std::process::Command::new("sh");
+            shell.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            shell
+        };
+        let line =
+            "stty echo; \"$0\" auth login --no-browser; code=$?; stty -a | grep -o '[ -]echo '; exit $code";
+        command.args(["-c", line]).arg(program);
+        Self::of(posthaste, command)
+    }
+
+    fn of(posthaste: Posthaste, mut command: std::process::Command) -> Self {
+        command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let mut pty = spawn_command(command, Some(10_000)).unwrap();
+        let (_, page) = pty.exp_regex(r"http://[^\s]+/oauth/authorize\?[^\s]+").unwrap();
+        pty.exp_string("or paste the address").unwrap();
+        pty.exp_string("Enter.").unwrap();
+        Self { pty, page: Url::parse(&page).unwrap(), posthaste }
+    }
+
+    fn parameter(&self, name: &str) -> String {
+        self.page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned()
+    }
+
+    /// Where the browser ends when the person allows.
+    fn allowed(&self) -> String {
+        runtime().block_on(Person::of("sb_test").allows(self.page.as_str()))
+    }
+
+    fn code(&self) -> i32 {
+        match self.pty.process().wait().unwrap() {
+            WaitStatus::Exited(_, code) => code,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_address_that_the_browser_ended_on_can_be_pasted() {
+    let service = service();
+    let mut session = Session::by_a_shell(&service);
+    let back = session.allowed();
+    // Nobody was there to receive it: the browser is on another machine.
+    let (here, state) = (session.parameter("redirect_uri"), session.parameter("state"));
+    let code =
+        Url::parse(&back).unwrap().query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned();
+    for (pasted, refusal) in [
+        (code.as_str(), "paste the whole address"),
+        ("http://127.0.0.1:1/callback?code=x", "paste the whole address"),
+        ("hello there", "paste the whole address"),
+        (&format!("{here}?code=x"), "belongs to another login"),
+        (&format!("{here}?code=x&state={}", "A".repeat(43)), "belongs to another login"),
+        (&format!("{here}?code=x&code=y&state={state}"), "twice"),
+        (&"x".repeat(4_090), "paste the whole address"),
+    ] {
+        session.pty.send_line(pasted).unwrap();
+        session.pty.exp_string(refusal).unwrap();
+    }
+    session.pty.send_line(&format!("\u{1b}[200~ {back} \u{1b}[201~")).unwrap();
+    let before = session.pty.exp_string("logged in as profile `default`").unwrap();
+    assert!(!before.contains(&code), "the code stands on the screen: {before:?}");
+    assert_eq!(session.code(), 0);
+    session.posthaste.run(&SEND).ok();
+}
+
+#[test]
+fn a_no_can_be_pasted_and_the_terminal_has_its_echo_again() {
+    let service = service();
+    let mut session = Session::by_a_shell(&service);
+    let back = runtime().block_on(Person::of("sb_test").denies(session.page.as_str()));
+    session.pty.send_line(&back).unwrap();
+    session.pty.exp_string("you declined").unwrap();
+    session.pty.exp_string(" echo ").unwrap();
+    assert_eq!(session.code(), 4);
+}
+
+#[test]
+fn the_browser_may_come_back_while_the_terminal_waits_for_a_paste() {
+    let service = service();
+    let mut session = Session::begin(&service);
+    visit(&session.allowed());
+    session.pty.exp_string("logged in as profile `default`").unwrap();
+    assert_eq!(session.code(), 0);
+}
+
+#[test]
+fn ctrl_c_ends_the_question_at_once() {
+    let service = service();
+    let mut session = Session::begin(&service);
+    session.pty.send_control('c').unwrap();
+    assert_eq!(session.code(), 130);
+    session.posthaste.run(&["auth", "status"]).fails(4);
+}
+
+#[test]
+fn without_a_port_to_come_back_to_the_address_is_pasted() {
+    let service = service();
+    let v4 = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = v4.local_addr().unwrap().port();
+    // On a machine without IPv6 there is no second address to take.
+    let _v6 = std::net::TcpListener::bind(("::1", port));
+    let port = port.to_string();
+    let said = nobody(&service).run(&["auth", "login", "--no-browser", "--port", &port]).fails(1);
+    assert!(said.contains("no port could be opened") && said.contains("--with-token"), "{said}");
+
+    let mut session = Session::with(&service, &["--port", &port]);
+    assert_eq!(session.parameter("redirect_uri"), "http://127.0.0.1/callback");
+    let back = session.allowed();
+    session.pty.send_line(&back).unwrap();
+    session.pty.exp_string("logged in as profile `default`").unwrap();
+    assert_eq!(session.code(), 0);
+}
+
+#[test]
+fn without_a_keyring_somebody_is_asked_before_anything_goes_into_a_file() {
+    let service = service();
+    for (answer, code) in [("n", 130), ("y", 0)] {
+        let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("TERM", "xterm");
+        let mut command = posthaste.command();
+        command.args(["auth", "login", "--no-browser"]);
+        command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let mut pty = spawn_command(command, Some(10_000)).unwrap();
+        pty.exp_string("file that only you can read? [y/N] ").unwrap();
+        pty.send_line(answer).unwrap();
+        if code == 0 {
+            let (_, page) = pty.exp_regex(r"http://[^\s]+/oauth/authorize\?[^\s]+").unwrap();
+            visit(&runtime().block_on(Person::of("sb_test").allows(&page)));
+            pty.exp_string("only you can read").unwrap();
+        }
+        assert!(matches!(pty.process().wait().unwrap(), WaitStatus::Exited(_, ended) if ended == code));
+        assert_eq!(posthaste.run(&["auth", "status"]).code, Some(if code == 0 { 0 } else { 4 }));
+    }
+}

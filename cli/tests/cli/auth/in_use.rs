@@ -1,0 +1,185 @@
+//! A login, or a key, that is kept: who uses it, for which service, in which profile, and how it ends.
+
+use super::*;
+
+#[test]
+fn an_access_token_that_is_about_to_end_is_renewed_by_whoever_needs_it() {
+    let service = service();
+    let posthaste = nobody(&service);
+    let login = Login::begin(&posthaste, &[]);
+    // The first one is good for a few seconds only, as far as the program knows.
+    let person = Person::of("sb_test");
+    let back = runtime().block_on(person.allows(login.page.as_str()));
+    visit(&back);
+    login.end().ok();
+    let file = posthaste.home().join(".config/posthaste/credentials/default.cred");
+    assert!(file.exists());
+    let kinds = || service.core().token_events().into_iter().map(|event| event.kind).collect::<Vec<_>>();
+    posthaste.run(&["auth", "token"]).ok();
+    assert_eq!(kinds(), [TokenEventKind::Issued], "a fresh one is not renewed");
+    // The service refuses it from now on: its clock is past the end.
+    service.core().clock().advance(Duration::from_secs(901));
+    posthaste.run(&SEND).ok();
+    assert_eq!(kinds(), [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
+    assert_eq!(posthaste.run(&["auth", "status", "--json"]).json()["generation"], 2);
+    posthaste.run(&SEND).ok();
+    assert_eq!(kinds().len(), 2);
+}
+
+#[test]
+fn an_api_key_is_kept_like_a_login_and_goes_to_its_service_only() {
+    let service = service();
+    let posthaste = nobody(&service);
+    for wrong in ["", "two words", "sb_a\nsb_b\n"] {
+        let said = posthaste.run_with(&["auth", "login", "--with-token"], wrong).fails(2);
+        assert!(!said.contains("sb_a"), "{said}");
+    }
+    let ran = posthaste.run_with(&["auth", "login", "--with-token"], "sb_test\n");
+    assert!(!ran.stdout.contains("sb_test") && !ran.stderr.contains("sb_test"), "{ran:?}");
+    assert!(ran.ok().contains("API key of profile `default`"));
+    posthaste.run(&SEND).ok();
+    posthaste.run(&["emails", "list"]).ok();
+    let status = posthaste.run(&["auth", "status", "--json"]).json();
+    assert_eq!((&status["kind"], &status["scope"]), (&json!("api_key"), &json!(null)));
+    assert_eq!(posthaste.run(&["auth", "token"]).ok(), "sb_test\n");
+
+    let asked = service.asked();
+    for command in [
+        &["emails", "list", "--base-url", "https://other.test"][..],
+        &["auth", "status", "--base-url", "https://other.test"],
+    ] {
+        let ran = posthaste.run(command);
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        assert!(
+            ran.stderr.contains("https://other.test") && ran.stderr.contains(&service.base_url()),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(service.asked(), asked);
+    assert!(posthaste.run(&["auth", "logout"]).ok().contains("forgot the API key"));
+    posthaste.run(&["emails", "list"]).fails(4);
+}
+
+#[test]
+fn a_login_is_sent_to_the_service_that_it_is_for_and_no_other() {
+    let service = service();
+    let other = Service::start();
+    let posthaste = logged_in(&service, &[]);
+    let said = posthaste.run(&[&SEND[..], &["--base-url", &other.base_url()]].concat()).fails(4);
+    assert!(said.contains("nothing was sent") && said.contains("--profile"), "{said}");
+    assert_eq!(other.asked(), 0);
+}
+
+#[test]
+fn what_is_given_with_the_command_goes_before_the_login() {
+    let service = service();
+    let posthaste = nobody(&service).env("POSTHASTE_API_KEY", "sb_test");
+    let ran = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true);
+    assert!(ran.stderr.contains("POSTHASTE_API_KEY is set and goes before this login"), "{ran:?}");
+    ran.ok();
+    // A send-only login could not list.
+    posthaste.run(&["emails", "list"]).ok();
+    assert_eq!(posthaste.run(&["auth", "token"]).ok(), "sb_test\n");
+    let ran = posthaste.run(&["auth", "status"]);
+    assert!(ran.stderr.contains("goes before it"), "{ran:?}");
+    assert!(ran.ok().contains("POSTHASTE_API_KEY"));
+}
+
+#[test]
+fn a_command_with_a_key_touches_no_store() {
+    let service = service();
+    let posthaste = service.posthaste();
+    let credentials = posthaste.home().join(".config/posthaste/credentials");
+    std::fs::create_dir_all(credentials.parent().unwrap()).unwrap();
+    // Whoever looks fails.
+    std::fs::write(&credentials, "in the way").unwrap();
+    posthaste.run(&["emails", "list"]).ok();
+    posthaste.run(&["--version"]).ok();
+    let without = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
+    without.run(&["--version"]).ok();
+    without.run(&["emails", "list"]).fails(4);
+    assert!(!without.home().join(".config").exists(), "nothing is made by looking");
+}
+
+#[test]
+fn each_profile_has_a_login_of_its_own() {
+    let service = service();
+    let posthaste = Posthaste::new().env("POSTHASTE_CREDENTIAL_STORE", "file");
+    let base_url = service.base_url();
+    for profile in ["work", "home"] {
+        let login = Login::begin(&posthaste, &["--profile", profile, "--base-url", &base_url]);
+        login.decided(&Person::of(&format!("sb_{profile}")), true).ok();
+    }
+    // The address was remembered.
+    posthaste.run(&[&SEND[..], &["--profile", "work"]].concat()).ok();
+    assert_eq!((service.core().mails("sb_work").len(), service.core().mails("sb_home").len()), (1, 0));
+    assert!(posthaste.run(&SEND).fails(2).contains("address of the service"));
+    posthaste.run(&["auth", "use", "home"]).ok();
+    posthaste.run(&SEND).ok();
+    assert_eq!(service.core().mails("sb_home").len(), 1);
+    let listed = posthaste.run(&["auth", "list", "--json"]).json();
+    let used: Vec<_> = listed["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["profile"].clone(), row["used"].clone()))
+        .collect();
+    assert_eq!(used, [(json!("home"), json!(true)), (json!("work"), json!(false))]);
+    assert!(posthaste.run(&["auth", "use", "hone"]).fails(5).contains("did you mean `home`?"));
+
+    assert!(posthaste.run(&["auth", "logout", "--all"]).fails(2).contains("--yes"));
+    let done = posthaste.run(&["auth", "logout", "--all", "--yes", "--json"]).json();
+    assert_eq!(done["logged_out"].as_array().unwrap().iter().filter(|one| one["revoked"] == true).count(), 2);
+    let rows = posthaste.run(&["auth", "list", "--json"]).json();
+    assert!(rows["data"].as_array().unwrap().iter().all(|row| row["state"] == "logged_out"), "{rows}");
+}
+
+#[test]
+fn a_grant_that_was_revoked_elsewhere_ends_the_login() {
+    let service = service();
+    let posthaste = logged_in(&service, &["--scope", "full_access"]);
+    let grants = posthaste.run(&["auth", "grants", "list", "--json"]).json();
+    let id = grants["data"][0]["id"].as_str().unwrap().to_owned();
+    let owner = service.posthaste();
+    assert_eq!(owner.run(&["auth", "grants", "revoke", &id]).ok(), format!("{id}\n"));
+    owner.run(&["auth", "grants", "revoke", &id]).fails(5);
+    let said = posthaste.run(&["emails", "list"]).fails(4);
+    assert!(said.contains("auth login"), "{said}");
+    let ran = posthaste.run(&["auth", "status"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("has ended"), "{ran:?}");
+    // What is over is said without asking again.
+    let asked = service.asked();
+    posthaste.run(&["emails", "list"]).fails(4);
+    assert_eq!(service.asked(), asked);
+    Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).ok();
+    posthaste.run(&SEND).ok();
+}
+
+#[test]
+fn a_grant_that_can_not_be_revoked_is_forgotten_and_said() {
+    let service = service();
+    let posthaste = logged_in(&service, &[]);
+    service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
+    let ran = posthaste.run(&["auth", "logout"]);
+    assert!(ran.stderr.contains("may live on there"), "{ran:?}");
+    ran.ok();
+    posthaste.run(&["auth", "status"]).fails(4);
+}
+
+#[test]
+fn a_call_that_runs_out_of_time_does_not_take_a_renewal_with_it() {
+    // TOK-28
+    let service = service();
+    let posthaste = logged_in(&service, &[]);
+    // The service refuses the access token from now on, and takes longer to renew it than the call may.
+    service.core().clock().advance(Duration::from_secs(901));
+    let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on(Method::POST, "/oauth/token");
+    service.core().faults().add(slow);
+    let mut call = SEND.to_vec();
+    call.extend(["--timeout", "500ms"]);
+    assert_ne!(posthaste.run(&call).code, Some(0));
+    posthaste.run(&SEND).ok();
+    let kinds: Vec<_> = service.core().token_events().into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
+}
