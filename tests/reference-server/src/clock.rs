@@ -15,37 +15,57 @@ use jiff::{SignedDuration, Timestamp};
 use crate::lock::lock;
 use crate::settings::ClockStart;
 
-/// The service's clock. It runs with the system's time until it is moved or stopped.
+/// The service's clock. It runs with the system's time until it is moved, stopped or made faster.
 pub struct Clock {
     reading: Mutex<Reading>,
     moved: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Clone, Copy)]
-enum Reading {
-    Running { ahead: SignedDuration },
-    Frozen(Timestamp),
+struct Reading {
+    /// What it showed when it was last touched.
+    shown: Timestamp,
+    /// The system's time at that moment.
+    touched: Timestamp,
+    /// How many seconds go by on it in one of the system's, while it runs.
+    scale: f64,
+    frozen: bool,
 }
 
 impl Reading {
-    fn running_from(instant: Timestamp) -> Self {
-        Self::Running { ahead: instant.duration_since(Timestamp::now()) }
+    fn at(shown: Timestamp, frozen: bool) -> Self {
+        Self { shown, touched: Timestamp::now(), scale: 1.0, frozen }
     }
 
     fn now(self) -> Timestamp {
-        match self {
-            Self::Running { ahead } => plus(Timestamp::now(), ahead),
-            Self::Frozen(instant) => instant,
+        if self.frozen {
+            return self.shown;
         }
+        let passed = Timestamp::now().duration_since(self.touched);
+        plus(self.shown, scaled(passed, self.scale))
     }
+
+    /// The same clock, which shows this instant from now on.
+    fn showing(self, shown: Timestamp) -> Self {
+        Self { shown, touched: Timestamp::now(), ..self }
+    }
+}
+
+/// A time that is so many times as long, or the longest there is.
+fn scaled(time: SignedDuration, scale: f64) -> SignedDuration {
+    // Exact as it is for a clock that nobody has made faster.
+    if scale.total_cmp(&1.0).is_eq() {
+        return time;
+    }
+    SignedDuration::try_from_secs_f64(time.as_secs_f64() * scale).unwrap_or(SignedDuration::MAX)
 }
 
 impl Clock {
     pub(crate) fn new(start: ClockStart) -> Self {
         let reading = match start {
-            ClockStart::Real => Reading::Running { ahead: SignedDuration::ZERO },
-            ClockStart::Running(instant) => Reading::running_from(instant),
-            ClockStart::Frozen(instant) => Reading::Frozen(instant),
+            ClockStart::Real => Reading::at(Timestamp::now(), false),
+            ClockStart::Running(instant) => Reading::at(instant, false),
+            ClockStart::Frozen(instant) => Reading::at(instant, true),
         };
         Self { reading: Mutex::new(reading), moved: OnceLock::new() }
     }
@@ -61,31 +81,46 @@ impl Clock {
         lock(&self.reading).now()
     }
 
+    /// Whether it stands still.
+    pub fn is_frozen(&self) -> bool {
+        lock(&self.reading).frozen
+    }
+
+    /// How many seconds go by on it in one of the system's, while it runs.
+    pub fn scale(&self) -> f64 {
+        lock(&self.reading).scale
+    }
+
     /// Moves the clock forward, and does everything that falls due on the way, in order.
     pub fn advance(&self, by: Duration) {
         let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
-        self.change(|reading| match reading {
-            Reading::Running { ahead } => Reading::Running { ahead: ahead.saturating_add(by) },
-            Reading::Frozen(instant) => Reading::Frozen(plus(instant, by)),
-        });
+        self.change(|reading| reading.showing(plus(reading.now(), by)));
     }
 
     /// Sets the clock to an instant, also to an earlier one. A running clock runs on from there.
     pub fn set(&self, to: Timestamp) {
-        self.change(|reading| match reading {
-            Reading::Running { .. } => Reading::running_from(to),
-            Reading::Frozen(_) => Reading::Frozen(to),
-        });
+        self.change(|reading| reading.showing(to));
     }
 
     /// Stops the clock at the time that it shows now. [`advance`](Self::advance) and [`set`](Self::set) still move it.
     pub fn freeze(&self) {
-        self.change(|reading| Reading::Frozen(reading.now()));
+        self.change(|reading| Reading { frozen: true, ..reading.showing(reading.now()) });
     }
 
     /// Lets a stopped clock run on from the time that it shows.
     pub fn resume(&self) {
-        self.change(|reading| Reading::running_from(reading.now()));
+        self.change(|reading| Reading { frozen: false, ..reading.showing(reading.now()) });
+    }
+
+    /// Makes the clock run so many times as fast as the system's, from the time that it shows. A clock that stands still goes on
+    /// standing still; it runs at this pace once it is [resumed](Self::resume). What falls due is done in order and
+    /// whole, however much of it comes at once.
+    ///
+    /// # Panics
+    /// If `scale` is not a number above 0.
+    pub fn run_at(&self, scale: f64) {
+        assert!(scale.is_finite() && scale > 0.0, "a clock runs forward");
+        self.change(|reading| Reading { scale, ..reading.showing(reading.now()) });
     }
 
     fn change(&self, change: impl FnOnce(Reading) -> Reading) {

@@ -11,12 +11,17 @@
 //! // Whatever comes next is acted upon, but its answer is lost.
 //! service.faults().add(Rule::new(Action::DropAfter));
 //! ```
+//!
+//! The script is one for the whole service, whatever key a request has: what breaks is the service, not an account.
+//! `/_/faults` reads and writes it over HTTP; the sandbox's own routes never meet a fault.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 
 use crate::lock::lock;
 use crate::problem::Problem;
@@ -32,6 +37,9 @@ pub enum Action {
     /// The service acts; of its answer the headers and so many bytes of the body arrive, then the connection is lost.
     /// Needs the HTTP mount.
     Truncate(usize),
+    /// The request is taken and nothing ever comes back, until the client gives up or the server ends; the service does not act.
+    /// Needs the HTTP mount.
+    Stall,
     /// The service acts at once; its answer is held back for so long. Goes together with another fault.
     Delay(Duration),
     /// The service does not act and gives this answer.
@@ -95,19 +103,42 @@ pub struct Rule {
     method: Option<Method>,
     path: Option<String>,
     after: usize,
-    times: Option<usize>,
+    share: Share,
+}
+
+/// How many of the requests that match meet a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// The next so many.
+    Times(usize),
+    /// So many of a hundred, by chance: 0 to 100. [`Settings::seed`](crate::Settings::seed) makes the chance repeatable.
+    Percent(u8),
+    /// All, until the rule is taken back.
+    Always,
 }
 
 impl Rule {
     /// The next request, whatever it is, meets this fault.
     pub fn new(action: Action) -> Self {
-        Self { action, method: None, path: None, after: 0, times: Some(1) }
+        Self { action, method: None, path: None, after: 0, share: Share::Times(1) }
     }
 
     /// Only requests of this method and path meet it. In the path `{…}` stands for any one segment.
     #[must_use]
-    pub fn on(mut self, method: Method, path: impl Into<String>) -> Self {
+    pub fn on(self, method: Method, path: impl Into<String>) -> Self {
+        self.on_method(method).on_path(path)
+    }
+
+    /// Only requests of this method meet it.
+    #[must_use]
+    pub fn on_method(mut self, method: Method) -> Self {
         self.method = Some(method);
+        self
+    }
+
+    /// Only requests of this path meet it. In the path `{…}` stands for any one segment.
+    #[must_use]
+    pub fn on_path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
@@ -122,15 +153,47 @@ impl Rule {
     /// So many matching requests meet it. Without this: one.
     #[must_use]
     pub fn times(mut self, times: usize) -> Self {
-        self.times = Some(times);
+        self.share = Share::Times(times);
+        self
+    }
+
+    /// So many of a hundred matching requests meet it, by chance, until the faults are cleared. More than 100 is 100.
+    #[must_use]
+    pub fn percent(mut self, percent: u8) -> Self {
+        self.share = Share::Percent(percent.min(100));
         self
     }
 
     /// Every matching request meets it, until the faults are cleared.
     #[must_use]
     pub fn always(mut self) -> Self {
-        self.times = None;
+        self.share = Share::Always;
         self
+    }
+
+    /// What goes wrong.
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+
+    /// The method of the requests that meet it, if only one does.
+    pub fn method(&self) -> Option<&Method> {
+        self.method.as_ref()
+    }
+
+    /// The path of the requests that meet it, if only one does.
+    pub fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
+    /// How many matching requests are spared first, as far as they have not come yet.
+    pub fn spared(&self) -> usize {
+        self.after
+    }
+
+    /// How many meet it, as far as they have not come yet.
+    pub fn share(&self) -> Share {
+        self.share
     }
 
     fn matches(&self, method: &Method, path: &str) -> bool {
@@ -139,16 +202,51 @@ impl Rule {
     }
 }
 
+/// A rule of the script, and what came of it so far.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Scripted {
+    /// Its number in this service, from 1.
+    pub id: u64,
+    /// The rule, with what is left of it.
+    pub rule: Rule,
+    /// How many requests have met it.
+    pub met: u64,
+}
+
+impl Scripted {
+    pub(crate) fn new(id: u64, rule: Rule) -> Self {
+        Self { id, rule, met: 0 }
+    }
+}
+
 /// The script of one service. Rules are tried in the order in which they were added; the first that matches acts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Faults {
-    rules: Mutex<Vec<Rule>>,
+    script: Mutex<Script>,
+}
+
+#[derive(Debug)]
+struct Script {
+    rules: Vec<Scripted>,
+    added: u64,
+    chance: StdRng,
 }
 
 impl Faults {
-    /// Adds a rule to the script.
-    pub fn add(&self, rule: Rule) {
-        lock(&self.rules).push(rule);
+    /// A seed makes chance repeatable.
+    pub(crate) fn new(seed: Option<u64>) -> Self {
+        let chance = seed.map_or_else(StdRng::from_entropy, StdRng::seed_from_u64);
+        Self { script: Mutex::new(Script { rules: Vec::new(), added: 0, chance }) }
+    }
+
+    /// Adds a rule to the script, and gives its number.
+    pub fn add(&self, rule: Rule) -> u64 {
+        let mut script = lock(&self.script);
+        script.added += 1;
+        let id = script.added;
+        script.rules.push(Scripted::new(id, rule));
+        id
     }
 
     /// The next request, whatever it is, meets this fault.
@@ -156,22 +254,35 @@ impl Faults {
         self.add(Rule::new(action));
     }
 
+    /// The rules that have not been used up, in the order in which they were added.
+    pub fn list(&self) -> Vec<Scripted> {
+        lock(&self.script).rules.clone()
+    }
+
+    /// Takes a rule back. None if there is none of this number, or it was used up.
+    pub fn take_back(&self, id: u64) -> Option<Scripted> {
+        let rules = &mut lock(&self.script).rules;
+        let place = rules.iter().position(|one| one.id == id)?;
+        Some(rules.remove(place))
+    }
+
     /// Takes all rules back.
     pub fn clear(&self) {
-        lock(&self.rules).clear();
+        lock(&self.script).rules.clear();
     }
 
     /// How many rules have not been used up. A test that ends with 0 has met every fault that it scripted.
     pub fn pending(&self) -> usize {
-        lock(&self.rules).len()
+        lock(&self.script).rules.len()
     }
 
     /// What this request meets: a fault, and how long its answer is held back.
     pub(crate) fn meet(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
-        let mut rules = lock(&self.rules);
+        let Script { rules, chance, .. } = &mut *lock(&self.script);
         let mut met = None;
         let mut delay = Duration::ZERO;
-        for rule in rules.iter_mut() {
+        for one in rules.iter_mut() {
+            let rule = &mut one.rule;
             if !rule.matches(method, path) || (met.is_some() && !matches!(rule.action, Action::Delay(_))) {
                 continue;
             }
@@ -179,18 +290,19 @@ impl Faults {
                 rule.after -= 1;
                 continue;
             }
-            if let Some(times) = &mut rule.times {
-                if *times == 0 {
-                    continue;
-                }
-                *times -= 1;
+            match &mut rule.share {
+                Share::Always => {}
+                Share::Percent(percent) if chance.gen_range(0..100) < *percent => {}
+                Share::Times(0) | Share::Percent(_) => continue,
+                Share::Times(times) => *times -= 1,
             }
+            one.met += 1;
             match &rule.action {
-                Action::Delay(by) => delay += *by,
+                Action::Delay(by) => delay = delay.saturating_add(*by),
                 action => met = Some(action.clone()),
             }
         }
-        rules.retain(|rule| rule.times != Some(0));
+        rules.retain(|one| one.rule.share != Share::Times(0));
         (met, delay)
     }
 }
@@ -203,6 +315,8 @@ pub struct Wire {
     pub delay: Duration,
     /// Cut off after so many bytes of the body; `Some(None)` before the first byte of the status line.
     pub cut: Option<Option<usize>>,
+    /// Never answered.
+    pub stalled: bool,
 }
 
 pub(crate) fn too_many(retry_after: Option<&str>) -> Response<Bytes> {

@@ -1,10 +1,13 @@
-//! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, mail that comes in, and forgetting.
+//! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, mail that comes in, time, faults, and forgetting.
 //!
 //! They are no part of the service: they are neither limited nor logged, and scripted faults don't touch them. A tenant
 //! is named by its API key, in `Authorization` as everywhere; the page, which a browser opens, takes it as `?key=`. The links in the mails of
 //! broadcasts, under `/_/unsubscribe/`, and those to received files, under `/_/received/`, need no key, nor does the
 //! page under `/_/consent/` on which a person lets a program in.
 
+mod body;
+mod clock;
+mod faults;
 mod messages;
 pub(crate) mod page;
 mod received;
@@ -47,6 +50,7 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         (&Method::GET, ["messages", id, "raw"]) => {
             (Some(tenant(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
         }
+        (_, path @ ["clock" | "faults", ..]) => (Some(control(service, request, path)), &[]),
         (_, ["consent", name]) => (Some(Ok(consent::answer(service, request, name))), &[]),
         (&Method::GET, ["unsubscribe", word]) => (Some(unsubscribe::ask(service, word)), &[]),
         (&Method::POST, ["unsubscribe", word]) => (Some(unsubscribe::end(service, word)), &[]),
@@ -66,6 +70,26 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         Some(answer) => answer.unwrap_or_else(Problem::into_response),
         None => wrong_method(request.method(), path, allowed),
     }
+}
+
+/// The routes by which time is moved and faults are scripted. Both are one for the whole service; any key may do it.
+fn control(service: &Service, request: &Request<Bytes>, path: &[&str]) -> Outcome {
+    service.credential(request.headers())?;
+    let (method, body) = (request.method(), request.body());
+    let allowed: &[&str] = match (method, path) {
+        (&Method::GET, ["clock"]) => return Ok(clock::show(service)),
+        (&Method::POST, ["clock"]) => return clock::change(service, body),
+        (&Method::GET, ["faults"]) => return Ok(faults::index(service)),
+        (&Method::POST, ["faults"]) => return faults::add(service, body),
+        (&Method::DELETE, ["faults"]) => return Ok(faults::clear(service)),
+        (&Method::GET, ["faults", id]) => return faults::show(service, id),
+        (&Method::DELETE, ["faults", id]) => return faults::take_back(service, id),
+        (_, ["clock"]) => &["GET", "POST"],
+        (_, ["faults"]) => &["GET", "POST", "DELETE"],
+        (_, ["faults", _]) => &["GET", "DELETE"],
+        _ => return Err(no_such_route(request.uri().path())),
+    };
+    Ok(wrong_method(method, request.uri().path(), allowed))
 }
 
 type Outcome = Result<Response<Bytes>, Problem>;

@@ -84,7 +84,7 @@ impl Service {
             clock: Clock::new(settings.clock),
             agenda: Agenda::new(),
             at_work: Mutex::new(()),
-            faults: Faults::default(),
+            faults: Faults::new(settings.seed),
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
             secrets: Ids::new(settings.seed, 2),
@@ -148,7 +148,7 @@ impl Service {
             return (inbox::answer(self, request), Allowance::uncounted(self.settings.rate_limit));
         }
         let (met, delay) = self.faults.meet(request.method(), path);
-        let mut wire = Wire { delay, cut: None };
+        let mut wire = Wire { delay, ..Wire::default() };
         let (mut response, allowance) = match met {
             // A delay is never handed out as the fault itself.
             None | Some(Action::Delay(_)) => self.serve(request),
@@ -159,6 +159,10 @@ impl Service {
             Some(Action::DropAfter) => {
                 wire.cut = Some(None);
                 self.serve(request)
+            }
+            Some(Action::Stall) => {
+                wire.stalled = true;
+                self.unserved(lost())
             }
             Some(Action::Truncate(bytes)) => {
                 wire.cut = Some(Some(bytes));

@@ -17,6 +17,8 @@ mod batch;
 mod bounds;
 #[path = "service/broadcasts.rs"]
 mod broadcasts;
+#[path = "service/clock.rs"]
+mod clock;
 #[path = "service/contact_properties.rs"]
 mod contact_properties;
 #[path = "service/custom_events.rs"]
@@ -27,6 +29,8 @@ mod domains;
 mod errors;
 #[path = "service/events.rs"]
 mod events;
+#[path = "service/faults.rs"]
+mod faults;
 #[path = "service/idempotency.rs"]
 mod idempotency;
 #[path = "service/inbox.rs"]

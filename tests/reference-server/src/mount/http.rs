@@ -84,7 +84,8 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch::Receiver<bool>) {
     // Answers are written whole; waiting for more to send would only delay them.
     let _ = stream.set_nodelay(true);
-    let answer = service_fn(move |request| answer(Arc::clone(&service), request));
+    let until = stopped.clone();
+    let answer = service_fn(move |request| answer(Arc::clone(&service), request, until.clone()));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_PATIENCE)
@@ -103,7 +104,11 @@ async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch
 #[error("the connection was cut on purpose")]
 struct Cut;
 
-async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Result<Response<Cuttable>, Cut> {
+async fn answer(
+    service: Arc<Service>,
+    request: Request<Incoming>,
+    mut stopped: watch::Receiver<bool>,
+) -> Result<Response<Cuttable>, Cut> {
     let response = match read(&service, request).await? {
         Read::Whole(request) => handle(&service, request).await,
         Read::TooLarge(head) => {
@@ -115,6 +120,11 @@ async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Result<Res
     };
     fetch::run_all(&service);
     let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
+    if wire.stalled {
+        // A client that gives up is noticed by `hyper`, which then drops this future.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+        return Err(Cut);
+    }
     if !wire.delay.is_zero() {
         tokio::time::sleep(wire.delay).await;
     }

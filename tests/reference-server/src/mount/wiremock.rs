@@ -31,9 +31,9 @@ impl Respond for Mounted {
             fetch::run_all(&self.0);
         }
         let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
-        if wire.cut.is_some() {
+        if wire.cut.is_some() || wire.stalled {
             return ResponseTemplate::new(StatusCode::INTERNAL_SERVER_ERROR)
-                .set_body_string("This fault cuts the connection, which takes the HTTP mount.");
+                .set_body_string("This fault plays on the connection, which takes the HTTP mount.");
         }
         let (parts, body) = response.into_parts();
         let mut template = ResponseTemplate::new(parts.status).set_body_bytes(body);

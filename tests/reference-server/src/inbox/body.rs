@@ -1,0 +1,115 @@
+//! Bodies of the sandbox's own routes. Here a client is told everything that is wrong at once, in words, and a field that nobody
+//! knows is a mistake: nothing newer than this sandbox ever talks to it.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::paging::quoted;
+use crate::problem::Problem;
+use crate::validation::well_formed;
+
+/// The longest list of mistakes that is told.
+const MOST: usize = 20;
+
+/// The fields of a body, and what is wrong with them.
+pub(super) struct Body {
+    fields: Map<String, Value>,
+    problems: Vec<String>,
+}
+
+impl Body {
+    pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
+        match serde_json::from_str(well_formed(body)?.get()) {
+            Ok(Value::Object(fields)) => Ok(Self { fields, problems: Vec::new() }),
+            Ok(other) => {
+                Err(Problem::validation(format!("The body must be an object; found {}.", kind(&other))))
+            }
+            // Nested deeper than anything that is asked for here.
+            Err(error) => Err(Problem::unreadable(format!("The body can't be read: {error}."))),
+        }
+    }
+
+    /// A whole sentence that names the field, the rule and what was found.
+    pub(super) fn wrong(&mut self, message: impl Into<String>) {
+        self.problems.push(message.into());
+    }
+
+    /// Whether a field is there and not `null`.
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.fields.get(field).is_some_and(|value| !value.is_null())
+    }
+
+    /// Takes a field. Absent and `null` are the same.
+    pub(super) fn take(&mut self, field: &str) -> Option<Value> {
+        self.fields.shift_remove(field).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn text(&mut self, field: &str) -> Option<String> {
+        match self.take(field)? {
+            Value::String(text) => Some(text),
+            other => self.refuse(field, "a string", &other),
+        }
+    }
+
+    /// Takes a whole number within these bounds.
+    pub(super) fn whole(&mut self, field: &str, least: u64, most: u64) -> Option<u64> {
+        let value = self.take(field)?;
+        match value.as_u64().filter(|number| (least..=most).contains(number)) {
+            Some(number) => Some(number),
+            None => self.refuse(field, &format!("a whole number from {least} to {most}"), &value),
+        }
+    }
+
+    /// Takes a field that can only say yes: `true`. Without it, and with `false`, the answer is no.
+    pub(super) fn yes(&mut self, field: &str) -> bool {
+        match self.take(field) {
+            None => false,
+            Some(Value::Bool(yes)) => yes,
+            Some(other) => self.refuse(field, "a boolean", &other).unwrap_or(false),
+        }
+    }
+
+    pub(super) fn refuse<T>(&mut self, field: &str, rule: &str, found: &Value) -> Option<T> {
+        self.wrong(format!("`{field}` must be {rule}; found {}.", shown(found)));
+        None
+    }
+
+    /// All that was found wrong as one answer; fields that nobody has taken are wrong, too.
+    pub(super) fn finish(mut self, known: &str) -> Result<(), Problem> {
+        for field in self.fields.keys() {
+            self.problems.push(format!("{} is not a field here; these are: {known}.", quoted(field)));
+        }
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        let more = self.problems.len().saturating_sub(MOST);
+        self.problems.truncate(MOST);
+        let mut message = self.problems.join(" ");
+        if more > 0 {
+            // Writing to a string does not fail.
+            let _ = write!(message, " (And {more} more problems.)");
+        }
+        Err(Problem::validation(message))
+    }
+}
+
+/// A value as a message shows it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        other => kind(other).to_owned(),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

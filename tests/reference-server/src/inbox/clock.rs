@@ -1,0 +1,119 @@
+//! The service's clock over HTTP: `GET /_/clock` reads it, `POST` moves, stops or speeds it up.
+//!
+//! There is one clock for the whole service. What falls due on the way of a move has happened, in order, when the answer comes.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+use serde_json::{Value, json};
+
+use super::body::Body;
+use crate::paging::quoted;
+use crate::problem::{self, Problem};
+use crate::resources::timestamp::iso;
+use crate::service::Service;
+
+const KNOWN: &str = "`set`, `advance`, `scale`, `freeze`, `run`";
+/// The fastest that a clock runs: a day in less than a second.
+const FASTEST: f64 = 100_000.0;
+const SLOWEST: f64 = 0.001;
+
+pub(super) fn show(service: &Service) -> Response<Bytes> {
+    let clock = service.clock();
+    let (now, real) = (clock.now(), Timestamp::now());
+    let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0;
+    let clock = json!({"object": "clock", "now": iso(now), "frozen": clock.is_frozen(), "scale": clock.scale(), "ahead_seconds": ahead});
+    problem::json(StatusCode::OK, &clock)
+}
+
+/// Does all that is asked for, in the order in which it makes sense together: first the time, then whether and how fast it runs on.
+pub(super) fn change(service: &Service, body: &[u8]) -> Result<Response<Bytes>, Problem> {
+    let mut body = Body::read(body)?;
+    let clock = service.clock();
+    let both = body.has("set") && body.has("advance");
+    if !["set", "advance", "scale", "freeze", "run"].iter().any(|field| body.has(field)) {
+        body.wrong(format!("The body must have at least one of {KNOWN}."));
+    }
+    let set = body.text("set").and_then(|text| instant(&text, &mut body));
+    if both {
+        body.wrong("Only one of `set` and `advance` may be given.");
+    }
+    let advance = body.text("advance").and_then(|text| later(clock.now(), &text, &mut body));
+    let scale = body.take("scale").and_then(|value| scale(&value, &mut body));
+    let (freeze, run) = (body.yes("freeze"), body.yes("run"));
+    if freeze && run {
+        body.wrong("Only one of `freeze` and `run` may be given.");
+    }
+    body.finish(KNOWN)?;
+    if freeze {
+        clock.freeze();
+    }
+    if let Some(to) = set {
+        clock.set(to);
+    }
+    if let Some(to) = advance {
+        clock.advance(to.duration_since(clock.now()).unsigned_abs());
+    }
+    if let Some(scale) = scale {
+        clock.run_at(scale);
+    }
+    if run {
+        clock.resume();
+    }
+    Ok(show(service))
+}
+
+fn instant(text: &str, body: &mut Body) -> Option<Timestamp> {
+    if text == "now" {
+        return Some(Timestamp::now());
+    }
+    let date =
+        || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
+    let instant = text.parse().ok().or_else(date);
+    if instant.is_none() {
+        body.wrong(format!(
+            "`set` must be a time such as `2026-03-02T12:00:00Z` or a day such as `2026-03-02`, both in UTC, or `now`, which is the \
+             system's time; found {}.",
+            quoted(text)
+        ));
+    }
+    within("set", instant?, body)
+}
+
+/// So much later by the calendar: a month from the 31st of January is the 28th of February.
+fn later(now: Timestamp, text: &str, body: &mut Body) -> Option<Timestamp> {
+    let words =
+        text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_digit()) && !text.ends_with("ago");
+    let span = if words { text.parse::<Span>().ok() } else { None };
+    let Some(span) = span.filter(|span| !span.is_zero() && !span.is_negative()) else {
+        body.wrong(format!(
+            "`advance` must be a time in words such as `90s`, `1h 30m` or `2 days`; found {}.",
+            quoted(text)
+        ));
+        return None;
+    };
+    let Ok(then) = now.to_zoned(TimeZone::UTC).checked_add(span) else {
+        body.wrong(format!("`advance` leads to a time that nobody can write; found {}.", quoted(text)));
+        return None;
+    };
+    within("advance", then.timestamp(), body)
+}
+
+/// Timestamps have to stay such as every client can read.
+fn within(field: &str, instant: Timestamp, body: &mut Body) -> Option<Timestamp> {
+    let year = instant.to_zoned(TimeZone::UTC).year();
+    if !(1970..=2999).contains(&year) {
+        body.wrong(format!(
+            "`{field}` must lead to a time in the years 1970 to 2999; it leads to {}.",
+            iso(instant)
+        ));
+        return None;
+    }
+    Some(instant)
+}
+
+fn scale(value: &Value, body: &mut Body) -> Option<f64> {
+    let scale = value.as_f64().filter(|scale| (SLOWEST..=FASTEST).contains(scale));
+    scale.or_else(|| body.refuse("scale", &format!("a number from {SLOWEST} to {FASTEST}"), value))
+}

@@ -1,0 +1,301 @@
+//! The script of faults over HTTP: `GET /_/faults` lists it, `POST` adds a rule, `DELETE` takes all back, and
+//! `/_/faults/{id}` is one rule.
+//!
+//! The script belongs to the whole service: a rule that one key adds is met by the requests of all. The sandbox's own routes never meet a fault.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use serde_json::{Map, Value, json};
+
+use super::body::Body;
+use crate::faults::{Action, Rule, Scripted, Share};
+use crate::paging::quoted;
+use crate::problem::{self, Problem};
+use crate::service::Service;
+
+/// How many rules may wait.
+const MOST: usize = 1_000;
+/// The longest that an answer is held back.
+const LONGEST: u64 = 60 * 60 * 1_000;
+const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow", "rate_limit"];
+const KNOWN: &str = "`method`, `path`, `action`, `status`, `name`, `message`, `body`, `retry_after`, `bytes`, `delay_ms`, `times`, \
+    `percent`, `always`, `after`";
+
+pub(super) fn index(service: &Service) -> Response<Bytes> {
+    let data: Vec<_> = service.faults().list().iter().map(shown).collect();
+    problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
+}
+
+pub(super) fn add(service: &Service, body: &[u8]) -> Result<Response<Bytes>, Problem> {
+    let rule = read(body)?;
+    if service.faults().pending() >= MOST {
+        return Err(Problem::validation(format!(
+            "At most {MOST} rules may wait; take some back with DELETE /_/faults."
+        )));
+    }
+    let id = service.faults().add(rule.clone());
+    Ok(problem::json(StatusCode::CREATED, &shown(&Scripted::new(id, rule))))
+}
+
+pub(super) fn show(service: &Service, id: &str) -> Result<Response<Bytes>, Problem> {
+    let found = service.faults().list().into_iter().find(|one| one.id.to_string() == id);
+    found.map(|one| problem::json(StatusCode::OK, &shown(&one))).ok_or_else(|| unknown(id))
+}
+
+pub(super) fn take_back(service: &Service, id: &str) -> Result<Response<Bytes>, Problem> {
+    let taken = id.parse().ok().and_then(|id| service.faults().take_back(id)).ok_or_else(|| unknown(id))?;
+    Ok(problem::json(
+        StatusCode::OK,
+        &json!({"object": "fault", "id": taken.id.to_string(), "deleted": true}),
+    ))
+}
+
+pub(super) fn clear(service: &Service) -> Response<Bytes> {
+    let deleted = service.faults().pending();
+    service.faults().clear();
+    problem::json(StatusCode::OK, &json!({"deleted": deleted}))
+}
+
+fn unknown(id: &str) -> Problem {
+    Problem::not_found(format!("There is no fault {}, or it has been used up.", quoted(id)))
+}
+
+/// A rule as the list shows it; what was given to add it would add it again.
+fn shown(one: &Scripted) -> Value {
+    let rule = &one.rule;
+    let mut shown = Map::new();
+    let mut put = |name: &str, value: Value| drop(shown.insert(name.to_owned(), value));
+    put("object", "fault".into());
+    put("id", one.id.to_string().into());
+    put("method", rule.method().map(Method::as_str).into());
+    put("path", rule.path().into());
+    match rule.action() {
+        Action::Answer { status, headers, body } => {
+            put("action", "answer".into());
+            put("status", status.as_u16().into());
+            let body: Option<Value> = serde_json::from_slice(body).ok();
+            let name = body.as_ref().and_then(|body| body.get("name"));
+            put("name", name.cloned().unwrap_or_default());
+            let pause = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+            put("retry_after", pause.into());
+        }
+        Action::DropBefore => put("action", "drop".into()),
+        Action::DropAfter => put("action", "lose".into()),
+        Action::Stall => put("action", "stall".into()),
+        Action::Truncate(bytes) => {
+            put("action", "truncate".into());
+            put("bytes", (*bytes).into());
+        }
+        Action::Delay(by) => {
+            put("action", "slow".into());
+            put("delay_ms", u64::try_from(by.as_millis()).unwrap_or(u64::MAX).into());
+        }
+        Action::TooMany { retry_after } => {
+            put("action", "rate_limit".into());
+            put("retry_after", retry_after.as_deref().into());
+        }
+    }
+    put("after", rule.spared().into());
+    match rule.share() {
+        Share::Times(left) => put("left", left.into()),
+        Share::Percent(percent) => put("percent", percent.into()),
+        Share::Always => put("always", true.into()),
+    }
+    put("met", one.met.into());
+    Value::Object(shown)
+}
+
+fn read(body: &[u8]) -> Result<Rule, Problem> {
+    let mut body = Body::read(body)?;
+    let method = body.text("method").and_then(|text| method(&text, &mut body));
+    let path = body.text("path").and_then(|text| path(text, &mut body));
+    let action = action(&mut body);
+    let share = share(&mut body);
+    let after = body.whole("after", 0, 1_000_000).unwrap_or(0);
+    if let (Some(method), Some(path)) = (&method, &path)
+        && !Service::routes().any(|(known, pattern)| known == *method && overlaps(path, pattern))
+    {
+        body.wrong(format!("No route of the service is {method} {path}, so nothing would ever meet this."));
+    }
+    body.finish(KNOWN)?;
+    // Without an action there was a problem.
+    let action = action.ok_or_else(|| Problem::validation("Missing `action` field."))?;
+    let mut rule = Rule::new(action).after(usize::try_from(after).unwrap_or(usize::MAX));
+    if let Some(method) = method {
+        rule = rule.on_method(method);
+    }
+    if let Some(path) = path {
+        rule = rule.on_path(path);
+    }
+    Ok(match share {
+        Share::Times(times) => rule.times(times),
+        Share::Percent(percent) => rule.percent(percent),
+        Share::Always => rule.always(),
+    })
+}
+
+fn method(text: &str, body: &mut Body) -> Option<Method> {
+    let method = Service::routes().map(|(method, _)| method).find(|method| method.as_str() == text);
+    if method.is_none() {
+        body.wrong(format!("`method` must be one of GET, POST, PATCH, DELETE; found {}.", quoted(text)));
+    }
+    method
+}
+
+fn path(text: String, body: &mut Body) -> Option<String> {
+    if super::is_control(&text) {
+        body.wrong("`path` must be one of the service's; what is under `/_/` never meets a fault.");
+        return None;
+    }
+    if !text.starts_with('/') || !Service::routes().any(|(_, pattern)| overlaps(&text, pattern)) {
+        body.wrong(format!(
+            "`path` must be a path of the service such as `/emails` or `/emails/{{id}}`; found {}.",
+            quoted(&text)
+        ));
+        return None;
+    }
+    Some(text)
+}
+
+/// Whether there is a path that fits both patterns.
+fn overlaps(one: &str, other: &str) -> bool {
+    let segments = |path: &str| path.trim_matches('/').split('/').map(str::to_owned).collect::<Vec<_>>();
+    let (one, other) = (segments(one), segments(other));
+    let any = |segment: &str| segment.starts_with('{');
+    one.len() == other.len()
+        && one.iter().zip(&other).all(|(a, b)| a == b || any(a) || (any(b) && !a.is_empty()))
+}
+
+fn action(body: &mut Body) -> Option<Action> {
+    if !body.has("action") {
+        body.wrong(format!("Missing `action` field; it is one of {}.", ACTIONS.join(", ")));
+    }
+    let word = body.text("action")?;
+    let own: &[&str] = match word.as_str() {
+        "answer" => &["status", "name", "message", "body", "retry_after"],
+        "rate_limit" => &["retry_after"],
+        "truncate" => &["bytes"],
+        "slow" => &["delay_ms"],
+        _ => &[],
+    };
+    let action = match word.as_str() {
+        "answer" => answer(body),
+        "drop" => Some(Action::DropBefore),
+        "lose" => Some(Action::DropAfter),
+        "stall" => Some(Action::Stall),
+        "truncate" => {
+            let bytes = body.whole("bytes", 0, 1 << 30).unwrap_or(0);
+            Some(Action::Truncate(usize::try_from(bytes).unwrap_or(usize::MAX)))
+        }
+        "slow" => {
+            if !body.has("delay_ms") {
+                body.wrong("Missing `delay_ms` field; `slow` needs it.");
+            }
+            body.whole("delay_ms", 0, LONGEST).map(Duration::from_millis).map(Action::Delay)
+        }
+        "rate_limit" => Some(Action::TooMany { retry_after: retry_after(body) }),
+        other => {
+            body.wrong(format!("`action` must be one of {}; found {}.", ACTIONS.join(", "), quoted(other)));
+            return None;
+        }
+    };
+    for field in ["status", "name", "message", "body", "retry_after", "bytes", "delay_ms"] {
+        if !own.contains(&field) && body.take(field).is_some() {
+            body.wrong(format!("`{field}` does not go with the action `{word}`."));
+        }
+    }
+    action
+}
+
+/// The header's value: seconds, or any text that a header can hold, so that it may also be garbage.
+fn retry_after(body: &mut Body) -> Option<String> {
+    let value = body.take("retry_after")?;
+    let text = match &value {
+        Value::Number(number) if number.is_u64() => number.to_string(),
+        Value::String(text) if HeaderValue::from_str(text).is_ok() => text.clone(),
+        other => return body.refuse("retry_after", "seconds or the text of a header", other),
+    };
+    Some(text)
+}
+
+/// An answer instead of acting. What is not given is as the service itself would say it.
+fn answer(body: &mut Body) -> Option<Action> {
+    let status = if body.has("status") { body.whole("status", 200, 599) } else { Some(500) };
+    let name = body.text("name");
+    let message = body.text("message").unwrap_or_else(|| "The sandbox was told to answer this.".to_owned());
+    let whole = body.take("body");
+    if whole.is_some() && name.is_some() {
+        body.wrong("Only one of `name` and `body` may be given.");
+    }
+    let pause = retry_after(body);
+    let status = StatusCode::from_u16(u16::try_from(status?).ok()?).ok()?;
+    let name = name.unwrap_or_else(|| usual_name(status).to_owned());
+    let bytes = match whole {
+        None => json!({"statusCode": status.as_u16(), "name": name, "message": message}).to_string(),
+        // Any text, also one that is no JSON.
+        Some(Value::String(text)) => text,
+        Some(json) => json.to_string(),
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+    if let Some(pause) = pause.and_then(|pause| HeaderValue::try_from(pause).ok()) {
+        headers.insert(header::RETRY_AFTER, pause);
+    }
+    if name == "invalid_access_token" {
+        let challenge = HeaderValue::from_static("Bearer error=\"invalid_token\"");
+        headers.insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    Some(Action::Answer { status, headers, body: bytes.into() })
+}
+
+/// What the service calls an error of this status.
+fn usual_name(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 => "invalid_access_token",
+        403 => "invalid_api_key",
+        404 => "not_found",
+        405 => "method_not_allowed",
+        409 => "concurrent_idempotent_requests",
+        429 => "rate_limit_exceeded",
+        500..=599 => "application_error",
+        _ => "validation_error",
+    }
+}
+
+fn share(body: &mut Body) -> Share {
+    let given = ["times", "percent", "always"].into_iter().filter(|field| body.has(field)).count();
+    let times = body.whole("times", 1, 1_000_000);
+    let percent = body.whole("percent", 1, 100);
+    let always = body.yes("always");
+    if given > 1 {
+        body.wrong("Only one of `times`, `percent` and `always` may be given.");
+    }
+    match (times, percent) {
+        _ if always => Share::Always,
+        (_, Some(percent)) => Share::Percent(u8::try_from(percent).unwrap_or(100)),
+        (times, None) => Share::Times(usize::try_from(times.unwrap_or(1)).unwrap_or(usize::MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_overlap_if_one_path_fits_both() {
+        for (one, other, expected) in [
+            ("/emails", "/emails", true),
+            ("/emails/", "/emails", true),
+            ("/emails/{id}", "/emails/{email_id}", true),
+            ("/emails/x", "/emails/{email_id}", true),
+            ("/emails/{id}", "/emails/batch", true),
+            ("/emails//", "/emails/{email_id}", true),
+            ("/email", "/emails", false),
+            ("/emails/x/y", "/emails/{email_id}", false),
+        ] {
+            assert_eq!(overlaps(one, other), expected, "{one} {other}");
+        }
+    }
+}

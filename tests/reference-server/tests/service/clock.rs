@@ -1,0 +1,127 @@
+//! The clock over HTTP: `/_/clock`.
+
+use http::Method;
+use jiff::Timestamp;
+use posthaste_reference_server::{Service, Settings};
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, email_with};
+
+fn change(sandbox: &Sandbox, body: &Value) -> Value {
+    let answer = sandbox.post("/_/clock", body);
+    assert_eq!(answer.status, 200, "{body} {}", answer.text());
+    answer.json()
+}
+
+#[test]
+fn a_clock_that_stands_still_is_shown_and_moved() {
+    let sandbox = Sandbox::new();
+    let shown = sandbox.get("/_/clock").json();
+    assert_eq!((&shown["object"], &shown["now"]), (&json!("clock"), &json!("2026-03-02T12:00:00.000Z")));
+    assert_eq!((&shown["frozen"], &shown["scale"]), (&json!(true), &json!(1.0)));
+    for (body, now) in [
+        (json!({"advance": "1h"}), "2026-03-02T13:00:00.000Z"),
+        (json!({"advance": "1 hour 30 minutes"}), "2026-03-02T14:30:00.000Z"),
+        (json!({"advance": "2 days"}), "2026-03-04T14:30:00.000Z"),
+        (json!({"advance": "90s"}), "2026-03-04T14:31:30.000Z"),
+        (json!({"set": "2027-01-31"}), "2027-01-31T00:00:00.000Z"),
+        (json!({"advance": "1 month"}), "2027-02-28T00:00:00.000Z"),
+        (json!({"set": "2020-05-05T05:05:05+02:00"}), "2020-05-05T03:05:05.000Z"),
+        (json!({"set": "2026-03-02T12:00:00"}), "2026-03-02T12:00:00.000Z"),
+        (json!({"set": "2026-03-02T12:00:00Z", "freeze": true, "scale": 60}), "2026-03-02T12:00:00.000Z"),
+    ] {
+        assert_eq!(change(&sandbox, &body)["now"], now, "{body}");
+        assert_eq!(sandbox.service.clock().now(), now.parse::<Timestamp>().unwrap());
+    }
+    assert_eq!(sandbox.get("/_/clock").json()["scale"], 60.0);
+}
+
+#[test]
+fn it_runs_stops_and_goes_back_to_the_systems_time() {
+    let sandbox = Sandbox::new();
+    let running = change(&sandbox, &json!({"run": true}));
+    assert_eq!(running["frozen"], false);
+    assert!(running["ahead_seconds"].is_number());
+    let stopped = change(&sandbox, &json!({"freeze": true}));
+    assert_eq!(stopped["frozen"], true);
+    assert_eq!(sandbox.get("/_/clock").json()["now"], stopped["now"]);
+    let real = change(&sandbox, &json!({"set": "now", "run": true}));
+    assert!(real["ahead_seconds"].as_f64().unwrap().abs() < 1.0, "{real}");
+    let ahead = change(&sandbox, &json!({"advance": "1h"}));
+    assert!((3_599.0..3_601.0).contains(&ahead["ahead_seconds"].as_f64().unwrap()), "{ahead}");
+}
+
+#[test]
+fn a_faster_clock_gains_and_keeps_its_order() {
+    let service = Service::new(Settings::default());
+    let before = service.clock().now();
+    service.clock().run_at(10_000.0);
+    let began = std::time::Instant::now();
+    while began.elapsed() < std::time::Duration::from_millis(20) {
+        std::thread::yield_now();
+    }
+    let first = service.clock().now();
+    assert!(first.duration_since(before).as_secs() >= 200, "{before} {first}");
+    service.clock().freeze();
+    let stopped = service.clock().now();
+    assert!(stopped >= first);
+    assert_eq!(service.clock().now(), stopped);
+    assert!((service.clock().scale() - 10_000.0).abs() < f64::EPSILON, "stopping does not forget the pace");
+    service.clock().run_at(1.0);
+    service.clock().resume();
+    assert!(service.clock().now().duration_since(stopped).as_secs() < 60);
+}
+
+#[test]
+fn what_falls_due_on_the_way_has_happened_in_order_when_the_answer_comes() {
+    let sandbox = Sandbox::new();
+    for (subject, at) in [("later", "2026-03-02T14:00:00Z"), ("sooner", "2026-03-02T13:00:00Z")] {
+        let mut email = email_with("subject", subject);
+        email["scheduled_at"] = at.into();
+        sandbox.sent(&email);
+    }
+    change(&sandbox, &json!({"advance": "30m"}));
+    assert!(sandbox.mails().is_empty());
+    change(&sandbox, &json!({"advance": "1 day"}));
+    let left: Vec<_> =
+        sandbox.mails().iter().map(|mail| (mail.subject.clone(), mail.captured_at.to_string())).collect();
+    let expected = [("later", "2026-03-02T14:00:00Z"), ("sooner", "2026-03-02T13:00:00Z")];
+    assert_eq!(left, expected.map(|(subject, at)| (subject.to_owned(), at.to_owned())));
+}
+
+#[test]
+fn a_wrong_move_is_refused_with_everything_that_is_wrong_and_moves_nothing() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.service.clock().now();
+    for (body, said) in [
+        (json!({}), &["at least one of `set`, `advance`"][..]),
+        (
+            json!({"advance": "soon", "scale": 0, "tick": 1}),
+            &["found \"soon\"", "`scale` must be", "found 0", "\"tick\" is not a field"],
+        ),
+        (json!({"advance": "-1h"}), &["`advance` must be a time in words"]),
+        (json!({"advance": "1h ago"}), &["`advance`"]),
+        (json!({"advance": "0s"}), &["`advance`"]),
+        (json!({"advance": "PT5M"}), &["`advance`"]),
+        (json!({"advance": 5}), &["`advance` must be a string; found 5"]),
+        (json!({"advance": "3000 years"}), &["the years 1970 to 2999"]),
+        (json!({"advance": "99999999999999999 hours"}), &["`advance`"]),
+        (json!({"set": "yesterday"}), &["`set` must be a time such as"]),
+        (json!({"set": "1969-12-31T23:59:59Z"}), &["the years 1970 to 2999"]),
+        (json!({"set": "3000-01-01"}), &["the years 1970 to 2999"]),
+        (json!({"set": "2026-01-01", "advance": "1h"}), &["Only one of `set` and `advance`"]),
+        (json!({"freeze": true, "run": true}), &["Only one of `freeze` and `run`"]),
+        (json!({"freeze": "yes"}), &["`freeze` must be a boolean"]),
+        (json!({"scale": 100_001}), &["`scale`"]),
+        (json!({"scale": "60"}), &["`scale` must be a number from 0.001 to 100000; found \"60\""]),
+    ] {
+        let answer = sandbox.post("/_/clock", &body);
+        assert_eq!(answer.status, 422, "{body} {}", answer.text());
+        for part in said {
+            assert!(answer.text().replace("\\\"", "\"").contains(part), "{body}: {}", answer.text());
+        }
+    }
+    assert_eq!(sandbox.service.clock().now(), before);
+    assert_eq!(sandbox.ask(Method::DELETE, "/_/clock").send("").status, 405);
+    assert_eq!(sandbox.ask(Method::GET, "/_/clock").no_key().send("").status, 401);
+}

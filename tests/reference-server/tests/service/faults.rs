@@ -1,0 +1,225 @@
+//! Faults that are scripted over HTTP: `/_/faults`.
+
+use http::Method;
+use posthaste_reference_server::faults::{Action, Rule};
+use posthaste_reference_server::{ReferenceServer, Settings};
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, email};
+
+fn sends(sandbox: &Sandbox, times: usize) -> Vec<u16> {
+    (0..times).map(|_| sandbox.post("/emails", &email()).status.as_u16()).collect()
+}
+
+#[test]
+fn a_rule_is_met_by_its_route_so_often_and_then_all_is_well() {
+    let sandbox = Sandbox::new();
+    let rule = json!({"method": "POST", "path": "/emails", "action": "answer", "status": 503, "times": 2, "after": 1});
+    let added = sandbox.post("/_/faults", &rule);
+    assert_eq!(added.status, 201, "{}", added.text());
+    assert_eq!(
+        added.json(),
+        json!({
+            "object": "fault", "id": "1", "method": "POST", "path": "/emails", "action": "answer", "status": 503,
+            "name": "application_error", "retry_after": null, "after": 1, "left": 2, "met": 0,
+        })
+    );
+    assert_eq!(sandbox.get("/emails").status, 200, "another method");
+    assert_eq!(sends(&sandbox, 2), [200, 503]);
+    let one = sandbox.get("/_/faults/1").json();
+    assert_eq!((&one["left"], &one["met"], &one["after"]), (&json!(1), &json!(1), &json!(0)));
+    assert_eq!(sends(&sandbox, 2), [503, 200]);
+    assert_eq!(sandbox.get("/_/faults").json(), json!({"object": "list", "data": [], "has_more": false}));
+    assert_eq!(sandbox.get("/_/faults/1").status, 404);
+}
+
+#[test]
+fn rules_are_taken_back_one_by_one_or_all() {
+    let sandbox = Sandbox::new();
+    for _ in 0..3 {
+        sandbox.post("/_/faults", &json!({"action": "answer", "always": true}));
+    }
+    let delete = |path: &str| sandbox.ask(Method::DELETE, path).send("").json();
+    assert_eq!(delete("/_/faults/2"), json!({"object": "fault", "id": "2", "deleted": true}));
+    assert_eq!(delete("/_/faults/2")["statusCode"], 404);
+    let ids = |list: Value| {
+        list["data"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(sandbox.get("/_/faults").json()), ["1", "3"]);
+    assert_eq!(sends(&sandbox, 1), [500]);
+    assert_eq!(delete("/_/faults"), json!({"deleted": 2}));
+    assert_eq!(sends(&sandbox, 1), [200]);
+}
+
+#[test]
+fn what_an_answer_says_can_be_chosen_also_garbage() {
+    let sandbox = Sandbox::new();
+    let met = |rule: Value| {
+        let added = sandbox.post("/_/faults", &rule);
+        assert_eq!(added.status, 201, "{}", added.text());
+        sandbox.post("/emails", &email())
+    };
+    let plain = met(json!({"action": "answer"}));
+    assert_eq!(
+        plain.json(),
+        json!({"statusCode": 500, "name": "application_error", "message": "The sandbox was told to answer this."})
+    );
+    let named = met(
+        json!({"action": "answer", "status": 429, "name": "daily_quota_exceeded", "message": "no", "retry_after": 7}),
+    );
+    assert_eq!(named.json(), json!({"statusCode": 429, "name": "daily_quota_exceeded", "message": "no"}));
+    assert_eq!(named.headers["retry-after"], "7");
+    assert_eq!(met(json!({"action": "answer", "status": 200, "body": "<html>"})).text(), "<html>");
+    assert_eq!(met(json!({"action": "answer", "status": 200, "body": [1]})).json(), json!([1]));
+    let limited = met(json!({"action": "rate_limit", "retry_after": "soon"}));
+    assert_eq!((limited.status.as_u16(), &limited.headers["retry-after"]), (429, &"soon".parse().unwrap()));
+    assert!(met(json!({"action": "rate_limit"})).headers.get("retry-after").is_none());
+    let refused = met(json!({"action": "answer", "status": 401}));
+    assert_eq!(refused.headers["www-authenticate"], "Bearer error=\"invalid_token\"");
+    assert!(sandbox.mails().is_empty(), "an answer stands in for acting");
+}
+
+#[test]
+fn chance_is_repeatable_with_a_seed_and_about_as_asked() {
+    let settings = Settings { seed: Some(7), ..Settings::default() };
+    let statuses = || {
+        let sandbox = Sandbox::with(&settings);
+        let added = sandbox.post("/_/faults", &json!({"path": "/emails", "action": "answer", "percent": 30}));
+        assert_eq!(added.json()["percent"], 30);
+        sends(&sandbox, 1_000)
+    };
+    let first = statuses();
+    assert_eq!(first, statuses());
+    let met = first.iter().filter(|status| **status == 500).count();
+    assert!((250..350).contains(&met), "{met} of 1000");
+    let all = Sandbox::new();
+    all.service.faults().add(Rule::new(Action::answer(500, "")).percent(100));
+    assert_eq!(sends(&all, 20), [500; 20]);
+}
+
+#[test]
+fn a_bad_rule_is_refused_with_everything_that_is_wrong() {
+    let sandbox = Sandbox::new();
+    for (rule, said) in [
+        (json!({}), &["Missing `action`"][..]),
+        (json!([]), &["must be an object; found an array"]),
+        (json!({"action": "explode"}), &["`action` must be one of answer, drop, lose", "found \"explode\""]),
+        (json!({"action": 1}), &["`action` must be a string; found 1"]),
+        (
+            json!({"method": "BREW", "path": "emails", "action": "slow", "times": 0, "percent": 101, "wen": 1}),
+            &[
+                "`method` must be one of GET, POST, PATCH, DELETE; found \"BREW\"",
+                "`path` must be a path of the service",
+                "Missing `delay_ms`",
+                "`times` must be a whole number from 1 to 1000000; found 0",
+                "`percent` must be a whole number from 1 to 100; found 101",
+                "Only one of `times`, `percent` and `always`",
+                "\"wen\" is not a field here",
+            ],
+        ),
+        (json!({"path": "/_/faults", "action": "drop"}), &["never meets a fault"]),
+        (json!({"path": "/emials", "action": "drop"}), &["found \"/emials\""]),
+        (
+            json!({"method": "DELETE", "path": "/emails", "action": "drop"}),
+            &["No route of the service is DELETE /emails"],
+        ),
+        (json!({"action": "drop", "status": 500}), &["`status` does not go with the action `drop`"]),
+        (json!({"action": "answer", "status": 199}), &["`status` must be a whole number from 200 to 599"]),
+        (json!({"action": "answer", "status": 600}), &["found 600"]),
+        (json!({"action": "answer", "name": "x", "body": {}}), &["Only one of `name` and `body`"]),
+        (
+            json!({"action": "rate_limit", "retry_after": "a\r\nb"}),
+            &["`retry_after` must be seconds or the text of a header"],
+        ),
+        (json!({"action": "slow", "delay_ms": -1}), &["`delay_ms`", "found -1"]),
+        (json!({"action": "slow", "delay_ms": 3_600_001}), &["from 0 to 3600000"]),
+        (json!({"action": "drop", "always": 1}), &["`always` must be a boolean"]),
+    ] {
+        let answer = sandbox.post("/_/faults", &rule);
+        assert_eq!(answer.status, 422, "{rule} {}", answer.text());
+        assert_eq!(answer.json()["name"], "validation_error");
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        for part in said {
+            assert!(message.contains(part), "{rule}: {message}");
+        }
+    }
+    for (body, status) in [("", 400), ("{", 400), ("nonsense", 400)] {
+        assert_eq!(sandbox.ask(Method::POST, "/_/faults").send(body).status, status);
+    }
+    assert_eq!(sandbox.service.faults().pending(), 0);
+    assert_eq!(sandbox.ask(Method::PUT, "/_/faults").send("{}").status, 405);
+    assert_eq!(sandbox.ask(Method::GET, "/_/faults").no_key().send("").status, 401);
+    for id in ["0", "-1", "x", "99999999999999999999999"] {
+        assert_eq!(sandbox.get(format!("/_/faults/{id}")).status, 404, "{id}");
+    }
+}
+
+#[test]
+fn not_more_rules_wait_than_anybody_can_mean() {
+    let sandbox = Sandbox::new();
+    for _ in 0..1_000 {
+        sandbox.service.faults().next(Action::DropBefore);
+    }
+    let answer = sandbox.post("/_/faults", &json!({"action": "drop"}));
+    assert_eq!(answer.status, 422);
+    assert!(answer.text().contains("At most 1000 rules"), "{}", answer.text());
+}
+
+#[test]
+fn the_script_is_one_for_all_keys_and_never_met_by_the_sandboxs_own_routes() {
+    let sandbox = Sandbox::new();
+    sandbox.ask(Method::POST, "/_/faults").key("sb_other").json(&json!({"action": "answer", "always": true}));
+    assert_eq!(sandbox.get("/emails").status, 500);
+    assert_eq!(sandbox.get("/_/messages").status, 200);
+    assert_eq!(sandbox.get("/_/faults").json()["data"][0]["always"], true);
+}
+
+#[tokio::test]
+async fn faults_of_the_wire_are_scripted_over_the_wire() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let post = |path: &'static str, body: Value| {
+        let request = client.post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
+        request.header("content-type", "application/json").body(body.to_string()).send()
+    };
+    let mails = || server.service().mails("sb_test").len();
+    for (rule, left) in [
+        (json!({"path": "/emails", "action": "drop"}), 0),
+        (json!({"path": "/emails", "action": "lose"}), 1),
+        (json!({"path": "/emails", "action": "truncate", "bytes": 5}), 2),
+    ] {
+        assert_eq!(post("/_/faults", rule.clone()).await.unwrap().status(), 201);
+        let answer = post("/emails", email()).await;
+        let lost = match answer {
+            Err(_) => true,
+            Ok(answer) => answer.bytes().await.is_err(),
+        };
+        assert!(lost, "{rule}");
+        assert_eq!(mails(), left, "{rule}");
+    }
+    post("/_/faults", json!({"action": "slow", "delay_ms": 120})).await.unwrap();
+    let began = std::time::Instant::now();
+    assert_eq!(post("/emails", email()).await.unwrap().status(), 200);
+    assert!(began.elapsed() >= std::time::Duration::from_millis(120));
+}
+
+#[tokio::test]
+async fn a_stalled_request_gets_no_answer_until_the_server_goes() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    server.service().faults().add(Rule::new(Action::Stall).always());
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = || client.get(format!("{}/emails", server.base_url())).bearer_auth(server.api_key());
+    let patience = std::time::Duration::from_millis(150);
+    let gave_up = ask().timeout(patience).send().await.unwrap_err();
+    assert!(gave_up.is_timeout(), "{gave_up:?}");
+    assert!(server.service().faults().list()[0].met == 1);
+    let waiting = tokio::spawn(ask().send());
+    while server.service().faults().list()[0].met < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!waiting.is_finished());
+    let stopped = std::time::Instant::now();
+    drop(server);
+    waiting.await.unwrap().unwrap_err();
+    assert!(stopped.elapsed() < std::time::Duration::from_secs(1), "a stall holds nothing up");
+}
