@@ -102,12 +102,16 @@ pub use resources::{
         TemplateStatus, TemplateSummary, TemplateVariable, VariableType,
     },
     topics::{NewTopic, Subscription, Topic, TopicPatch, Visibility},
-    webhooks::{CreatedWebhook, EventType, NewWebhook, Webhook, WebhookPatch, WebhookStatus, WebhookSummary},
+    webhooks::{
+        CreatedWebhook, Delivery, EventData, EventType, NewWebhook, Refusal, SecretError, Webhook,
+        WebhookAttempt, WebhookEvent, WebhookEventStatus, WebhookEventSummary, WebhookPatch, WebhookPayload,
+        WebhookStatus, WebhookSummary, WebhookVerifier,
+    },
 };
 pub use retry::{Replay, RetryPolicy};
 pub use types::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
     DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, SegmentId, TemplateId,
-    Timestamp, TopicId, WebhookId,
+    Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
 };
 pub use wait::Wait;

@@ -14,7 +14,7 @@ pub(crate) use address::fault as address_fault;
 pub use id::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
     DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, SegmentId, TemplateId, TopicId,
-    WebhookId,
+    WebhookAttemptId, WebhookEventId, WebhookId,
 };
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;

@@ -1,7 +1,17 @@
 //! Webhooks: where the service tells its events, and which (`SPEC.md`, Webhook and Events).
 
+pub mod delivery;
+pub mod event;
+mod ledger;
+mod record;
+
+pub use delivery::{Delivery, Refusal, SecretError, WebhookVerifier};
+pub use event::{EventData, NotAnEvent, OtherData, WebhookPayload};
+pub use ledger::{WebhookAttempt, WebhookEvent, WebhookEventStatus, WebhookEventSummary};
+pub use record::{CreatedWebhook, EventType, Webhook, WebhookStatus, WebhookSummary};
+
 use http::Method;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use url::Url;
 
 use super::{Deleted, Reference};
@@ -9,8 +19,8 @@ use crate::{
     call::{Call, Operation},
     check::{Problem, Problems},
     client::Client,
-    page::{Item, List},
-    types::{Patch, SigningSecret, Timestamp, WebhookId},
+    page::List,
+    types::{Patch, WebhookEventId, WebhookId},
 };
 
 /// A webhook to be made with [`Webhooks::create`].
@@ -105,126 +115,6 @@ impl WebhookPatch {
     }
 }
 
-/// A webhook that was made, with the secret that signs what it tells.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct CreatedWebhook {
-    /// The webhook's id.
-    pub id: WebhookId,
-    /// The secret; [`Webhooks::get`] tells it again.
-    pub signing_secret: SigningSecret,
-}
-
-/// One webhook.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Webhook {
-    /// The webhook's id.
-    pub id: WebhookId,
-    /// When it was made.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// Whether it is switched on.
-    #[serde(default)]
-    pub status: Option<WebhookStatus>,
-    /// Where it tells.
-    pub endpoint: String,
-    /// What it tells.
-    #[serde(default)]
-    pub events: Option<Vec<EventType>>,
-    /// What signs it.
-    #[serde(default)]
-    pub signing_secret: Option<SigningSecret>,
-}
-
-/// A webhook in a list, which doesn't tell its secret.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct WebhookSummary {
-    /// The webhook's id.
-    pub id: WebhookId,
-    /// When it was made.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// Whether it is switched on.
-    #[serde(default)]
-    pub status: Option<WebhookStatus>,
-    /// Where it tells.
-    pub endpoint: String,
-    /// What it tells.
-    #[serde(default)]
-    pub events: Option<Vec<EventType>>,
-}
-
-impl Item for WebhookSummary {
-    fn cursor(&self) -> Option<&str> {
-        Some(self.id.as_str())
-    }
-}
-
-open_enum! {
-    /// Whether a webhook tells anything.
-    WebhookStatus {
-        /// It does.
-        Enabled = "enabled",
-        /// It doesn't.
-        Disabled = "disabled",
-    }
-}
-
-open_enum! {
-    /// What a webhook can tell. The specification names `email.sent`, `email.delivered`, `email.received` and `domain.updated`, and says
-    /// that there are more.
-    EventType {
-        /// An email was taken by the sending side.
-        EmailSent = "email.sent",
-        /// An email was scheduled.
-        EmailScheduled = "email.scheduled",
-        /// An email was delivered.
-        EmailDelivered = "email.delivered",
-        /// An email could not be delivered yet.
-        EmailDeliveryDelayed = "email.delivery_delayed",
-        /// An email was refused for good.
-        EmailBounced = "email.bounced",
-        /// A recipient called an email spam.
-        EmailComplained = "email.complained",
-        /// An email was opened.
-        EmailOpened = "email.opened",
-        /// A link in an email was followed.
-        EmailClicked = "email.clicked",
-        /// An email could not be sent.
-        EmailFailed = "email.failed",
-        /// An email was held back from an address that bounced or complained before.
-        EmailSuppressed = "email.suppressed",
-        /// An email came in.
-        EmailReceived = "email.received",
-        /// A contact was made.
-        ContactCreated = "contact.created",
-        /// A contact was changed.
-        ContactUpdated = "contact.updated",
-        /// A contact was deleted.
-        ContactDeleted = "contact.deleted",
-        /// A contact chose about topics.
-        ContactTopicsUpdated = "contact.topics.updated",
-        /// A domain was registered.
-        DomainCreated = "domain.created",
-        /// A domain's status changed.
-        DomainUpdated = "domain.updated",
-        /// A domain was deleted.
-        DomainDeleted = "domain.deleted",
-        /// An address gets no more emails.
-        SuppressionAdded = "suppression.added",
-        /// An address may get emails again.
-        SuppressionRemoved = "suppression.removed",
-        /// A topic was made.
-        TopicCreated = "topic.created",
-        /// A topic was changed.
-        TopicUpdated = "topic.updated",
-        /// A topic was deleted.
-        TopicDeleted = "topic.deleted",
-    }
-}
-
 /// The operations on webhooks: [`Client::webhooks`].
 ///
 /// ```
@@ -283,6 +173,59 @@ impl<'a> Webhooks<'a> {
     pub fn delete(&self, id: impl Into<WebhookId>) -> Call<Deleted<WebhookId>> {
         Call::new(self.client, on("webhooks.delete", Method::DELETE, &id.into()))
     }
+
+    /// What a webhook has told, newest first: `GET /webhooks/{webhook_id}/events`. It can be walked with
+    /// [`after`](List::after) only: the service knows no `before` here.
+    pub fn events(&self, id: impl Into<WebhookId>) -> List<WebhookEventSummary> {
+        let path = Operation::on("webhooks.events", Method::GET, "/webhooks/", id.into().as_str(), "/events");
+        List::new(self.client, path)
+    }
+
+    /// One event of a webhook, with what it tells: `GET /webhooks/{webhook_id}/events/{event_id}`.
+    pub fn event(&self, id: impl Into<WebhookId>, event: impl Into<WebhookEventId>) -> Call<WebhookEvent> {
+        Call::new(self.client, within("webhooks.event", Method::GET, &id.into(), &event.into(), ""))
+    }
+
+    /// The attempts to deliver an event, newest first: `GET /webhooks/{webhook_id}/events/{event_id}/attempts`. It can be walked
+    /// with [`after`](List::after) only: the service knows no `before` here.
+    pub fn attempts(
+        &self,
+        id: impl Into<WebhookId>,
+        event: impl Into<WebhookEventId>,
+    ) -> List<WebhookAttempt> {
+        let operation = within("webhooks.attempts", Method::GET, &id.into(), &event.into(), "/attempts");
+        List::new(self.client, operation)
+    }
+
+    /// Delivers an event once more, at once: `POST /webhooks/{webhook_id}/events/{event_id}/replay`. The receiver sees the same
+    /// [id](super::webhooks::Delivery::id) again.
+    pub fn replay(
+        &self,
+        id: impl Into<WebhookId>,
+        event: impl Into<WebhookEventId>,
+    ) -> Call<Reference<WebhookEventId>> {
+        let operation = within("webhooks.replay", Method::POST, &id.into(), &event.into(), "/replay");
+        Call::new(self.client, operation)
+    }
+
+    /// Gives a webhook another secret: `POST /webhooks/{webhook_id}/signing-secret/rotate`. For 24 hours the service signs with the
+    /// old one, too, so a receiver has that long to learn the new one ([`WebhookVerifier::or`]).
+    pub fn rotate_secret(&self, id: impl Into<WebhookId>) -> Call<CreatedWebhook> {
+        let rest = "/signing-secret/rotate";
+        let operation =
+            Operation::on("webhooks.rotate_secret", Method::POST, "/webhooks/", id.into().as_str(), rest);
+        Call::new(self.client, operation)
+    }
+}
+
+fn within(
+    name: &'static str,
+    method: Method,
+    id: &WebhookId,
+    event: &WebhookEventId,
+    rest: &'static str,
+) -> Operation {
+    Operation::on_inner(name, method, ("/webhooks/", id.as_str()), ("/events/", event.as_str()), rest)
 }
 
 fn endpoint_problem(endpoint: &str) -> Option<Problem> {

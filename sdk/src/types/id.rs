@@ -124,3 +124,11 @@ id!(
     /// Names one webhook.
     WebhookId
 );
+id!(
+    /// Names one attempt to deliver an event to a webhook.
+    WebhookAttemptId
+);
+id!(
+    /// Names one event that a webhook tells; each delivery of it carries it as `svix-id`.
+    WebhookEventId
+);

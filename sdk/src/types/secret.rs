@@ -133,6 +133,25 @@ handed_out!(
     SigningSecret
 );
 
+/// A secret that was kept. Whether it is one shows when [`WebhookVerifier::new`](crate::WebhookVerifier::new) takes it.
+impl From<String> for SigningSecret {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&str> for SigningSecret {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&Self> for SigningSecret {
+    fn from(secret: &Self) -> Self {
+        secret.clone()
+    }
+}
+
 impl From<String> for RefreshToken {
     fn from(text: String) -> Self {
         Self(text.into())

@@ -74,6 +74,8 @@ open_enum! {
         TrackingCaa = "TrackingCAA",
         /// It brings mail to the service.
         Receiving = "Receiving",
+        /// The same, as events name it.
+        ReceivingMx = "Receiving MX",
     }
 }
 

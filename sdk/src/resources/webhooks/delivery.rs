@@ -1,0 +1,215 @@
+//! Verifying what arrives at a webhook: that the service has sent it, and lately (Standard Webhooks, HMAC-SHA256).
+//!
+//! The specification is silent on signatures; `rulings.md` settles them. Nothing here asks the network.
+
+mod headers;
+mod keys;
+mod refusal;
+
+pub use keys::SecretError;
+pub use refusal::Refusal;
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::HeaderMap;
+use subtle::{Choice, ConstantTimeEq};
+
+use self::{headers::Signed, keys::Key};
+use super::event::{NotAnEvent, WebhookPayload};
+use crate::types::{SigningSecret, WebhookEventId};
+
+/// How far the time of a delivery may lie from now, either way.
+pub const TOLERANCE: Duration = Duration::from_mins(5);
+/// The most signatures that one delivery may carry. While a secret is rotated there are two; the specification states no limit.
+pub const MOST_SIGNATURES: usize = 32;
+
+/// Tells the service's deliveries from everybody else's.
+///
+/// Give it the headers and the body **as they came**: the signature covers bytes, so a body that was parsed and written again no
+/// longer fits.
+///
+/// ```
+/// # fn example(headers: &http::HeaderMap, body: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
+/// use posthaste::{EventData, WebhookVerifier};
+///
+/// let verifier = WebhookVerifier::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
+/// let delivery = verifier.verify(headers, body)?;
+/// match delivery.event()?.data {
+///     EventData::EmailBounced(bounced) => println!("{:?}: {:?}", bounced.email.to, bounced.bounce.message),
+///     _ => println!("{} is of no interest", delivery.id),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// One delivery can arrive more than once: the service tries again when it gets no answer in time. [`Delivery::id`] stays the
+/// same, so remember the ids that were handled.
+#[derive(Clone, Debug)]
+pub struct WebhookVerifier {
+    keys: Vec<Key>,
+    tolerance: Duration,
+}
+
+impl WebhookVerifier {
+    /// Takes deliveries that are signed with this secret: `whsec_` and Base64, as [`CreatedWebhook`](crate::CreatedWebhook) has
+    /// it. The prefix may be missing.
+    ///
+    /// # Errors
+    /// The text is no such secret.
+    pub fn new(secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
+        Ok(Self { keys: vec![Key::of(&secret.into())?], tolerance: TOLERANCE })
+    }
+
+    /// Takes deliveries that are signed with this secret, too: the one before or after a
+    /// [rotation](super::Webhooks::rotate_secret), or that of another webhook with the same endpoint.
+    ///
+    /// # Errors
+    /// The text is no such secret.
+    pub fn or(mut self, secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
+        self.keys.push(Key::of(&secret.into())?);
+        Ok(self)
+    }
+
+    /// How far the time of a delivery may lie from now, either way, instead of five minutes. [`Duration::MAX`] takes any time, and so
+    /// anything that was ever signed.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: Duration) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
+    /// Whether the service has sent this, and lately.
+    ///
+    /// Both families of header names are read, `svix-…` and `webhook-…`. Of several signatures one has to fit; versions other than
+    /// `v1` are skipped. Signatures are compared in constant time.
+    ///
+    /// # Errors
+    /// It has not, or nobody can tell.
+    pub fn verify<'a>(&self, headers: &HeaderMap, body: &'a [u8]) -> Result<Delivery<'a>, Refusal> {
+        self.verify_at(headers, body, SystemTime::now())
+    }
+
+    /// The same, at another time than now.
+    ///
+    /// # Errors
+    /// As of [`verify`](Self::verify).
+    pub fn verify_at<'a>(
+        &self,
+        headers: &HeaderMap,
+        body: &'a [u8],
+        now: SystemTime,
+    ) -> Result<Delivery<'a>, Refusal> {
+        let signed = Signed::read(headers)?;
+        let timestamp = self.timestamp(&signed, now)?;
+        let signatures = signatures(&signed)?;
+        let mut fits = Choice::from(0);
+        for key in &self.keys {
+            let right = key.sign(signed.id, signed.timestamp, body);
+            for signature in &signatures {
+                fits |= right.ct_eq(signature);
+            }
+        }
+        if bool::from(fits) {
+            return Ok(Delivery { id: signed.id.into(), signed_at: timestamp, body });
+        }
+        let (found, secrets) = (signatures.len(), self.keys.len());
+        Err(Refusal::WrongSignature { header: signed.names.signature, found, secrets })
+    }
+
+    /// The signature that the service would send with this: `v1,` and Base64, by the first secret. It is for tests of one's own
+    /// receiver, together with `svix-id` and `svix-timestamp` (seconds since 1970).
+    pub fn sign(&self, id: &str, timestamp: u64, body: &[u8]) -> String {
+        let signature = self.keys.first().map(|key| key.sign(id, &timestamp.to_string(), body));
+        format!("v1,{}", STANDARD.encode(signature.unwrap_or_default()))
+    }
+
+    fn timestamp(&self, signed: &Signed<'_>, now: SystemTime) -> Result<SystemTime, Refusal> {
+        let header = signed.names.timestamp;
+        let text = signed.timestamp;
+        // Digits alone: `parse` would take a sign, too.
+        let seconds = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let time = seconds
+            .and_then(|text| text.parse::<i64>().ok())
+            .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds.unsigned_abs())))
+            .ok_or_else(|| Refusal::Timestamp { header, found: shortened(text) })?;
+        // The header counts whole seconds, and so does the comparison.
+        let whole = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = UNIX_EPOCH.checked_add(Duration::from_secs(whole)).unwrap_or(now);
+        let tolerance = self.tolerance;
+        match now.duration_since(time) {
+            Ok(age) if age > tolerance => Err(Refusal::TooOld { header, age, tolerance }),
+            Err(ahead) if ahead.duration() > tolerance => {
+                Err(Refusal::TooNew { header, ahead: ahead.duration(), tolerance })
+            }
+            _ => Ok(time),
+        }
+    }
+}
+
+/// The signatures of version 1 that are there; at least one.
+fn signatures(signed: &Signed<'_>) -> Result<Vec<[u8; 32]>, Refusal> {
+    let (header, text) = (signed.names.signature, signed.signature);
+    let count = text.split(' ').count();
+    if count > MOST_SIGNATURES {
+        return Err(Refusal::TooManySignatures { header, count, most: MOST_SIGNATURES });
+    }
+    let read = |entry: &str| -> Option<[u8; 32]> {
+        let (version, coded) = entry.split_once(',')?;
+        let bytes = (version == "v1").then(|| STANDARD.decode(coded).ok())??;
+        bytes.try_into().ok()
+    };
+    let signatures: Vec<_> = text.split(' ').filter_map(read).collect();
+    if signatures.is_empty() {
+        return Err(Refusal::NoSignature { header, found: shortened(text) });
+    }
+    Ok(signatures)
+}
+
+fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(80).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Something that the service has sent to a webhook.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Delivery<'a> {
+    /// The id of what is told. It stays the same when the service tries again, so remember those that were handled.
+    pub id: WebhookEventId,
+    /// When it was signed: anew with each attempt.
+    pub signed_at: SystemTime,
+    /// The body as it came.
+    pub body: &'a [u8],
+}
+
+impl Delivery<'_> {
+    /// What is told.
+    ///
+    /// # Errors
+    /// The body is not an event at all: no JSON object with a `type`. A type or a payload that this version of the client doesn't know
+    /// is no error: [`EventData::Other`](super::EventData::Other).
+    pub fn event(&self) -> Result<WebhookPayload, NotAnEvent> {
+        WebhookPayload::from_slice(self.body)
+    }
+}
+
+/// `Debug` leaves the body out: it names people.
+impl fmt::Debug for Delivery<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery")
+            .field("id", &self.id)
+            .field("signed_at", &self.signed_at)
+            .field("bytes", &self.body.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! The three headers of a delivery, in either family of names.
+
+use http::{HeaderMap, HeaderValue};
+
+use super::Refusal;
+
+/// The names of one family.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Family {
+    pub(super) id: &'static str,
+    pub(super) timestamp: &'static str,
+    pub(super) signature: &'static str,
+}
+
+/// What the service sends.
+const SVIX: Family = Family { id: "svix-id", timestamp: "svix-timestamp", signature: "svix-signature" };
+/// What Standard Webhooks names.
+const WEBHOOK: Family =
+    Family { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
+
+impl Family {
+    fn names(self) -> [&'static str; 3] {
+        [self.id, self.timestamp, self.signature]
+    }
+
+    fn is_in(self, headers: &HeaderMap) -> bool {
+        self.names().iter().any(|name| headers.contains_key(*name))
+    }
+}
+
+/// What the three headers hold.
+#[derive(Debug)]
+pub(super) struct Signed<'a> {
+    pub(super) names: Family,
+    pub(super) id: &'a str,
+    pub(super) timestamp: &'a str,
+    pub(super) signature: &'a str,
+}
+
+impl<'a> Signed<'a> {
+    /// Reads them. Each must be there once; of two families, both must say the same.
+    pub(super) fn read(headers: &'a HeaderMap) -> Result<Self, Refusal> {
+        let (svix, webhook) = (SVIX.is_in(headers), WEBHOOK.is_in(headers));
+        if svix && webhook {
+            let values = |name| headers.get_all(name).iter().collect::<Vec<&HeaderValue>>();
+            for (svix, webhook) in SVIX.names().into_iter().zip(WEBHOOK.names()) {
+                if values(svix) != values(webhook) {
+                    return Err(Refusal::Mixed { svix, webhook });
+                }
+            }
+        }
+        let names = if webhook && !svix { WEBHOOK } else { SVIX };
+        Ok(Self {
+            names,
+            id: only(headers, names.id)?,
+            timestamp: only(headers, names.timestamp)?,
+            signature: only(headers, names.signature)?,
+        })
+    }
+}
+
+fn only<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, Refusal> {
+    let mut values = headers.get_all(header).iter();
+    let value = values.next().ok_or(Refusal::Missing { header })?;
+    match values.count() {
+        0 => {}
+        more => return Err(Refusal::Repeated { header, count: more + 1 }),
+    }
+    let text = value.to_str().map_err(|_| Refusal::NotText { header })?.trim();
+    if text.is_empty() { Err(Refusal::Empty { header }) } else { Ok(text) }
+}

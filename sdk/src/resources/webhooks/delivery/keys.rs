@@ -1,0 +1,76 @@
+//! What deliveries are signed with: the keys inside of signing secrets.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, Mac};
+use secrecy::{ExposeSecret, SecretSlice};
+use sha2::Sha256;
+
+use crate::types::SigningSecret;
+
+/// What the service writes in front of the Base64.
+const PREFIX: &str = "whsec_";
+
+/// Why a text is no signing secret. It never repeats the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecretError {
+    /// There is nothing in it. An empty key would let anybody sign.
+    #[error("the signing secret holds a key: `whsec_` and Base64 (found nothing)")]
+    Blank,
+    /// It is not Base64, with or without `whsec_` in front of it.
+    #[error("the signing secret is `whsec_` and padded Base64 (found {found})")]
+    Base64 {
+        /// What is wrong with it, and where.
+        found: String,
+    },
+}
+
+/// The key inside of one signing secret.
+#[derive(Clone)]
+pub(super) struct Key(SecretSlice<u8>);
+
+impl Key {
+    /// Reads a secret: Base64, with `whsec_` in front of it or without.
+    pub(super) fn of(secret: &SigningSecret) -> Result<Self, SecretError> {
+        let text = secret.expose();
+        if text.trim().is_empty() {
+            return Err(SecretError::Blank);
+        }
+        if let Some(at) = text.find(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(SecretError::Base64 { found: format!("white space at byte {at}") });
+        }
+        let coded = text.strip_prefix(PREFIX).unwrap_or(text);
+        let key = STANDARD.decode(coded).map_err(|error| SecretError::Base64 {
+            found: match error {
+                base64::DecodeError::InvalidByte(at, _) => {
+                    format!("another character at byte {}", text.len() - coded.len() + at)
+                }
+                base64::DecodeError::InvalidLength(_) => format!("{} characters", coded.len()),
+                base64::DecodeError::InvalidLastSymbol(..) => "stray bits in the last character".to_owned(),
+                base64::DecodeError::InvalidPadding => {
+                    format!("{} characters, padded wrongly", coded.len())
+                }
+            },
+        })?;
+        if key.is_empty() {
+            return Err(SecretError::Blank);
+        }
+        Ok(Self(key.into()))
+    }
+
+    /// HMAC-SHA256 over `<id>.<timestamp>.<body>`.
+    pub(super) fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
+        // HMAC takes a key of any length.
+        let Ok(mac) = Hmac::<Sha256>::new_from_slice(self.0.expose_secret()) else { return [0; 32] };
+        let parts: [&[u8]; 5] = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body];
+        parts.into_iter().fold(mac, Mac::chain_update).finalize().into_bytes().into()
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key([redacted])")
+    }
+}
