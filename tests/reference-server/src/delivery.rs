@@ -9,26 +9,32 @@ pub(crate) mod captured;
 pub(crate) mod fate;
 pub(crate) mod fetch;
 pub(crate) mod mime;
+pub(crate) mod outside;
 pub(crate) mod placeholders;
 pub(crate) mod text;
 pub(crate) mod topics;
 pub(crate) mod tracking;
 pub(crate) mod unsubscribe;
+pub(crate) mod webhooks;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use http::StatusCode;
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::captured::CapturedMail;
 use self::fetch::Errand;
+use self::webhooks::book::Told;
 use crate::clock::plus;
 use crate::lock::lock;
+use crate::news::What;
 use crate::problem::Problem;
 use crate::resources::automations::engine;
-use crate::resources::domains::record::Tls;
+use crate::resources::domains;
+use crate::resources::domains::record::{Domain, Tls};
 use crate::resources::domains::verification::{self, Check};
 use crate::resources::emails::attachments::Content;
 use crate::resources::emails::draft::Draft;
@@ -42,7 +48,9 @@ pub(crate) enum Work {
     /// A scheduled email is due.
     Depart { tenant: Weak<Tenant>, email: Weak<Email> },
     /// Something happens to an email that has left.
-    Note { email: Weak<Email>, event: Event },
+    Note { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
+    /// The pause after a failed attempt to tell a webhook something is over.
+    TellWebhook { tenant: Weak<Tenant>, told: Weak<Told>, number: usize },
     /// A time that a run of an automation waited for has come.
     WakeRun { tenant: Weak<Tenant>, run: Uuid, number: u64 },
     /// The check of a domain's DNS records ends.
@@ -75,7 +83,7 @@ pub(crate) fn accept(service: &Service, tenant: &Arc<Tenant>, draft: Draft, now:
     service.state().hold_mail(tenant, id, size);
     match due {
         Some(due) => {
-            email.note(now, Event::Scheduled);
+            happen(service, tenant, &email, now, Event::Scheduled, None);
             schedule(service, tenant, &email, due);
         }
         None => depart(service, tenant, &email, now),
@@ -97,11 +105,12 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
                 depart(service, &tenant, &email, due);
             }
         }
-        Work::Note { email, event } => {
-            if let Some(email) = email.upgrade() {
-                email.note(due, event);
+        Work::Note { tenant, email, event } => {
+            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
+                happen(service, &tenant, &email, due, event, None);
             }
         }
+        Work::TellWebhook { tenant, told, number } => webhooks::fall_due(service, &tenant, &told, number),
         Work::WakeRun { tenant, run, number } => {
             if let Some(tenant) = tenant.upgrade() {
                 engine::wake(service, &tenant, run, number, due);
@@ -109,7 +118,8 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
         }
         Work::CheckDomain { tenant: owner, domain, number } => {
             let Some(tenant) = owner.upgrade() else { return };
-            let next = tenant.domains.change(domain, |domain| verification::end(domain, number)).flatten();
+            let end = |domain: &mut Domain| verification::end(domain, number);
+            let next = domains::changed_status(service, &tenant, domain, due, end).flatten();
             if let Some(Check { number, due_after }) = next {
                 let work = Work::CheckDomain { tenant: owner, domain, number };
                 service.agenda().note(plus(due, due_after), work);
@@ -120,17 +130,36 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
     }
 }
 
+/// Something happens to an email: it is noted, and told to whoever wants to know. `detail` is what is known of it, in the field that events of this
+/// type have for it.
+pub(crate) fn happen(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    email: &Arc<Email>,
+    at: Timestamp,
+    event: Event,
+    detail: Option<&Value>,
+) {
+    email.note(at, event);
+    service.news().tell(&tenant.name, What::EmailEvent { email: email.id, event: event.as_str() });
+    if let Some(kind) = webhooks::payload::kind(event) {
+        webhooks::tell(service, tenant, at, kind, Some(email.id), || {
+            webhooks::payload::email(email, event, detail, at)
+        });
+    }
+}
+
 /// Lets an email leave, or sends for what it still lacks.
 fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
     let Some(mut draft) = email.take_waiting(at) else { return };
     if !topics::judge(tenant, &mut draft) {
         // Nobody to send to is left: the request was answered with an id all the same (`SPEC.md`, Other API errors).
-        email.note(at, Event::Failed);
+        happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": "recipients_opted_out" })));
         return;
     }
     let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
     if hosted {
-        email.note(at, Event::Queued);
+        happen(service, tenant, email, at, Event::Queued, None);
         service.push_errand(Errand::new(tenant, email, draft));
         return;
     }
@@ -143,7 +172,8 @@ pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<fetc
     let Some((tenant, email, mut draft)) = errand.open() else { return };
     let Ok(fetched) = outcome else {
         // The request was answered long ago; the failure shows in the email's events.
-        email.note(now, Event::Failed);
+        let reason = json!({ "reason": "attachment_unreachable" });
+        happen(service, &tenant, &email, now, Event::Failed, Some(&reason));
         return;
     };
     let mut size = 0;
@@ -163,9 +193,10 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
     let course = fate::course(draft.recipients(), enforced);
     for (after, event) in course.events {
         if after.is_zero() {
-            email.note(at, event);
+            happen(service, tenant, email, at, event, None);
         } else {
-            service.agenda().note(plus(at, after), Work::Note { email: Arc::downgrade(email), event });
+            let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
+            service.agenda().note(plus(at, after), Work::Note { tenant, email, event });
         }
     }
     if !course.leaves {
@@ -190,6 +221,7 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
     if remembered {
         email.set_captured(id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
+        service.news().tell(&tenant.name, What::Mail { id, email: email.id });
     }
     service.note_captured(mail);
 }

@@ -11,6 +11,7 @@ mod faults;
 mod messages;
 pub(crate) mod page;
 mod received;
+mod trigger;
 mod unsubscribe;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
+use crate::news::What;
 use crate::oauth::consent;
 use crate::problem::{self, Problem};
 use crate::routes::{no_such_route, wrong_method};
@@ -42,7 +44,7 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
             &[],
         ),
         (&Method::DELETE, ["messages"]) => {
-            (Some(tenant(service, request).map(|tenant| messages::forget(&tenant))), &[])
+            (Some(tenant(service, request).map(|tenant| messages::forget(service, &tenant))), &[])
         }
         (&Method::GET, ["messages", id]) => {
             (Some(tenant(service, request).and_then(|tenant| messages::show(&tenant, id))), &[])
@@ -51,6 +53,15 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
             (Some(tenant(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
         }
         (_, path @ ["clock" | "faults", ..]) => (Some(control(service, request, path)), &[]),
+        (&Method::POST, ["messages", id, "events"]) => (
+            Some(tenant(service, request).and_then(|tenant| trigger::happens(service, &tenant, id, request))),
+            &[],
+        ),
+        (&Method::GET, ["events"]) => (Some(Ok(trigger::types())), &[]),
+        (&Method::POST, ["events"]) => (
+            Some(tenant(service, request).and_then(|tenant| trigger::make_up(service, &tenant, request))),
+            &[],
+        ),
         (_, ["consent", name]) => (Some(Ok(consent::answer(service, request, name))), &[]),
         (&Method::GET, ["unsubscribe", word]) => (Some(unsubscribe::ask(service, word)), &[]),
         (&Method::POST, ["unsubscribe", word]) => (Some(unsubscribe::end(service, word)), &[]),
@@ -63,7 +74,8 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         (_, [] | ["ready"] | ["messages" | "received", _] | ["messages", _, "raw"]) => (None, &["GET"]),
         (_, ["unsubscribe", _]) => (None, &["GET", "POST"]),
         (_, ["messages"]) => (None, &["GET", "DELETE"]),
-        (_, ["received" | "reset"]) => (None, &["POST"]),
+        (_, ["events"]) => (None, &["GET", "POST"]),
+        (_, ["received" | "reset"] | ["messages", _, "events"]) => (None, &["POST"]),
         _ => (Some(Err(no_such_route(path))), &[]),
     };
     match answer {
@@ -105,5 +117,6 @@ fn reset(service: &Service, request: &Request<Bytes>) -> Outcome {
     let credential = service.credential(request.headers())?;
     service.state().reset_tenant(&credential.tenant);
     service.oauth().forget(&credential.tenant);
+    service.news().tell(&credential.tenant, What::Forgotten);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

@@ -26,6 +26,7 @@
 //! | `state` | what is remembered of each tenant, and the bounds on it |
 //! | `clock` | time that a test can move, and work that falls due |
 //! | `links` | addresses that the service hands out, and how it knows its own again |
+//! | `news` | what has just happened, for whoever looks on
 //! | `oauth` | logins: authorization, the consent page, codes, tokens, grants |
 //! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
 //! | [`mount`] | the two doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire |
@@ -41,6 +42,7 @@ mod keys;
 mod links;
 mod lock;
 pub mod mount;
+mod news;
 mod oauth;
 mod paging;
 mod problem;
@@ -58,6 +60,7 @@ mod validation;
 pub use clock::Clock;
 pub use delivery::captured::{CapturedAttachment, CapturedMail, Tag};
 pub use delivery::fetch::{Errand, Fetched};
+pub use delivery::webhooks::post::{Posted, WebhookPost};
 pub use faults::Faults;
 pub use oauth::{IssuedTokens, OAuthClient, TokenEvent, TokenEventKind};
 pub use resources::received::NotReceived;

@@ -20,12 +20,15 @@ use uuid::Uuid;
 use crate::clock::{Agenda, Clock};
 use crate::delivery::captured::CapturedMail;
 use crate::delivery::fetch::{Errand, Fetched};
-use crate::delivery::{self, Work};
+use crate::delivery::webhooks::outbox::Outbox;
+use crate::delivery::webhooks::post::{Couriers, Posted, WebhookPost};
+use crate::delivery::{self, Work, outside, webhooks};
 use crate::faults::{Action, Faults, Wire, too_many};
 use crate::idempotency::{self, Turn};
 use crate::keys::Made;
 use crate::links::Links;
 use crate::lock::{lock, read, write};
+use crate::news::{Bus, What};
 use crate::oauth::book::Book;
 use crate::problem::Problem;
 use crate::ratelimit::Allowance;
@@ -75,6 +78,9 @@ pub struct Service {
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
     /// Mails that left and that the listeners have not heard of.
     untold: Mutex<VecDeque<Arc<CapturedMail>>>,
+    news: Bus,
+    outbox: Outbox,
+    couriers: Couriers,
 }
 
 impl Service {
@@ -95,6 +101,9 @@ impl Service {
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
             untold: Mutex::default(),
+            news: Bus::new(),
+            outbox: Outbox::default(),
+            couriers: Couriers::default(),
             settings,
         });
         if let Some(address) = &service.settings.public_url {
@@ -104,6 +113,10 @@ impl Service {
         service.clock.on_move(move || {
             if let Some(service) = weak.upgrade() {
                 service.run_due();
+                if tokio::runtime::Handle::try_current().is_ok() {
+                    outside::run_all(&service);
+                }
+                service.news.tell_all(What::Clock);
             }
         });
         service
@@ -362,10 +375,12 @@ impl Service {
     pub fn reset(&self) {
         self.agenda.clear();
         lock(&self.errands).clear();
+        self.outbox.clear();
         lock(&self.untold).clear();
         self.faults.clear();
         self.state.reset();
         self.oauth.reset();
+        self.news.tell_all(What::Forgotten);
     }
 
     /// Does what has fallen due. Every request and every move of the clock does this too; a mount that lives long
@@ -393,6 +408,33 @@ impl Service {
         self.tell();
     }
 
+    /// Takes the next attempt to tell a webhook something. The mounts do this.
+    pub fn next_post(&self) -> Option<WebhookPost> {
+        loop {
+            let job = self.outbox.next()?;
+            let webhook = job.told.webhook;
+            if let Some(post) = webhooks::prepare(self, job) {
+                return Some(post);
+            }
+            self.outbox.done(webhook);
+        }
+    }
+
+    /// Brings what came of an attempt. If it failed, the next one is noted.
+    pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
+        let webhook = webhooks::finish(self, post, posted);
+        self.outbox.done(webhook);
+        self.run_due();
+    }
+
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    pub(crate) fn couriers(&self) -> &Couriers {
+        &self.couriers
+    }
+
     pub(crate) fn push_errand(&self, errand: Errand) {
         lock(&self.errands).push_back(errand);
     }
@@ -415,6 +457,11 @@ impl Service {
     /// Tells the service where it is reached, for the links in its mails and answers. The mounts do this; the first one counts.
     pub fn listens_at(&self, base_url: &str) {
         self.links.listens_at(base_url);
+    }
+
+    /// Where it is told what has just happened.
+    pub(crate) fn news(&self) -> &Bus {
+        &self.news
     }
 
     pub(crate) fn links(&self) -> &Links {

@@ -1,5 +1,7 @@
 //! How a service is set up: what it remembers, how strict it is, what time it is.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::oauth::OAuthClient;
@@ -34,6 +36,10 @@ pub struct Settings {
     /// How many bytes of request and answer bodies are remembered. An exchange that is larger on its own is
     /// remembered without its bodies.
     pub keep_request_bytes: usize,
+    /// How many webhook events of each tenant are remembered; the oldest go first, and are then told no more.
+    pub keep_webhook_events: usize,
+    /// How long the endpoint of a webhook may take to answer (`rulings.md`: 15 seconds).
+    pub webhook_patience: Duration,
     /// How many tenants are remembered; the one that was silent longest goes first.
     pub keep_tenants: usize,
     /// The largest request body in bytes. A larger one is answered 413.
@@ -57,6 +63,8 @@ impl Default for Settings {
             keep_records: 200_000,
             keep_requests: 10_000,
             keep_request_bytes: 64 << 20,
+            keep_webhook_events: 20_000,
+            webhook_patience: Duration::from_secs(15),
             keep_tenants: 1_000,
             body_limit: 64 << 20,
             public_url: None,

@@ -16,6 +16,7 @@ use self::requests::Requests;
 use self::retention::Retention;
 use self::room::Room;
 use crate::delivery::captured::CapturedMail;
+use crate::delivery::webhooks::book::Book as ToldBook;
 use crate::idempotency::Keys;
 use crate::keys::KeyBook;
 use crate::lock::{lock, read, write};
@@ -57,6 +58,8 @@ pub(crate) struct Tenant {
     pub(crate) templates: Room<Template>,
     pub(crate) topics: Room<Topic>,
     pub(crate) webhooks: Room<Webhook>,
+    /// What they were told.
+    pub(crate) told: ToldBook,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
     /// The number of the last request, over all tenants.
@@ -64,7 +67,7 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    fn new(name: &str, most: usize) -> Self {
+    fn new(name: &str, most: usize, most_told: usize) -> Self {
         Self {
             name: name.to_owned(),
             emails: Mutex::new(Ledger::new()),
@@ -83,6 +86,7 @@ impl Tenant {
             templates: Room::new("templates", most),
             topics: Room::new("topics", most),
             webhooks: Room::new("webhooks", most),
+            told: ToldBook::new(most_told),
             keys: Keys::default(),
             meter: Mutex::default(),
             last_used: AtomicU64::new(0),
@@ -108,6 +112,7 @@ pub(crate) struct State {
     uses: AtomicU64,
     most_tenants: usize,
     most_records: usize,
+    most_told: usize,
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
     pub(crate) requests: Requests,
@@ -121,6 +126,7 @@ impl State {
             uses: AtomicU64::new(0),
             most_tenants: settings.keep_tenants.max(1),
             most_records: settings.keep_records,
+            most_told: settings.keep_webhook_events,
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
             logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
@@ -159,7 +165,7 @@ impl State {
                 self.forget(&silent);
             }
         }
-        let tenant = Arc::new(Tenant::new(name, self.most_records));
+        let tenant = Arc::new(Tenant::new(name, self.most_records, self.most_told));
         tenants.insert(name.to_owned(), Arc::clone(&tenant));
         tenant
     }

@@ -87,7 +87,7 @@ pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) 
 }
 
 fn leave(service: &Service, tenant: &Arc<Tenant>, broadcast: &Broadcast, turn: &[Uuid], at: Timestamp) {
-    let letter = Letter::of(tenant, &broadcast.message);
+    let letter = Letter::of(tenant, broadcast);
     for contact in turn.iter().rev() {
         let Some(contact) = audience::addressee(tenant, *contact, broadcast.message.topic) else { continue };
         if let Some(draft) = letter.to(&contact, service) {

@@ -92,7 +92,7 @@ async fn fetch_one(url: &Url) -> Result<Bytes, Box<dyn std::error::Error + Send 
     Ok(content.freeze())
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::resources::contacts::book::Subscription;
+use crate::resources::contacts::told::Teller;
 use crate::service::Service;
 use crate::state::Tenant;
 
@@ -65,8 +66,9 @@ impl Leaving {
     }
 
     /// Unsubscribes. Doing it twice is doing it once.
-    pub(crate) fn end(&self) {
-        self.tenant.contacts.change(self.contact, |contact| match self.topic {
+    pub(crate) fn end(&self, service: &Service) {
+        let teller = Teller { service, tenant: &self.tenant, at: service.clock().now() };
+        teller.change(self.contact, |contact| match self.topic {
             Some(topic) => drop(contact.topics.insert(topic, Subscription::OptOut)),
             None => contact.unsubscribed = true,
         });

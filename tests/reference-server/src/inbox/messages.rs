@@ -11,9 +11,11 @@ use uuid::Uuid;
 
 use crate::delivery::captured::{CapturedAttachment, CapturedMail, Tag};
 use crate::lock::lock;
+use crate::news::What;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{self, Problem};
 use crate::resources::timestamp::database;
+use crate::service::Service;
 use crate::state::Tenant;
 
 /// Which mails a request asks for.
@@ -105,16 +107,21 @@ pub(super) fn raw(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem>
     Ok(response)
 }
 
-pub(super) fn forget(tenant: &Tenant) -> Response<Bytes> {
+pub(super) fn forget(service: &Service, tenant: &Tenant) -> Response<Bytes> {
     let mut captured = lock(&tenant.captured);
     let deleted = captured.len();
     captured.clear();
+    drop(captured);
+    service.news().tell(&tenant.name, What::Forgotten);
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))
 }
 
-fn find(tenant: &Tenant, id: &str) -> Result<std::sync::Arc<CapturedMail>, Problem> {
+/// The mail with this id, or that of the email with it.
+pub(super) fn find(tenant: &Tenant, id: &str) -> Result<std::sync::Arc<CapturedMail>, Problem> {
     let id = Uuid::try_parse(id).ok();
-    id.and_then(|id| lock(&tenant.captured).get(id).cloned())
+    let of_email = |id| lock(&tenant.emails).get(id).and_then(|email| email.captured());
+    let by_id = |id| lock(&tenant.captured).get(id).cloned();
+    id.and_then(|id| by_id(id).or_else(|| by_id(of_email(id)?)))
         .ok_or_else(|| Problem::not_found("Message not found."))
 }
 

@@ -28,7 +28,7 @@ pub(super) fn ask(service: &Service, word: &str) -> Result<Response<Bytes>, Prob
 pub(super) fn end(service: &Service, word: &str) -> Result<Response<Bytes>, Problem> {
     let leaving = read(service, word)?;
     let (address, what) = words(&leaving)?;
-    leaving.end();
+    leaving.end(service);
     Ok(page(&format!("<h1>Unsubscribed</h1><p>{address} gets no more {what}.</p>")))
 }
 

@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::delivery::fetch;
+use crate::delivery::outside;
 use crate::faults::Wire;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -54,7 +54,7 @@ pub async fn serve(
             () = &mut stop => break,
             _ = tick.tick() => {
                 service.run_due();
-                fetch::run_all(&service);
+                outside::run_all(&service);
             }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
@@ -118,7 +118,7 @@ async fn answer(
             response
         }
     };
-    fetch::run_all(&service);
+    outside::run_all(&service);
     let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
     if wire.stalled {
         // A client that gives up is noticed by `hyper`, which then drops this future.

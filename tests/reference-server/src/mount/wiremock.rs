@@ -9,7 +9,7 @@ use ::http::StatusCode;
 use bytes::Bytes;
 use wiremock::{Request, Respond, ResponseTemplate};
 
-use crate::delivery::fetch;
+use crate::delivery::outside;
 use crate::faults::Wire;
 use crate::service::Service;
 
@@ -28,7 +28,7 @@ impl Respond for Mounted {
         };
         let response = self.0.handle(request);
         if tokio::runtime::Handle::try_current().is_ok() {
-            fetch::run_all(&self.0);
+            outside::run_all(&self.0);
         }
         let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
         if wire.cut.is_some() || wire.stalled {

@@ -6,6 +6,7 @@
 
 pub(crate) mod book;
 pub(crate) mod segments;
+pub(crate) mod told;
 pub(crate) mod topics;
 
 use std::collections::BTreeMap;
@@ -175,6 +176,7 @@ pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
         segments: Vec::new(),
         topics: BTreeMap::new(),
         created_at: now,
+        updated_at: now,
     }
 }
 
@@ -182,8 +184,7 @@ pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let wish = Wish::read(context, true)?;
     let email = wish.email.clone().unwrap_or_default();
-    let new = || blank(context.service.next_id(), email.clone(), context.now());
-    let id = context.tenant.contacts.put(&email, new, |contact| wish.grant(contact))?;
+    let id = context.contacts().put(&email, |contact| wish.grant(contact))?;
     Ok(answers::made("contact", id))
 }
 
@@ -229,7 +230,7 @@ fn record(contact: &Contact) -> Response<Bytes> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     let wish = Wish::read(context, false)?;
-    let changed = context.tenant.contacts.change(contact.id, |contact| wish.grant(contact));
+    let changed = context.contacts().change(contact.id, |contact| wish.grant(contact));
     changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
     Ok(answers::reference("contact", contact.id))
 }
@@ -237,7 +238,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 /// `DELETE /contacts/{id_or_email}`.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
-    context.tenant.contacts.remove(contact.id);
+    context.contacts().remove(contact.id);
     Ok(json(StatusCode::OK, &Deletion { object: "contact", contact: contact.id.to_string(), deleted: true }))
 }
 

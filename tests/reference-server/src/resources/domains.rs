@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use jiff::Timestamp;
 use serde::Serialize;
+use uuid::Uuid;
 
 use self::dns::DnsRecord;
 use self::record::{Capabilities, Domain, Region, Setup, Tls};
@@ -20,9 +22,12 @@ use super::answers;
 use super::timestamp::database;
 use crate::clock::plus;
 use crate::delivery::Work;
+use crate::delivery::webhooks::{payload, tell};
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::service::Service;
+use crate::state::Tenant;
 use crate::validation::{Change, Fields, Ignored, Problems};
 
 /// The capability switches as they are written.
@@ -34,7 +39,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let setup = context.body(|fields, problems, ignored| Some(read_new(fields, problems, ignored)))?;
     let domain = Domain::new(context.service.next_id(), context.now(), setup);
     let answer = json(StatusCode::CREATED, &Whole::of(&domain));
-    let name = domain.setup.name.clone();
+    let (id, name) = (domain.id, domain.setup.name.clone());
     context.tenant.domains.add_unless(domain.id, domain, |one| {
         (one.setup.name == name).then(|| {
             Problem::new(
@@ -44,6 +49,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             )
         })
     })?;
+    told(context.service, &context.tenant, "domain.created", context.tenant.domains.get(id), context.now());
     Ok(answer)
 }
 
@@ -78,20 +84,54 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 /// `DELETE /domains/{id}`.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
-    context.tenant.domains.remove(id).ok_or_else(not_found)?;
+    let domain = context.tenant.domains.remove(id).ok_or_else(not_found)?;
+    told(context.service, &context.tenant, "domain.deleted", Some(domain), context.now());
     Ok(answers::deleted("domain", id))
 }
 
 /// `POST /domains/{id}/verify`: begins a check of the DNS records and answers before it has ended.
 pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
-    let begun = context.tenant.domains.change(id, verification::begin).ok_or_else(not_found)?;
+    let begun = changed_status(context.service, &context.tenant, id, context.now(), verification::begin);
+    let begun = begun.ok_or_else(not_found)?;
     if let Some(check) = begun {
         let work =
             Work::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
         context.service.agenda().note(plus(context.now(), check.due_after), work);
     }
     Ok(answers::reference("domain", id))
+}
+
+/// Changes a domain, and tells webhooks if that changed its status (`SPEC.md`, Events).
+pub(crate) fn changed_status<R>(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    id: Uuid,
+    at: Timestamp,
+    change: impl FnOnce(&mut Domain) -> R,
+) -> Option<R> {
+    let (made, changed) = tenant.domains.change(id, |domain| {
+        let before = domain.status;
+        let made = change(domain);
+        (made, domain.status != before)
+    })?;
+    if changed {
+        told(service, tenant, "domain.updated", tenant.domains.get(id), at);
+    }
+    Some(made)
+}
+
+/// Tells webhooks what has happened to a domain.
+fn told(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    kind: &'static str,
+    domain: Option<Arc<Domain>>,
+    at: Timestamp,
+) {
+    if let Some(domain) = domain {
+        tell(service, tenant, at, kind, None, || payload::domain(&domain));
+    }
 }
 
 fn not_found() -> Problem {

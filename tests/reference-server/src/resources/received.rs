@@ -16,7 +16,9 @@ use uuid::Uuid;
 use self::attachments::Links;
 use self::record::Received;
 use super::timestamp::iso;
+use crate::delivery::webhooks::{payload, tell};
 use crate::lock::lock;
+use crate::news::What;
 use crate::paging::{Mode, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
@@ -60,8 +62,11 @@ pub(crate) fn arrive(
     let received = Received::read(id, service.clock().now(), welcome, raw, || service.next_id())
         .ok_or(NotReceived::Unreadable)?;
     let size = received.size();
-    lock(&tenant.received).insert(id, Arc::new(received));
+    let received = Arc::new(received);
+    lock(&tenant.received).insert(id, Arc::clone(&received));
     service.state().hold_mail(tenant, id, size);
+    service.news().tell(&tenant.name, What::Received { id });
+    tell(service, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
     Ok(id)
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Template {
 
 /// What leads from a name in a request to something that can be sent.
 pub(crate) enum Lookup {
-    Published(Arc<Version>),
+    Published(Uuid, Arc<Version>),
     /// There is one, and it was never published.
     Draft,
     Unknown,
@@ -51,7 +51,10 @@ pub(crate) enum Lookup {
 pub(crate) fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
     match find(tenant, id_or_alias) {
         None => Lookup::Unknown,
-        Some(template) => template.published.clone().map_or(Lookup::Draft, Lookup::Published),
+        Some(template) => {
+            let id = template.id;
+            template.published.clone().map_or(Lookup::Draft, |version| Lookup::Published(id, version))
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::answers;
 use super::contacts::book::Subscription;
 use super::timestamp::database;
+use crate::delivery::webhooks::{payload, tell};
 use crate::paging::{Mode, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
@@ -33,6 +34,7 @@ pub(crate) struct Topic {
     pub(crate) default_subscription: Subscription,
     pub(crate) visibility: Visibility,
     pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
 }
 
 /// Who sees a topic where contacts choose.
@@ -66,9 +68,11 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             default_subscription: subscription?,
             visibility: visibility.unwrap_or(Visibility::Private),
             created_at: context.now(),
+            updated_at: context.now(),
         })
     })?;
     context.tenant.topics.add(id, topic)?;
+    told(context, "topic.created", context.tenant.topics.get(id));
     Ok(answers::made("topic", id))
 }
 
@@ -129,14 +133,16 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             Change::Set(text) => topic.description = Some(text),
         }
         topic.visibility = visibility.unwrap_or(topic.visibility);
+        topic.updated_at = context.now();
     });
+    told(context, "topic.updated", context.tenant.topics.get(id));
     Ok(answers::reference("topic", id))
 }
 
 /// `DELETE /topics/{topic_id}`: the contacts' choices go with it.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
-    context.tenant.topics.remove(id);
+    told(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(
         |contact| contact.topics.contains_key(&id),
         |contact| {
@@ -144,6 +150,14 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         },
     );
     Ok(answers::deleted("topic", id))
+}
+
+/// Tells webhooks what has happened to a topic.
+fn told(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
+    if let Some(topic) = topic {
+        let data = || payload::topic(&topic, kind == "topic.deleted");
+        tell(context.service, &context.tenant, context.now(), kind, None, data);
+    }
 }
 
 fn named(context: &Context<'_>) -> Result<Arc<Topic>, Problem> {

@@ -2,18 +2,22 @@
 //!
 //! The specification is silent on `GET` and `DELETE /webhooks/{webhook_id}`; they have the shapes of the public service that speaks this format.
 
+pub(crate) mod events;
+
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use url::Url;
 use uuid::Uuid;
 
 use super::answers;
 use super::timestamp::database;
+use crate::clock::plus;
+use crate::delivery::webhooks::sign::PREFIX;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
@@ -21,7 +25,7 @@ use crate::validation::{Fields, Problems, kind, text};
 
 /// What can be subscribed to. The specification names four and says that there are more; these are the ones that the public service has.
 /// Others are refused: a misspelt type would never be told, and nobody would know why.
-const EVENTS: &[&str] = &[
+pub(crate) const EVENTS: &[&str] = &[
     "email.sent",
     "email.scheduled",
     "email.delivered",
@@ -50,12 +54,33 @@ const EVENTS: &[&str] = &[
 /// One webhook.
 #[derive(Clone, Debug)]
 pub(crate) struct Webhook {
-    id: Uuid,
-    endpoint: String,
+    pub(crate) id: Uuid,
+    pub(crate) endpoint: String,
     events: Vec<String>,
-    enabled: bool,
+    pub(crate) enabled: bool,
     created_at: Timestamp,
     secret: String,
+    /// The secret before the last rotation, and until when it signs too.
+    retired: Option<(String, Timestamp)>,
+}
+
+/// How long a secret that was replaced goes on signing beside the new one.
+const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
+
+impl Webhook {
+    /// Whether it is to be told events of this type.
+    pub(crate) fn wants(&self, kind: &str) -> bool {
+        self.enabled && self.events.iter().any(|event| event == kind)
+    }
+
+    /// The secrets that sign at this time, the newest first.
+    pub(crate) fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
+        let retired = self.retired.as_ref().filter(|(_, until)| now < *until);
+        [Some(self.secret.as_str()), retired.map(|(secret, _)| secret.as_str())]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
 }
 
 /// `POST /webhooks`. A new one is enabled.
@@ -71,8 +96,15 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     })?;
     let id = context.service.next_id();
     let secret = secret(context);
-    let webhook =
-        Webhook { id, endpoint, events, enabled: true, created_at: context.now(), secret: secret.clone() };
+    let webhook = Webhook {
+        id,
+        endpoint,
+        events,
+        enabled: true,
+        created_at: context.now(),
+        secret: secret.clone(),
+        retired: None,
+    };
     context.tenant.webhooks.add(id, webhook)?;
     Ok(json(StatusCode::CREATED, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
 }
@@ -83,7 +115,7 @@ fn secret(context: &Context<'_>) -> String {
     for half in bytes.chunks_mut(16) {
         half.copy_from_slice(context.service.next_secret().as_bytes());
     }
-    format!("whsec_{}", STANDARD.encode(bytes))
+    format!("{PREFIX}{}", STANDARD.encode(bytes))
 }
 
 /// `GET /webhooks`, mode B. The list doesn't tell the secrets.
@@ -122,7 +154,20 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.webhooks.remove(id);
+    context.tenant.told.forget(id);
     Ok(answers::deleted("webhook", id))
+}
+
+/// `POST /webhooks/{webhook_id}/signing-secret/rotate`: another secret. For 24 hours the one before signs too. (The specification is silent here.)
+pub(crate) fn rotate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let id = named(context)?.id;
+    let secret = secret(context);
+    let until = plus(context.now(), RETIREMENT);
+    context.tenant.webhooks.change(id, |webhook| {
+        let before = std::mem::replace(&mut webhook.secret, secret.clone());
+        webhook.retired = Some((before, until));
+    });
+    Ok(json(StatusCode::OK, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
 }
 
 fn named(context: &Context<'_>) -> Result<Arc<Webhook>, Problem> {
@@ -169,7 +214,7 @@ fn take_events(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Vec<S
     Some(events)
 }
 
-/// `SPEC.md`, POST /webhooks.
+/// `SPEC.md`, POST /webhooks; and what a rotation answers.
 #[derive(Serialize)]
 struct Created {
     object: &'static str,

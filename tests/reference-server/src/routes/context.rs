@@ -17,6 +17,7 @@ use super::find::segments;
 use crate::keys::Made;
 use crate::paging::quoted;
 use crate::problem::Problem;
+use crate::resources::contacts::told::Teller;
 use crate::service::Service;
 use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems, well_formed};
@@ -68,6 +69,11 @@ impl<'a> Context<'a> {
     /// The service's time.
     pub(crate) fn now(&self) -> Timestamp {
         self.service.clock().now()
+    }
+
+    /// Through whom contacts are changed.
+    pub(crate) fn contacts(&self) -> Teller<'_> {
+        Teller { service: self.service, tenant: &self.tenant, at: self.now() }
     }
 
     /// Reads the body with `read`, which notes what is wrong; gives what it made of it, or everything that is wrong at once.

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, header};
 
 use super::Service;
 use crate::lock::read;
+use crate::news::What;
 use crate::ratelimit::Allowance;
 use crate::resources::logs::{Entry, kept};
 use crate::state::Tenant;
@@ -26,7 +27,9 @@ impl Service {
             response_body: kept(request.uri().path(), response.body()),
             user_agent: user_agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),
         };
+        let id = entry.id;
         self.state.log(tenant, entry);
+        self.news.tell(&tenant.name, What::Request { id });
     }
 
     pub(super) fn finish_headers(&self, response: &mut Response<Bytes>, allowance: Allowance) {

@@ -58,6 +58,17 @@ impl<T> Ledger<T> {
         self.items.values().map(|(id, _)| *id)
     }
 
+    /// Forgets the item that came first.
+    pub(crate) fn take_oldest(&mut self) -> Option<T> {
+        let (_, (id, item)) = self.items.pop_first()?;
+        self.places.remove(&id);
+        Some(item)
+    }
+
+    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &T> {
+        self.items.values().map(|(_, item)| item)
+    }
+
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = &T> {
         self.items.values().rev().map(|(_, item)| item)
     }

@@ -8,13 +8,15 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use super::audience;
 use crate::delivery::placeholders::{Placeholder, fill_within, line};
 use crate::delivery::text::derive;
 use crate::delivery::unsubscribe;
-use crate::resources::broadcasts::record::Message;
+use crate::resources::broadcasts::record::{Broadcast, Message};
 use crate::resources::contacts::book::Contact;
-use crate::resources::emails::draft::Draft;
+use crate::resources::emails::draft::{Draft, Origin};
 use crate::resources::emails::recipients::Mailbox;
 use crate::resources::templates::version::LARGEST;
 use crate::service::Service;
@@ -26,14 +28,16 @@ const STAND_IN: &str = "\u{e000}link\u{e000}";
 /// What is the same in every mail of a broadcast.
 pub(super) struct Letter<'a> {
     tenant: &'a Tenant,
+    broadcast: Uuid,
     message: &'a Message,
     /// Of each contact property the value for contacts that have none.
     fallbacks: HashMap<String, String>,
 }
 
 impl<'a> Letter<'a> {
-    pub(super) fn of(tenant: &'a Tenant, message: &'a Message) -> Self {
-        Self { tenant, message, fallbacks: audience::fallbacks(tenant) }
+    pub(super) fn of(tenant: &'a Tenant, broadcast: &'a Broadcast) -> Self {
+        let message = &broadcast.message;
+        Self { tenant, broadcast: broadcast.id, message, fallbacks: audience::fallbacks(tenant) }
     }
 
     /// The mail for one contact; none if its address is none that a mail can be sent to, or if its values make it larger than any mail may be.
@@ -77,6 +81,7 @@ impl<'a> Letter<'a> {
             tags: Vec::new(),
             topic: message.topic,
             scheduled_at: None,
+            origin: Origin { broadcast: Some(self.broadcast), template: None },
         })
     }
 

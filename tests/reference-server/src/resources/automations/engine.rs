@@ -13,6 +13,7 @@ use super::step;
 use crate::clock::plus;
 use crate::delivery::Work;
 use crate::problem::Problem;
+use crate::resources::contacts::told::Teller;
 use crate::service::Service;
 use crate::state::Tenant;
 
@@ -117,6 +118,7 @@ fn act(service: &Service, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Tim
     };
     let contact = step::contact_facts(tenant, run.contact);
     let facts = Facts { event: &run.event, contact: &contact };
+    let teller = Teller { service, tenant, at };
     let done = match &step.action {
         // Nothing leads to a trigger.
         Action::Trigger { .. } => Ok(None),
@@ -130,9 +132,9 @@ fn act(service: &Service, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Tim
             return Outcome::Done(way, Some(json!({ "condition_met": met })));
         }
         Action::SendEmail(letter) => step::send_email(service, tenant, run.contact, letter, &facts, at),
-        Action::ContactUpdate(parts) => step::update_contact(tenant, run.contact, parts, &facts),
-        Action::ContactDelete => step::delete_contact(tenant, run.contact),
-        Action::AddToSegment(segment) => step::add_to_segment(tenant, run.contact, *segment),
+        Action::ContactUpdate(parts) => step::update_contact(teller, run.contact, parts, &facts),
+        Action::ContactDelete => step::delete_contact(teller, run.contact),
+        Action::AddToSegment(segment) => step::add_to_segment(teller, run.contact, *segment),
     };
     match done {
         Ok(output) => Outcome::Done(Way::Default, output),

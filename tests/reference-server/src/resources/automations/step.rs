@@ -11,6 +11,7 @@ use super::rule::Facts;
 use crate::delivery;
 use crate::resources::contact_properties;
 use crate::resources::contacts::book::{Contact, PropertyValue};
+use crate::resources::contacts::told::Teller;
 use crate::resources::emails::draft::{Draft, Form};
 use crate::resources::timestamp::database;
 use crate::service::Service;
@@ -108,14 +109,19 @@ enum Change {
 }
 
 /// Changes the contact. What the run doesn't know leaves its part as it is.
-pub(super) fn update_contact(tenant: &Tenant, id: Uuid, parts: &[(Part, Given)], facts: &Facts<'_>) -> Done {
+pub(super) fn update_contact(
+    teller: Teller<'_>,
+    id: Uuid,
+    parts: &[(Part, Given)],
+    facts: &Facts<'_>,
+) -> Done {
     let mut changes = Vec::new();
     for (part, given) in parts {
         if let Some(value) = known(given, facts) {
-            changes.push(change(tenant, part, value)?);
+            changes.push(change(teller.tenant, part, value)?);
         }
     }
-    let done = tenant.contacts.change(id, |contact| {
+    let done = teller.change(id, |contact| {
         for change in changes {
             match change {
                 Change::FirstName(name) => contact.first_name = name,
@@ -160,15 +166,15 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
 }
 
 /// Deletes the contact.
-pub(super) fn delete_contact(tenant: &Tenant, id: Uuid) -> Done {
-    tenant.contacts.remove(id).ok_or_else(gone)?;
+pub(super) fn delete_contact(teller: Teller<'_>, id: Uuid) -> Done {
+    teller.remove(id).ok_or_else(gone)?;
     Ok(None)
 }
 
 /// Adds the contact to a segment.
-pub(super) fn add_to_segment(tenant: &Tenant, id: Uuid, segment: Uuid) -> Done {
-    tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
-    let added = tenant.contacts.change(id, |contact| {
+pub(super) fn add_to_segment(teller: Teller<'_>, id: Uuid, segment: Uuid) -> Done {
+    teller.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
+    let added = teller.change(id, |contact| {
         if !contact.segments.contains(&segment) {
             contact.segments.push(segment);
         }

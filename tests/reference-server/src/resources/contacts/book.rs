@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::state::ledger::Ledger;
 
 /// One contact.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Contact {
     pub(crate) id: Uuid,
     /// `local@domain`, as it was given. Two contacts never share one, however it is capitalised.
@@ -28,6 +28,7 @@ pub(crate) struct Contact {
     /// The topics that the contact has made a choice about.
     pub(crate) topics: BTreeMap<Uuid, Subscription>,
     pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
 }
 
 /// What a property can hold.

@@ -53,7 +53,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again changes nothing.
 pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (contact, segment) = both(context)?;
-    let added = context.tenant.contacts.change(contact, |contact| {
+    let added = context.contacts().change(contact, |contact| {
         if !contact.segments.contains(&segment) {
             contact.segments.push(segment);
         }
@@ -65,7 +65,7 @@ pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Who is no member is not found.
 pub(crate) fn remove(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (contact, segment) = both(context)?;
-    let removed = context.tenant.contacts.change(contact, |contact| {
+    let removed = context.contacts().change(contact, |contact| {
         let before = contact.segments.len();
         contact.segments.retain(|one| *one != segment);
         contact.segments.len() < before

@@ -68,7 +68,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     if let Some(problem) = problems.into_problem() {
         return Err(problem);
     }
-    let changed = context.tenant.contacts.change(contact.id, |contact| contact.topics.extend(topics));
+    let changed = context.contacts().change(contact.id, |contact| contact.topics.extend(topics));
     changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
     Ok(answers::reference("contact_topics", contact.id))
 }

@@ -17,6 +17,13 @@ use crate::schedule;
 use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems};
 
+/// What an email was made of, where it was not written for its own sake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) broadcast: Option<Uuid>,
+    pub(crate) template: Option<Uuid>,
+}
+
 /// An email that keeps all rules.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
@@ -35,6 +42,7 @@ pub(crate) struct Draft {
     /// The topic whose subscriptions decide who gets it.
     pub(crate) topic: Option<Uuid>,
     pub(crate) scheduled_at: Option<Timestamp>,
+    pub(crate) origin: Origin,
 }
 
 /// Which of the two requests an email comes in.
@@ -137,6 +145,7 @@ impl Draft {
             tags,
             topic,
             scheduled_at,
+            origin: Origin { broadcast: None, template: used.as_ref().and_then(|used| used.id) },
         };
         if let Some(used) = &used
             && draft.fill(used, own_subject, form.tenant).is_none()

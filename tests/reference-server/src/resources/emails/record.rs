@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::draft::Draft;
+use super::draft::{Draft, Origin};
 use super::tags::Tag;
 use crate::lock::lock;
+
+/// How many events of an email are remembered.
+const LONGEST_HISTORY: usize = 200;
 
 /// A sent email. What was sent never changes; when it leaves and what happened to it does.
 #[derive(Debug)]
@@ -27,6 +30,7 @@ pub(crate) struct Email {
     pub(crate) text: Option<Arc<str>>,
     pub(crate) tags: Vec<Tag>,
     pub(crate) topic: Option<Uuid>,
+    pub(crate) origin: Origin,
     progress: Mutex<Progress>,
 }
 
@@ -34,6 +38,8 @@ pub(crate) struct Email {
 #[derive(Debug)]
 struct Progress {
     last_event: (Timestamp, Event),
+    /// All of them, oldest first.
+    history: Vec<(Timestamp, Event)>,
     scheduled_at: Option<Timestamp>,
     /// All that is needed to send it, until it has been sent.
     waiting: Option<Box<Draft>>,
@@ -94,8 +100,10 @@ impl Email {
             text: draft.text.clone(),
             tags: draft.tags.clone(),
             topic: draft.topic,
+            origin: draft.origin,
             progress: Mutex::new(Progress {
                 last_event: (created_at, Event::Queued),
+                history: Vec::new(),
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
@@ -107,11 +115,20 @@ impl Email {
         lock(&self.progress).last_event.1
     }
 
-    /// Notes an event, unless a later one is known already.
+    /// All that has happened to it, oldest first. Of an email that is opened again and again the last times are forgotten.
+    pub(crate) fn history(&self) -> Vec<(Timestamp, Event)> {
+        lock(&self.progress).history.clone()
+    }
+
+    /// Notes an event. It is the last one unless a later one is known already.
     pub(crate) fn note(&self, at: Timestamp, event: Event) {
         let mut progress = lock(&self.progress);
         if at >= progress.last_event.0 {
             progress.last_event = (at, event);
+        }
+        if progress.history.len() < LONGEST_HISTORY {
+            let place = progress.history.partition_point(|(known, _)| *known <= at);
+            progress.history.insert(place, (at, event));
         }
     }
 
@@ -144,7 +161,10 @@ impl Email {
         let mut progress = lock(&self.progress);
         let scheduled = progress.scheduled_at.is_some();
         match progress.waiting.take_if(|_| scheduled) {
-            Some(_) => progress.last_event = (at, Event::Canceled),
+            Some(_) => {
+                progress.last_event = (at, Event::Canceled);
+                progress.history.push((at, Event::Canceled));
+            }
             None if progress.last_event.1 == Event::Canceled => {}
             None => return Err(progress.last_event.1),
         }

@@ -12,6 +12,7 @@ use http::{Response, StatusCode};
 use super::record::{Email, Event};
 use crate::delivery;
 use crate::lock::lock;
+use crate::news::What;
 use crate::paging::quoted;
 use crate::problem::Problem;
 use crate::resources::answers;
@@ -43,6 +44,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
+    let canceled = What::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
+    context.service.news().tell(&context.tenant.name, canceled);
     Ok(reference(&email))
 }
 

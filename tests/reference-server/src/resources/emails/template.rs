@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::paging::quoted;
 use crate::resources::contacts::book::PropertyValue;
@@ -24,6 +25,8 @@ const RESERVED: [&str; 7] =
 
 /// What an email says of a template.
 pub(super) struct Use {
+    /// The template's id, also where it was named by its alias.
+    pub(super) id: Option<Uuid>,
     /// The version to send; none if something is wrong with it, which was noted.
     pub(super) version: Option<Arc<Version>>,
     pub(super) variables: BTreeMap<String, PropertyValue>,
@@ -46,7 +49,7 @@ pub(super) fn take(
     }
     let at = format!("{}.", fields.name("template"));
     let pointer = fields.pointer("template");
-    let mut used = Use { version: None, variables: BTreeMap::new() };
+    let mut used = Use { id: None, version: None, variables: BTreeMap::new() };
     let Some(mut template) = Fields::read(json, at, pointer, problems) else { return Some(used) };
     let before = problems.count();
     if let Some(json) = template.take("variables") {
@@ -56,7 +59,7 @@ pub(super) fn take(
         problems.missing(template.name("id"));
     }
     if let Some(id) = template.take_text("id", problems) {
-        used.version = look_up(&template, tenant, &id, problems);
+        (used.id, used.version) = look_up(&template, tenant, &id, problems).unzip();
     }
     if let Some(version) = used.version.as_ref().filter(|_| problems.count() == before) {
         check_values(&template, version, &used.variables, problems);
@@ -70,9 +73,9 @@ fn look_up(
     tenant: &Tenant,
     id: &str,
     problems: &mut Problems,
-) -> Option<Arc<Version>> {
+) -> Option<(Uuid, Arc<Version>)> {
     let reason = match templates::look_up(tenant, id) {
-        Lookup::Published(version) => return Some(version),
+        Lookup::Published(id, version) => return Some((id, version)),
         Lookup::Draft => format!("the template {} was not published yet", quoted(id)),
         Lookup::Unknown => format!("there is no template {}", quoted(id)),
     };

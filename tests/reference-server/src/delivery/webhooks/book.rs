@@ -1,0 +1,226 @@
+//! What is remembered of the events that webhooks were told, and of each attempt.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::after;
+use crate::lock::lock;
+use crate::paging::{Page, Window};
+use crate::problem::Problem;
+use crate::state::ledger::Ledger;
+
+/// One event for one webhook. What is sent never changes; how far it has come does.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) id: Uuid,
+    pub(crate) webhook: Uuid,
+    /// Its type, such as `email.sent`.
+    pub(crate) kind: &'static str,
+    pub(crate) created_at: Timestamp,
+    /// The email that it speaks of.
+    pub(crate) email: Option<Uuid>,
+    /// The body of every attempt.
+    pub(crate) payload: Bytes,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    pub(crate) status: Status,
+    /// Oldest first.
+    pub(crate) attempts: Vec<Attempt>,
+    /// How many attempts of the plan have failed.
+    failed: usize,
+    /// How many are under way.
+    running: usize,
+    pub(crate) next_attempt_at: Option<Timestamp>,
+}
+
+/// How an event stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// It waits for its first or its next attempt.
+    Pending,
+    /// An attempt is under way.
+    Attempting,
+    Success,
+    /// No further attempt will be made.
+    Failed,
+}
+
+/// One attempt.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) id: Uuid,
+    /// 0 if there was no answer.
+    pub(crate) http_status_code: u16,
+    /// The beginning of the answer's body, or why there was none.
+    pub(crate) response: String,
+    pub(crate) sent_at: Timestamp,
+}
+
+impl Status {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Attempting => "attempting",
+            Self::Success => "success",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl Attempt {
+    /// Any answer of the 2xx counts.
+    pub(crate) fn succeeded(&self) -> bool {
+        (200..300).contains(&self.http_status_code)
+    }
+}
+
+/// How many attempts of one event are remembered: those of the plan, and many replays.
+const MOST_ATTEMPTS: usize = 100;
+
+impl Told {
+    pub(crate) fn new(
+        id: Uuid,
+        webhook: Uuid,
+        kind: &'static str,
+        created_at: Timestamp,
+        email: Option<Uuid>,
+        payload: Bytes,
+    ) -> Self {
+        let progress = Progress {
+            status: Status::Pending,
+            attempts: Vec::new(),
+            failed: 0,
+            running: 0,
+            next_attempt_at: Some(created_at),
+        };
+        Self { id, webhook, kind, created_at, email, payload, progress: Mutex::new(progress) }
+    }
+
+    /// The id that the receiver sees; it is the same in every attempt.
+    pub(crate) fn message_id(&self) -> String {
+        message_id(self.id)
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        lock(&self.progress).clone()
+    }
+
+    /// Whether it waits for the attempt after this many failed ones.
+    pub(super) fn awaits(&self, failed: usize) -> bool {
+        let progress = lock(&self.progress);
+        progress.status == Status::Pending && progress.failed == failed
+    }
+
+    /// An attempt leaves.
+    pub(super) fn begin(&self) {
+        let mut progress = lock(&self.progress);
+        progress.running += 1;
+        if progress.status == Status::Pending {
+            progress.status = Status::Attempting;
+            progress.next_attempt_at = None;
+        }
+    }
+
+    /// An attempt has ended. Answers when the next one of the plan is due, after how many that failed.
+    pub(super) fn finish(
+        &self,
+        attempt: Attempt,
+        planned: bool,
+        now: Timestamp,
+    ) -> Option<(usize, Timestamp)> {
+        let mut progress = lock(&self.progress);
+        progress.running -= 1;
+        let succeeded = attempt.succeeded();
+        if progress.attempts.len() < MOST_ATTEMPTS {
+            progress.attempts.push(attempt);
+        }
+        if succeeded {
+            progress.status = Status::Success;
+            progress.next_attempt_at = None;
+            return None;
+        }
+        // A replay that fails changes nothing about the plan; nor does anything once an attempt has succeeded.
+        if !planned || progress.status == Status::Success {
+            return None;
+        }
+        progress.failed += 1;
+        progress.next_attempt_at = after(progress.failed, now);
+        progress.status = if progress.next_attempt_at.is_some() { Status::Pending } else { Status::Failed };
+        Some((progress.failed, progress.next_attempt_at?))
+    }
+
+    /// Nothing more will be sent.
+    pub(super) fn give_up(&self) {
+        let mut progress = lock(&self.progress);
+        if progress.status != Status::Success {
+            progress.status = Status::Failed;
+        }
+        progress.next_attempt_at = None;
+    }
+}
+
+/// The events of one tenant's webhooks. When there are too many, the oldest are forgotten.
+#[derive(Debug)]
+pub(crate) struct Book {
+    most: usize,
+    events: Mutex<Ledger<Arc<Told>>>,
+}
+
+impl Book {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), events: Mutex::new(Ledger::new()) }
+    }
+
+    pub(super) fn add(&self, told: Arc<Told>) {
+        let mut events = lock(&self.events);
+        events.insert(told.id, told);
+        while events.len() > self.most {
+            events.take_oldest();
+        }
+    }
+
+    pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<Told>> {
+        lock(&self.events).get(id).filter(|told| told.webhook == webhook).cloned()
+    }
+
+    /// The events of one webhook.
+    pub(crate) fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<Told>>, Problem> {
+        let events = lock(&self.events);
+        window.within(|id| events.get(id).is_some_and(|told| told.webhook == webhook))?;
+        window.look(&events, |told| told.webhook == webhook)
+    }
+
+    /// The events that speak of an email, oldest first.
+    pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<Told>> {
+        let events = lock(&self.events);
+        events.oldest_first().filter(|told| told.email == Some(email)).cloned().collect()
+    }
+
+    /// Forgets the events of a webhook that is gone.
+    pub(crate) fn forget(&self, webhook: Uuid) {
+        let mut events = lock(&self.events);
+        let gone: Vec<_> =
+            events.oldest_first().filter(|told| told.webhook == webhook).map(|told| told.id).collect();
+        for id in gone {
+            if let Some(told) = events.remove(id) {
+                told.give_up();
+            }
+        }
+    }
+}
+
+/// How an event's id is written.
+pub(crate) fn message_id(id: Uuid) -> String {
+    format!("msg_{}", id.simple())
+}
+
+/// How an attempt's id is written.
+pub(crate) fn attempt_id(id: Uuid) -> String {
+    format!("atmpt_{}", id.simple())
+}

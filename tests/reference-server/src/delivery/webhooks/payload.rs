@@ -1,0 +1,186 @@
+//! The `data` of each event.
+//!
+//! The specification is silent on it; these are the shapes of the public service that speaks this format. Times are ISO 8601 throughout, and `tags` is
+//! an object from name to value.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::resources::contacts::book::Contact;
+use crate::resources::domains::record::Domain;
+use crate::resources::emails::record::{Email, Event};
+use crate::resources::received::record::Received;
+use crate::resources::timestamp::iso;
+use crate::resources::topics::Topic;
+
+/// The type under which an email's event is told, and the field that it brings; none for what nobody is told.
+pub(crate) fn kind(event: Event) -> Option<&'static str> {
+    Some(match event {
+        Event::Queued | Event::Canceled => return None,
+        Event::Scheduled => "email.scheduled",
+        Event::Failed => "email.failed",
+        Event::Suppressed => "email.suppressed",
+        Event::Sent => "email.sent",
+        Event::DeliveryDelayed => "email.delivery_delayed",
+        Event::Bounced => "email.bounced",
+        Event::Delivered => "email.delivered",
+        Event::Opened => "email.opened",
+        Event::Clicked => "email.clicked",
+        Event::Complained => "email.complained",
+    })
+}
+
+/// The `email.…` events, but `email.received`. `detail` takes the place of what such an event says by itself.
+pub(crate) fn email(email: &Email, event: Event, detail: Option<&Value>, at: Timestamp) -> Value {
+    let mut data = json!({
+        "email_id": email.id.to_string(),
+        "created_at": iso(email.created_at),
+        "from": email.from,
+        "to": email.to,
+        "subject": email.subject,
+        "message_id": email.message_id,
+    });
+    if let Some(broadcast) = email.origin.broadcast {
+        data["broadcast_id"] = broadcast.to_string().into();
+    }
+    if let Some(template) = email.origin.template {
+        data["template_id"] = template.to_string().into();
+    }
+    if !email.tags.is_empty() {
+        let tags = email.tags.iter().map(|tag| (tag.name.clone(), Value::String(tag.value.clone())));
+        data["tags"] = Value::Object(tags.collect());
+    }
+    if let Some((field, mut usual)) = detailed(event, at) {
+        if let (Value::Object(usual), Some(Value::Object(given))) = (&mut usual, detail) {
+            usual.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        data[field] = usual;
+    }
+    data
+}
+
+/// The field that only this event has, as it is where nothing else is known.
+fn detailed(event: Event, at: Timestamp) -> Option<(&'static str, Value)> {
+    Some(match event {
+        Event::Bounced => (
+            "bounce",
+            json!({
+                "message": "The recipient's mail server refused the mail for good.",
+                "type": "Permanent",
+                "subType": "General",
+                "diagnosticCode": ["smtp; 550 5.1.1 no such user here"],
+            }),
+        ),
+        Event::Clicked => (
+            "click",
+            json!({
+                "ipAddress": "192.0.2.1",
+                "link": "https://example.com/",
+                "timestamp": iso(at),
+                "userAgent": "Mozilla/5.0 (sandbox)",
+            }),
+        ),
+        Event::Failed => ("failed", json!({ "reason": "recipient_refused" })),
+        Event::Suppressed => (
+            "suppressed",
+            json!({
+                "message": "The address bounced or complained before.",
+                "type": "OnAccountSuppressionList",
+            }),
+        ),
+        _ => return None,
+    })
+}
+
+/// `email.received`. It has no bodies: those are asked for.
+pub(crate) fn received(email: &Received) -> Value {
+    let attachments = email.attachments.iter().map(|file| {
+        json!({
+            "id": file.id.to_string(),
+            "filename": file.filename,
+            "content_type": file.content_type,
+            "content_disposition": if file.inline { "inline" } else { "attachment" },
+            "content_id": file.content_id,
+        })
+    });
+    json!({
+        "email_id": email.id.to_string(),
+        "created_at": iso(email.created_at),
+        "from": bare(&email.from),
+        "to": email.to,
+        "cc": email.cc,
+        "bcc": email.bcc,
+        "message_id": email.message_id,
+        "subject": email.subject,
+        "received_for": email.recipients,
+        "attachments": attachments.collect::<Vec<_>>(),
+    })
+}
+
+/// An address without its name.
+fn bare(mailbox: &str) -> &str {
+    let address = mailbox.strip_suffix('>').and_then(|rest| rest.rsplit_once('<'));
+    address.map_or(mailbox, |(_, address)| address)
+}
+
+/// `contact.created`, `contact.updated`, `contact.deleted`.
+pub(crate) fn contact(contact: &Contact) -> Value {
+    let segments: Vec<_> = contact.segments.iter().map(ToString::to_string).collect();
+    let mut data = Map::new();
+    data.insert("id".into(), contact.id.to_string().into());
+    // The deprecated name of the first segment.
+    data.insert("audience_id".into(), segments.first().cloned().into());
+    data.insert("segment_ids".into(), segments.into());
+    data.insert("created_at".into(), iso(contact.created_at).into());
+    data.insert("updated_at".into(), iso(contact.updated_at).into());
+    data.insert("email".into(), contact.email.clone().into());
+    data.insert("first_name".into(), contact.first_name.clone().into());
+    data.insert("last_name".into(), contact.last_name.clone().into());
+    data.insert("unsubscribed".into(), contact.unsubscribed.into());
+    data.into()
+}
+
+/// `contact.topics.updated`: every choice that the contact has made.
+pub(crate) fn contact_topics(contact: &Contact) -> Value {
+    let topics = contact.topics.iter();
+    let topics =
+        topics.map(|(id, subscription)| json!({ "id": id.to_string(), "subscription": subscription }));
+    json!({ "email": contact.email, "topics": topics.collect::<Vec<_>>() })
+}
+
+/// `domain.created`, `domain.updated`, `domain.deleted`.
+pub(crate) fn domain(domain: &Domain) -> Value {
+    let mut records = json!(domain.records);
+    for record in records.as_array_mut().into_iter().flatten() {
+        // Only here it has this name.
+        if record["record"] == "Receiving" {
+            record["record"] = "Receiving MX".into();
+        }
+    }
+    let word = |on| if on { "enabled" } else { "disabled" };
+    json!({
+        "id": domain.id.to_string(),
+        "name": domain.setup.name,
+        "status": domain.status.as_str(),
+        "created_at": iso(domain.created_at),
+        "region": domain.setup.region.as_str(),
+        "records": records,
+        "capabilities": {
+            "sending": word(domain.setup.capabilities.sending),
+            "receiving": word(domain.setup.capabilities.receiving),
+        },
+    })
+}
+
+/// `topic.created`, `topic.updated`, `topic.deleted`.
+pub(crate) fn topic(topic: &Topic, deleted: bool) -> Value {
+    json!({
+        "id": topic.id.to_string(),
+        "name": topic.name,
+        "description": topic.description,
+        "default_subscription": topic.default_subscription,
+        "deleted": deleted,
+        "created_at": iso(topic.created_at),
+        "updated_at": iso(topic.updated_at),
+    })
+}

@@ -1,0 +1,140 @@
+//! Made-up events, for whoever wants to see what a receiver does with one: `POST /_/events`.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::resources::timestamp::iso;
+use crate::service::Service;
+
+/// The `data` of an event that has not happened. Every type has one; the ids are new each time.
+pub(crate) fn data(service: &Service, kind: &str, now: Timestamp) -> Value {
+    let now = iso(now);
+    let id = || service.next_id().to_string();
+    let (group, rest) = kind.split_once('.').unwrap_or((kind, ""));
+    match (group, rest) {
+        ("email", "received") => json!({
+            "email_id": id(),
+            "created_at": now,
+            "from": "ada@example.com",
+            "to": ["support@acme.test"],
+            "cc": [],
+            "bcc": [],
+            "message_id": format!("<{}@example.com>", id()),
+            "subject": "A question",
+            "received_for": ["support@acme.test"],
+            "attachments": [{
+                "id": id(),
+                "filename": "screenshot.png",
+                "content_type": "image/png",
+                "content_disposition": "attachment",
+                "content_id": null,
+            }],
+        }),
+        ("email", event) => {
+            let email = id();
+            let mut data = json!({
+                "email_id": email,
+                "created_at": now,
+                "from": "Acme <hi@acme.test>",
+                "to": ["ada@example.com"],
+                "subject": "Hello",
+                "message_id": format!("<{email}@acme.test>"),
+                "tags": { "category": "welcome" },
+            });
+            match event {
+                "bounced" => {
+                    data["bounce"] = json!({
+                        "message": "The recipient's mail server refused the mail for good.",
+                        "type": "Permanent",
+                        "subType": "General",
+                        "diagnosticCode": ["smtp; 550 5.1.1 no such user here"],
+                    });
+                }
+                "clicked" => {
+                    data["click"] = json!({
+                        "ipAddress": "192.0.2.1",
+                        "link": "https://example.com/",
+                        "timestamp": now,
+                        "userAgent": "Mozilla/5.0 (sandbox)",
+                    });
+                }
+                "failed" => data["failed"] = json!({ "reason": "reached_daily_quota" }),
+                "suppressed" => {
+                    data["suppressed"] = json!({
+                        "message": "The address bounced or complained before.",
+                        "type": "OnAccountSuppressionList",
+                    });
+                }
+                _ => {}
+            }
+            data
+        }
+        ("contact", "topics.updated") => json!({
+            "email": "ada@example.com",
+            "topics": [{ "id": id(), "subscription": "opt_out" }],
+        }),
+        ("contact", _) => json!({
+            "id": id(),
+            "audience_id": null,
+            "segment_ids": [],
+            "created_at": now,
+            "updated_at": now,
+            "email": "ada@example.com",
+            "first_name": "Ada",
+            "last_name": "Lovelace",
+            "unsubscribed": false,
+        }),
+        ("domain", event) => json!({
+            "id": id(),
+            "name": "acme.test",
+            "status": if event == "created" { "not_started" } else { "verified" },
+            "created_at": now,
+            "region": "us-east-1",
+            "records": [{
+                "record": "SPF",
+                "name": "send.acme.test",
+                "type": "MX",
+                "value": "feedback.us-east-1.mail.example",
+                "ttl": "Auto",
+                "status": if event == "created" { "not_started" } else { "verified" },
+                "priority": 10,
+            }],
+            "capabilities": { "sending": "enabled", "receiving": "disabled" },
+        }),
+        ("suppression", _) => json!({
+            "id": id(),
+            "email": "ada@example.com",
+            "origin": "bounce",
+            "source_id": id(),
+            "created_at": now,
+        }),
+        _ => json!({
+            "id": id(),
+            "name": "Product news",
+            "description": null,
+            "default_subscription": "opt_in",
+            "deleted": rest == "deleted",
+            "created_at": now,
+            "updated_at": now,
+        }),
+    }
+}
+
+/// Lays what somebody wants different over it, as a JSON merge patch (RFC 7396).
+pub(crate) fn merge(data: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *data = patch.clone();
+        return;
+    };
+    if !data.is_object() {
+        *data = json!({});
+    }
+    let Some(fields) = data.as_object_mut() else { return };
+    for (name, value) in patch {
+        if value.is_null() {
+            fields.remove(name);
+        } else {
+            merge(fields.entry(name).or_insert(Value::Null), value);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Signatures of deliveries: Standard Webhooks, HMAC-SHA256 (`rulings.md`, Webhook payload and signature).
+//!
+//! Signed is `<id>.<timestamp>.<body>`, with the bytes that the secret holds in Base64 behind `whsec_`. Where two secrets are in force each signs.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, Mac as _};
+use http::{HeaderMap, HeaderValue, header};
+use jiff::Timestamp;
+use sha2::Sha256;
+
+use super::book::Told;
+
+/// What a secret begins with.
+pub(crate) const PREFIX: &str = "whsec_";
+
+/// The headers of one attempt.
+///
+/// The time that is signed is the system's, not that of the service's clock: the receiver compares it with its own.
+pub(super) fn headers(told: &Told, secrets: &[&str]) -> HeaderMap {
+    let (id, timestamp) = (told.message_id(), Timestamp::now().as_second().to_string());
+    let signatures: Vec<_> =
+        secrets.iter().map(|secret| signature(secret, &id, &timestamp, &told.payload)).collect();
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::USER_AGENT, HeaderValue::from_static("posthaste-sandbox-webhooks"));
+    for (name, value) in
+        [("svix-id", id), ("svix-timestamp", timestamp), ("svix-signature", signatures.join(" "))]
+    {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
+    }
+    headers
+}
+
+fn signature(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> String {
+    let key = STANDARD.decode(secret.trim_start_matches(PREFIX)).unwrap_or_default();
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key of any length");
+    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+        mac.update(part);
+    }
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_vector_is_signed_as_everybody_signs_it() {
+        // EVT-11: the example of Standard Webhooks.
+        let signed = signature(
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            "1614265330",
+            br#"{"test": 2432232314}"#,
+        );
+        assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+}

@@ -1,0 +1,119 @@
+//! Events on demand: `POST /_/events` makes one up, `POST /_/messages/{id}/events` makes something happen to a captured mail.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::messages;
+use crate::delivery::happen;
+use crate::delivery::webhooks::book::message_id;
+use crate::delivery::webhooks::{sample, tell};
+use crate::lock::lock;
+use crate::paging::quoted;
+use crate::problem::{self, Problem};
+use crate::resources::emails::record::Event;
+use crate::resources::webhooks::EVENTS;
+use crate::service::Service;
+use crate::state::Tenant;
+use crate::validation::{Fields, Problems, well_formed};
+
+/// What can be made to happen to a mail that has left.
+const HAPPENS: [(&str, Event); 8] = [
+    ("delivered", Event::Delivered),
+    ("delivery_delayed", Event::DeliveryDelayed),
+    ("bounced", Event::Bounced),
+    ("complained", Event::Complained),
+    ("opened", Event::Opened),
+    ("clicked", Event::Clicked),
+    ("failed", Event::Failed),
+    ("suppressed", Event::Suppressed),
+];
+
+/// `GET /_/events`: the types that there are.
+pub(super) fn types() -> Response<Bytes> {
+    problem::json(StatusCode::OK, &json!({ "object": "list", "data": EVENTS }))
+}
+
+/// Tells the tenant's webhooks an event that has not happened. `data` is laid over what such an event usually says (RFC 7396).
+pub(super) fn make_up(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    request: &Request<Bytes>,
+) -> Result<Response<Bytes>, Problem> {
+    let (kind, patch) = read(request, |fields, problems| {
+        let kinds: Vec<_> = EVENTS.iter().map(|kind| (*kind, *kind)).collect();
+        (fields.take_word("type", &kinds, problems), take_object(fields, "data", problems))
+    })?;
+    let now = service.clock().now();
+    let told = tell(service, tenant, now, kind, None, || {
+        let mut data = sample::data(service, kind, now);
+        sample::merge(&mut data, &Value::Object(patch));
+        data
+    });
+    let deliveries = told
+        .into_iter()
+        .map(|(webhook, event)| json!({ "webhook_id": webhook.to_string(), "event_id": message_id(event) }));
+    let answer =
+        json!({ "object": "webhook_event", "type": kind, "deliveries": deliveries.collect::<Vec<_>>() });
+    Ok(problem::json(StatusCode::CREATED, &answer))
+}
+
+/// Makes something happen to a mail, which its id or its email's id names. `detail` is laid over what such an event usually says of itself, as
+/// `{"link": …}` for a click.
+pub(super) fn happens(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    id: &str,
+    request: &Request<Bytes>,
+) -> Result<Response<Bytes>, Problem> {
+    let email = messages::find(tenant, id)?.email_uuid();
+    let email = lock(&tenant.emails).get(email).cloned();
+    let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
+    let (event, detail) = read(request, |fields, problems| {
+        (fields.take_word("type", &HAPPENS, problems), take_object(fields, "detail", problems))
+    })?;
+    happen(service, tenant, &email, service.clock().now(), event, Some(&Value::Object(detail)));
+    let answer =
+        json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
+    Ok(problem::json(StatusCode::CREATED, &answer))
+}
+
+type Detail = Map<String, Value>;
+
+/// Reads a body that names a type and may have an object beside it.
+fn read<T>(
+    request: &Request<Bytes>,
+    take: impl FnOnce(&mut Fields<'_>, &mut Problems) -> (Option<T>, Detail),
+) -> Result<(T, Detail), Problem> {
+    let body = well_formed(request.body())?;
+    let mut problems = Problems::default();
+    let read = Fields::read(body.get(), String::new(), String::new(), &mut problems).map(|mut fields| {
+        if !fields.has("type") {
+            problems.missing("type");
+        }
+        let read = take(&mut fields, &mut problems);
+        for name in fields.names() {
+            // Nobody else writes these bodies, so what is not known is misspelt.
+            problems.wrong(|| format!("{} is not a field of this request.", quoted(&name)));
+        }
+        read
+    });
+    match (read, problems.into_problem()) {
+        (_, Some(problem)) => Err(problem),
+        (Some((Some(kind), detail)), None) => Ok((kind, detail)),
+        _ => Err(Problem::application("A request was refused without a reason.")),
+    }
+}
+
+fn take_object(fields: &mut Fields<'_>, name: &str, problems: &mut Problems) -> Detail {
+    match fields.take_value(name) {
+        None => Detail::new(),
+        Some(Value::Object(object)) => object,
+        Some(_) => {
+            problems.wrong(|| format!("`{}` must be an object.", fields.name(name)));
+            Detail::new()
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a webhook was told: `/webhooks/{webhook_id}/events`, each event's attempts, and telling it again.
+//!
+//! The specification is silent on these; they have the shapes of the public service that speaks this format. Their lists are walked to older items only.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use super::named;
+use crate::delivery::webhooks::book::{Attempt, Told, attempt_id, message_id};
+use crate::delivery::webhooks::replay as tell_again;
+use crate::paging::{Mode, Page, Window, list, quoted};
+use crate::problem::{Problem, json};
+use crate::resources::timestamp::iso;
+use crate::routes::Context;
+use crate::state::ledger::Ledger;
+
+/// `GET /webhooks/{webhook_id}/events`, mode A.
+pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let webhook = named(context)?.id;
+    let window = window(context, "msg_")?;
+    let page = context.tenant.told.page(&window, webhook)?;
+    Ok(list(&page.map(|told| Item::of(&told))))
+}
+
+/// `GET /webhooks/{webhook_id}/events/{event_id}`, with what is sent.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let told = event(context)?;
+    let payload = serde_json::from_slice::<&RawValue>(&told.payload)
+        .map_err(|error| Problem::application(format!("A payload can't be read: {error}.")))?;
+    let record = Record {
+        object: "webhook_event",
+        item: Item::of(&told),
+        next_attempt_at: told.progress().next_attempt_at.map(iso),
+        payload,
+    };
+    Ok(json(StatusCode::OK, &record))
+}
+
+/// `GET /webhooks/{webhook_id}/events/{event_id}/attempts`, mode A.
+pub(crate) fn attempts(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let told = event(context)?;
+    let mut ledger = Ledger::new();
+    for attempt in told.progress().attempts {
+        ledger.insert(attempt.id, attempt);
+    }
+    let page: Page<Attempt> = window(context, "atmpt_")?.look(&ledger, |_| true)?;
+    Ok(list(&page.map(|attempt| Line::of(&attempt))))
+}
+
+/// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook is told nothing, so this is refused then.
+pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let webhook = named(context)?;
+    let told = event(context)?;
+    if !webhook.enabled {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "validation_error",
+            "The webhook is disabled; enable it before telling it an event again.",
+        ));
+    }
+    tell_again(context.service, &context.tenant, &told);
+    Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: told.message_id() }))
+}
+
+/// The event that the path names.
+fn event(context: &Context<'_>) -> Result<Arc<Told>, Problem> {
+    let webhook = named(context)?.id;
+    let text = context.parameter(1);
+    let id = read(&text, "msg_").ok_or_else(|| {
+        Problem::invalid_parameter(format!(
+            "The id of an event must be `msg_` and 32 hexadecimal digits; found {}.",
+            quoted(&text)
+        ))
+    })?;
+    context.tenant.told.get(webhook, id).ok_or_else(|| Problem::not_found("Webhook event not found."))
+}
+
+/// An id behind its prefix.
+fn read(text: &str, prefix: &str) -> Option<Uuid> {
+    let digits = text.strip_prefix(prefix).filter(|digits| digits.len() == 32)?;
+    Uuid::try_parse(digits).ok()
+}
+
+/// The part of the list that is asked for. Cursors have the prefix of the list's ids.
+fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
+    let query = context.request.uri().query().unwrap_or_default();
+    let mut plain = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "before" => {
+                return Err(Problem::validation(
+                    "`before` can't be used here: this list is walked with `after` only.",
+                ));
+            }
+            "after" => {
+                let id = read(&value, prefix).ok_or_else(|| {
+                    Problem::validation(format!(
+                        "`after` must be the id of an item of the list; found {}.",
+                        quoted(&value)
+                    ))
+                })?;
+                plain.append_pair("after", &id.to_string());
+            }
+            _ => {
+                plain.append_pair(&name, &value);
+            }
+        }
+    }
+    Window::read(Some(&plain.finish()), Mode::A)
+}
+
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    r#type: &'static str,
+    created_at: String,
+    status: &'static str,
+}
+
+impl Item {
+    fn of(told: &Told) -> Self {
+        Self {
+            id: message_id(told.id),
+            r#type: told.kind,
+            created_at: iso(told.created_at),
+            status: told.progress().status.as_str(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    object: &'static str,
+    #[serde(flatten)]
+    item: Item,
+    next_attempt_at: Option<String>,
+    payload: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Line {
+    id: String,
+    http_status_code: u16,
+    response: String,
+    sent_at: String,
+}
+
+impl Line {
+    fn of(attempt: &Attempt) -> Self {
+        Self {
+            id: attempt_id(attempt.id),
+            http_status_code: attempt.http_status_code,
+            response: attempt.response.clone(),
+            sent_at: iso(attempt.sent_at),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Again {
+    object: &'static str,
+    id: String,
+}
