@@ -7,6 +7,7 @@
 
 mod body;
 mod clock;
+mod export;
 mod faults;
 mod messages;
 pub(crate) mod page;
@@ -39,6 +40,10 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
     let (answer, allowed): (Option<Outcome>, &[&str]) = match (request.method(), segments.as_slice()) {
         (&Method::GET, []) => (Some(page::show(service, request.uri().query())), &[]),
         (&Method::GET, ["ready"]) => (Some(Ok(problem::json(StatusCode::OK, &json!({"ready": true})))), &[]),
+        (&Method::GET, ["export"]) => (
+            Some(tenant(service, request).and_then(|tenant| export::answer(&tenant, request.uri().query()))),
+            &[],
+        ),
         (&Method::GET, ["messages"]) => (
             Some(tenant(service, request).and_then(|tenant| messages::index(&tenant, request.uri().query()))),
             &[],
@@ -71,7 +76,9 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         ),
         (&Method::GET, ["received", word]) => (Some(received::download(service, word)), &[]),
         (&Method::POST, ["reset"]) => (Some(reset(service, request)), &[]),
-        (_, [] | ["ready"] | ["messages" | "received", _] | ["messages", _, "raw"]) => (None, &["GET"]),
+        (_, [] | ["ready" | "export"] | ["messages" | "received", _] | ["messages", _, "raw"]) => {
+            (None, &["GET"])
+        }
         (_, ["unsubscribe", _]) => (None, &["GET", "POST"]),
         (_, ["messages"]) => (None, &["GET", "DELETE"]),
         (_, ["events"]) => (None, &["GET", "POST"]),

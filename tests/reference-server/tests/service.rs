@@ -29,6 +29,8 @@ mod domains;
 mod errors;
 #[path = "service/events.rs"]
 mod events;
+#[path = "service/export.rs"]
+mod export;
 #[path = "service/faults.rs"]
 mod faults;
 #[path = "service/idempotency.rs"]

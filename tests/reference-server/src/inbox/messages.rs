@@ -20,7 +20,7 @@ use crate::state::Tenant;
 
 /// Which mails a request asks for.
 #[derive(Debug, Default)]
-struct Filter {
+pub(super) struct Filter {
     to: Option<String>,
     from: Option<String>,
     subject: Option<String>,
@@ -29,7 +29,7 @@ struct Filter {
 
 impl Filter {
     /// `to`, `from`, `subject` match a part, whatever its case; `tag=name=value` matches whole.
-    fn read(query: &str) -> Result<Self, Problem> {
+    pub(super) fn read(query: &str) -> Result<Self, Problem> {
         let mut filter = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let text = value.to_lowercase();
@@ -49,7 +49,7 @@ impl Filter {
         Ok(filter)
     }
 
-    fn lets_through(&self, mail: &CapturedMail) -> bool {
+    pub(super) fn lets_through(&self, mail: &CapturedMail) -> bool {
         let holds = |wanted: &Option<String>, text: &str| {
             wanted.as_ref().is_none_or(|wanted| text.to_lowercase().contains(wanted))
         };
@@ -83,16 +83,16 @@ fn renamed(query: &str) -> String {
 
 pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
     let mail = find(tenant, id)?;
+    Ok(problem::json(StatusCode::OK, &whole(tenant, &mail)))
+}
+
+/// All that is known of a mail.
+pub(super) fn whole<'a>(tenant: &Tenant, mail: &'a CapturedMail) -> Whole<'a> {
     let parsed = MessageParser::new().parse(&mail.mime[..]);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
-    let headers = headers.map(|(name, value)| Header { name, value: unfolded(value) }).collect();
-    let whole = Whole {
-        item: Item::of(tenant, &mail),
-        html: mail.html.as_deref(),
-        text: mail.text.as_deref(),
-        headers,
-    };
-    Ok(problem::json(StatusCode::OK, &whole))
+    let headers =
+        headers.map(|(name, value)| Header { name: name.to_owned(), value: unfolded(value) }).collect();
+    Whole { item: Item::of(tenant, mail), html: mail.html.as_deref(), text: mail.text.as_deref(), headers }
 }
 
 /// A header's value on one line (RFC 5322, 2.2.3).
@@ -163,16 +163,16 @@ impl<'a> Item<'a> {
 }
 
 #[derive(Serialize)]
-struct Whole<'a> {
+pub(super) struct Whole<'a> {
     #[serde(flatten)]
     item: Item<'a>,
     html: Option<&'a str>,
     text: Option<&'a str>,
-    headers: Vec<Header<'a>>,
+    headers: Vec<Header>,
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
-    name: &'a str,
+struct Header {
+    name: String,
     value: String,
 }
