@@ -1,7 +1,7 @@
 //! `received`: emails that came in, and what is attached to them.
 
 mod attachments;
-mod file_name;
+pub(crate) mod file_name;
 
 use crate::change;
 use crate::context::Context;

@@ -16,11 +16,15 @@ use crate::settings::merge::Source;
 use crate::settings::{Credential, keys};
 use crate::signals::Signals;
 
+mod clock;
+mod export;
+mod fail;
 mod inbox;
 mod receive;
 mod reset;
 mod run;
 mod serve;
+mod trigger;
 mod wait;
 
 /// The port that is used where nobody names one.
@@ -37,6 +41,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Inbox(inbox::Command),
     Receive(receive::Args),
+    Trigger(trigger::Args),
+    Fail(fail::Args),
+    Clock(clock::Args),
+    Export(export::Args),
     Reset(reset::Args),
 }
 
@@ -90,6 +98,10 @@ async fn ask(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Wait(args) => wait::run(&args, context).await,
         Command::Inbox(command) => inbox::run(command, context).await,
         Command::Receive(args) => receive::run(&args, context).await,
+        Command::Trigger(args) => trigger::run(&args, context).await,
+        Command::Fail(args) => fail::run(&args, context).await,
+        Command::Clock(args) => clock::run(&args, context).await,
+        Command::Export(args) => export::run(&args, context).await,
         Command::Reset(args) => reset::run(&args, context).await,
         Command::Serve(_) | Command::Run(_) => Ok(()),
     }

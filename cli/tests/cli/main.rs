@@ -26,6 +26,7 @@ mod outcomes;
 mod readme;
 mod received;
 mod sandbox;
+mod sandbox_control;
 mod send;
 mod service;
 mod sessions;

@@ -33,7 +33,7 @@ impl Sandbox {
     }
 
     /// The program, pointed at it as its lines say.
-    fn client(&self) -> Posthaste {
+    pub(crate) fn client(&self) -> Posthaste {
         Posthaste::new().env("POSTHASTE_BASE_URL", &self.base_url).env("POSTHASTE_API_KEY", "sb_local")
     }
 
@@ -165,7 +165,7 @@ fn a_signal_reaches_the_command_and_its_end_is_waited_for() {
 }
 
 /// Sends one email to the sandbox; its id.
-fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) -> String {
+pub(crate) fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) -> String {
     let arguments = [
         &[
             "emails",

@@ -8,7 +8,7 @@ const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "COM", "LPT"];
 
 /// A name without folders, control characters, marks that turn the direction of writing, and everything else that means something to a
 /// computer. It is neither hidden nor empty.
-pub(super) fn safe(name: &str) -> String {
+pub(crate) fn safe(name: &str) -> String {
     let name: String = name
         .chars()
         .filter(|char| !turns_writing(*char))
@@ -31,7 +31,7 @@ pub(super) fn safe(name: &str) -> String {
 }
 
 /// The same name for the first file, and with a number for others.
-pub(super) fn numbered(name: &str, number: usize) -> String {
+pub(crate) fn numbered(name: &str, number: usize) -> String {
     let (stem, extension) = split(name);
     if number == 1 { name.to_owned() } else { format!("{stem}-{number}{extension}") }
 }

@@ -171,7 +171,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
 }
 
 impl Which {
-    fn query(&self) -> Result<Vec<(&'static str, String)>, Fail> {
+    pub(super) fn query(&self) -> Result<Vec<(&'static str, String)>, Fail> {
         if let Some(tag) = self.tag.as_ref().filter(|tag| !tag.contains('=')) {
             let problem = Problem::new("", "tag", "a tag is written NAME=VALUE");
             let origin = Origin::Flag { name: "--tag".to_owned(), n: 1, value: tag.clone(), span: None };
@@ -184,7 +184,7 @@ impl Which {
     }
 }
 
-async fn messages(client: &Client, query: &[(&str, String)]) -> Result<Value, Fail> {
+pub(super) async fn messages(client: &Client, query: &[(&str, String)]) -> Result<Value, Fail> {
     let mut call = client.request(Method::GET, "/_/messages");
     for (name, value) in query {
         call = call.query(*name, value);

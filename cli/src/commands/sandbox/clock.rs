@@ -1,0 +1,117 @@
+//! `sandbox clock`: what time it is there, and how to move it.
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{client, unreachable};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::output::table::at;
+
+/// Show the sandbox's clock, or move it
+///
+/// What falls due on the way of a move (scheduled emails, retries, expiries) has happened, in order, when the command ends. There is one clock
+/// for all keys.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste sandbox clock\n  \
+    posthaste sandbox clock freeze\n  \
+    posthaste sandbox clock advance 1h 30m\n  \
+    posthaste sandbox clock set 2026-03-02T12:00:00Z\n  \
+    posthaste sandbox clock scale 60\n  \
+    posthaste sandbox clock set now")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Stop it; it can still be moved
+    #[command(after_help = "Examples:\n  posthaste sandbox clock freeze")]
+    Freeze,
+    /// Let it run on from the time that it shows
+    #[command(after_help = "Examples:\n  posthaste sandbox clock run")]
+    Run,
+    /// Move it forward
+    #[command(
+        after_help = "Examples:\n  posthaste sandbox clock advance 1h 30m\n  posthaste sandbox clock advance '2 days'"
+    )]
+    Advance {
+        /// A time in words: 90s, 1h 30m, 2 days, 1 month
+        #[arg(value_name = "DURATION", required = true)]
+        by: Vec<String>,
+    },
+    /// Set it, also back
+    #[command(
+        after_help = "Examples:\n  posthaste sandbox clock set 2026-03-02T12:00:00Z\n  posthaste sandbox clock set now"
+    )]
+    Set {
+        /// A time or a day in UTC, or `now`: the time of this machine
+        #[arg(value_name = "TIME")]
+        to: String,
+    },
+    /// Make it run N times as fast
+    #[command(after_help = "Examples:\n  posthaste sandbox clock scale 60")]
+    Scale {
+        /// From 0.001 to 100000; 1 is as fast as time is
+        #[arg(value_name = "N", allow_negative_numbers = true)]
+        scale: String,
+    },
+}
+
+/// Asks for it, and shows what came of it.
+pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let wanted = match &args.command {
+        None => None,
+        Some(Command::Freeze) => Some(json!({ "freeze": true })),
+        Some(Command::Run) => Some(json!({ "run": true })),
+        Some(Command::Advance { by }) => Some(json!({ "advance": by.join(" ") })),
+        Some(Command::Set { to }) => Some(json!({ "set": to })),
+        Some(Command::Scale { scale }) => Some(json!({ "scale": number(scale)? })),
+    };
+    let client = client(context)?;
+    let call = match wanted {
+        None => client.request(Method::GET, "/_/clock"),
+        Some(wanted) => client.request(Method::POST, "/_/clock").json(&wanted),
+    };
+    let clock = call.await.map_err(unreachable)?;
+    context.out.note(&state(&clock));
+    context.out.result(&[at(&clock, "/now")], &clock)
+}
+
+fn number(text: &str) -> Result<f64, Fail> {
+    if let Some(number) = text.parse().ok().filter(|number| (0.001..=100_000.0).contains(number)) {
+        return Ok(number);
+    }
+    let mut flags = Flags::default();
+    flags.wrong("range", "a clock runs from 0.001 to 100000 times as fast as time does", "N", text);
+    flags.finish()?;
+    Ok(1.0)
+}
+
+fn state(clock: &Value) -> String {
+    let scale = clock["scale"].as_f64().unwrap_or(1.0);
+    let pace =
+        if (scale - 1.0).abs() < f64::EPSILON { String::new() } else { format!(", {scale} times as fast") };
+    let runs = match clock["frozen"].as_bool() {
+        Some(true) => "it stands still",
+        _ => "it runs",
+    };
+    // Less than a second is what asking takes.
+    let ahead = clock["ahead_seconds"].as_f64().unwrap_or_default();
+    let away = match ahead {
+        ahead if ahead.abs() < 1.0 => String::new(),
+        ahead if ahead > 0.0 => format!(", {} ahead", length(ahead)),
+        ahead => format!(", {} behind", length(-ahead)),
+    };
+    format!("{runs}{pace}{away}")
+}
+
+/// `1h 30m 5s`
+fn length(seconds: f64) -> String {
+    let rounded = jiff::SignedDuration::try_from_secs_f64(seconds.round()).unwrap_or_default();
+    format!("{rounded:#}")
+}

@@ -1,0 +1,340 @@
+//! `sandbox export`: captured emails as files.
+
+use std::fs::create_dir_all;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use http::Method;
+use posthaste::{Client, Error};
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+
+use super::inbox::{Which, messages};
+use super::{client, unreachable};
+use crate::commands::received::file_name::{numbered, safe};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::output::table::at;
+
+/// How many bytes of mail are asked for at once, if they are of more than one mail.
+const PIECE: u64 = 8 << 20;
+/// How many mails are asked for at once.
+const MANY: usize = 100;
+/// How many files of one name a folder may have.
+const MOST_OF_A_NAME: usize = 1_000;
+
+/// Save captured emails as files, oldest first
+///
+/// As eml, one file a mail in a folder that is made if need be, named by time, subject and id; as mbox or json, one file, or standard
+/// output with -. Without --format the ending of the name decides: .mbox, .json, anything else is a folder. A file that is there already is
+/// never written over: exported again, a mail is not written twice, and one file for all has to be a new one. What is in the files is what
+/// would have left; json has the bodies and headers, not the attachments.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste sandbox export mails\n  \
+    posthaste sandbox export mails.mbox --to ada@example.com\n  \
+    posthaste sandbox export - --format json")]
+pub(crate) struct Args {
+    /// Folder, file, or - for standard output
+    #[arg(value_name = "DEST")]
+    to_path: PathBuf,
+    /// eml, mbox or json
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Eml,
+    Mbox,
+    Json,
+}
+
+/// A captured email, as far as it has to be known to ask for it.
+struct Mail {
+    id: String,
+    size: u64,
+    name: String,
+}
+
+/// Saves them.
+pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let format = format(args, &mut flags);
+    let query = args.which.query();
+    flags.finish()?;
+    let query = query?;
+    let client = client(context)?;
+    let mails = all(&client, &query).await?;
+    match format {
+        Format::Eml => folder(&args.to_path, &mails, &client, context).await,
+        format if args.to_path == Path::new("-") => {
+            write(format, &mails, &client, |bytes| context.out.bytes(bytes)).await.map(drop)
+        }
+        format => file(&args.to_path, format, &mails, &client, context).await,
+    }
+}
+
+fn format(args: &Args, flags: &mut Flags) -> Format {
+    let stdout = args.to_path == Path::new("-");
+    let ending = args.to_path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+    let format = match args.format.as_deref() {
+        Some("eml") => Format::Eml,
+        Some("mbox") => Format::Mbox,
+        Some("json") => Format::Json,
+        Some(other) => {
+            flags.wrong("unknown", "a format is eml, mbox or json", "--format", other);
+            return Format::Eml;
+        }
+        None if ending.as_deref().is_some_and(|ending| ending == "mbox") => Format::Mbox,
+        None if ending.as_deref().is_some_and(|ending| ending == "json") => Format::Json,
+        None => Format::Eml,
+    };
+    if stdout && format == Format::Eml {
+        let rule = "many files don't fit on standard output; take --format mbox or --format json";
+        flags.wrong("exclusive", rule, "DEST", "-");
+    }
+    if !stdout && format != Format::Eml && args.to_path.exists() {
+        let rule = "the file is there already and is not written over";
+        flags.wrong("file", rule, "DEST", &args.to_path.display().to_string());
+    }
+    if format == Format::Eml && args.to_path.is_file() {
+        flags.wrong(
+            "file",
+            "this is a file; eml takes a folder",
+            "DEST",
+            &args.to_path.display().to_string(),
+        );
+    }
+    format
+}
+
+/// Every email that fits, oldest first.
+async fn all(client: &Client, query: &[(&'static str, String)]) -> Result<Vec<Mail>, Fail> {
+    let mut mails: Vec<Mail> = Vec::new();
+    loop {
+        let mut query = query.to_vec();
+        query.push(("limit", MANY.to_string()));
+        query.extend(mails.last().map(|mail| ("after", mail.id.clone())));
+        let page = match messages(client, &query).await {
+            // The oldest are forgotten first: with the last mail of a page all that were behind it have gone.
+            Err(Fail::Sdk(Error::Api(error))) if error.status.as_u16() == 422 && !mails.is_empty() => break,
+            page => page?,
+        };
+        let data = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        mails.extend(data.iter().map(Mail::of));
+        if data.is_empty() || !page["has_more"].as_bool().unwrap_or_default() {
+            break;
+        }
+    }
+    mails.reverse();
+    Ok(mails)
+}
+
+impl Mail {
+    fn of(row: &Value) -> Self {
+        let digits: String = at(row, "/created_at").chars().filter(char::is_ascii_digit).take(14).collect();
+        let (day, time) = digits.split_at(digits.len().min(8));
+        let id = at(row, "/id");
+        let start: String = id.chars().take(8).collect();
+        let subject: String = at(row, "/subject").chars().take(60).collect();
+        Self {
+            size: row["size"].as_u64().unwrap_or_default(),
+            name: safe(&format!("{day}T{time}Z {subject} {start}.eml")),
+            id,
+        }
+    }
+}
+
+async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Context) -> Result<(), Fail> {
+    create_dir_all(folder)
+        .map_err(|error| Fail::local(format!("{} can't be made", folder.display()), error))?;
+    let (mut lines, mut saved, mut known, mut gone) = (Vec::new(), Vec::new(), 0, 0);
+    for mail in mails {
+        let Some(bytes) = raw(mail, client).await? else {
+            gone += 1;
+            continue;
+        };
+        let (path, new) = save(folder, &mail.name, &bytes).map_err(|error| {
+            Fail::local(format!("{} can't be saved in {}", mail.name, folder.display()), error)
+        })?;
+        known += usize::from(!new);
+        lines.push(path.display().to_string());
+        saved.push(
+            json!({ "id": mail.id, "path": path.display().to_string(), "size": bytes.len(), "new": new }),
+        );
+    }
+    let forgotten = if gone == 0 { String::new() } else { format!("; {gone} were forgotten meanwhile") };
+    context.out.note(&format!("{} mails, {} of them new{forgotten}", saved.len(), saved.len() - known));
+    context.out.result(&lines, &json!({ "data": saved }))
+}
+
+/// A mail as it would have left, if it has not been forgotten meanwhile.
+async fn raw(mail: &Mail, client: &Client) -> Result<Option<Bytes>, Fail> {
+    match client.request(Method::GET, format!("/_/messages/{}/raw", mail.id)).bytes().await {
+        Err(Error::Api(error)) if error.status.as_u16() == 404 => Ok(None),
+        bytes => bytes.map(Some).map_err(unreachable),
+    }
+}
+
+/// Writes a new file, unless the one that is there is the same; gives its path and whether it is new.
+fn save(folder: &Path, name: &str, content: &[u8]) -> io::Result<(PathBuf, bool)> {
+    let mut file: Option<NamedTempFile> = None;
+    for number in 1..=MOST_OF_A_NAME {
+        let path = folder.join(numbered(name, number));
+        if same(&path, content)? {
+            return Ok((path, false));
+        }
+        let written = if let Some(file) = file.take() {
+            file
+        } else {
+            let mut file = NamedTempFile::new_in(folder)?;
+            file.write_all(content)?;
+            file
+        };
+        match written.persist_noclobber(&path) {
+            Ok(_) => return Ok((path, true)),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => file = Some(error.file),
+            Err(error) => return Err(error.error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("there are {MOST_OF_A_NAME} of that name")))
+}
+
+fn same(path: &Path, content: &[u8]) -> io::Result<bool> {
+    match std::fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_file() && facts.len() == content.len() as u64 => {
+            Ok(std::fs::read(path)? == content)
+        }
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+async fn file(
+    path: &Path,
+    format: Format,
+    mails: &[Mail],
+    client: &Client,
+    context: &Context,
+) -> Result<(), Fail> {
+    let failed = |error: io::Error| Fail::local(format!("{} can't be written", path.display()), error);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
+    let (count, size) = write(format, mails, client, |bytes| file.write_all(bytes).map_err(failed)).await?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+    context.out.note(&format!("{count} mails, {size} bytes"));
+    let shown = path.display().to_string();
+    context.out.result(std::slice::from_ref(&shown), &json!({ "path": shown, "mails": count, "bytes": size }))
+}
+
+/// Asks for the mails piece by piece and hands on what they make together; gives how many mails were asked for, and how many bytes they are.
+async fn write(
+    format: Format,
+    mails: &[Mail],
+    client: &Client,
+    mut to: impl FnMut(&[u8]) -> Result<(), Fail>,
+) -> Result<(usize, usize), Fail> {
+    let (mut count, mut size) = (0, 0);
+    let mut hand_on = |bytes: &[u8]| {
+        size += bytes.len();
+        to(bytes)
+    };
+    if format == Format::Json {
+        hand_on(b"[")?;
+    }
+    for piece in pieces(mails) {
+        let name = if format == Format::Json { "json" } else { "mbox" };
+        let call = client.request(Method::GET, "/_/export").query("format", name);
+        let call = piece.iter().fold(call, |call, mail| call.query("id", mail.id.as_str()));
+        let bytes = call.bytes().await.map_err(unreachable)?;
+        if format == Format::Mbox {
+            hand_on(&bytes)?;
+            count += piece.len();
+            continue;
+        }
+        let rows: Vec<Value> = serde_json::from_slice(&bytes)
+            .map_err(|error| Fail::local("the sandbox answered with something that is no JSON", error))?;
+        for row in rows {
+            hand_on(if count == 0 { b"\n" } else { b",\n" })?;
+            hand_on(row.to_string().as_bytes())?;
+            count += 1;
+        }
+    }
+    if format == Format::Json {
+        hand_on(if count == 0 { b"]\n" } else { b"\n]\n" })?;
+    }
+    Ok((count, size))
+}
+
+/// Runs of mails that are not too large together; a mail that is too large alone is a run of its own.
+fn pieces(mails: &[Mail]) -> Vec<&[Mail]> {
+    let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
+    for (i, mail) in mails.iter().enumerate() {
+        if i > start && (size + mail.size > PIECE || i - start == MANY) {
+            pieces.push(&mails[start..i]);
+            (start, size) = (i, 0);
+        }
+        size += mail.size;
+    }
+    if start < mails.len() {
+        pieces.push(&mails[start..]);
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_hold_every_mail_once_in_order_and_not_too_much() {
+        let sizes = [1, 2, PIECE, 1, PIECE + 1, PIECE / 2, PIECE / 2, 1];
+        let mails: Vec<_> = sizes
+            .iter()
+            .copied()
+            .chain(std::iter::repeat_n(1, 250))
+            .enumerate()
+            .map(|(i, size)| Mail { id: i.to_string(), size, name: String::new() })
+            .collect();
+        let pieces = pieces(&mails);
+        let ids: Vec<_> = pieces.concat_ids();
+        assert_eq!(ids, (0..mails.len()).map(|i| i.to_string()).collect::<Vec<_>>());
+        for piece in pieces {
+            assert!(
+                piece.len() == 1
+                    || piece.len() <= MANY && piece.iter().map(|mail| mail.size).sum::<u64>() <= PIECE
+            );
+        }
+    }
+
+    trait Ids {
+        fn concat_ids(&self) -> Vec<String>;
+    }
+
+    impl Ids for Vec<&[Mail]> {
+        fn concat_ids(&self) -> Vec<String> {
+            self.iter().flat_map(|piece| piece.iter().map(|mail| mail.id.clone())).collect()
+        }
+    }
+
+    #[test]
+    fn a_file_is_not_written_twice_and_never_over_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let save = |content: &str| {
+            let (path, new) = save(folder.path(), "a.eml", content.as_bytes()).unwrap();
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), new)
+        };
+        assert_eq!(save("one"), ("a.eml".to_owned(), true));
+        assert_eq!(save("one"), ("a.eml".to_owned(), false));
+        assert_eq!(save("two"), ("a-2.eml".to_owned(), true));
+        assert_eq!(save("two"), ("a-2.eml".to_owned(), false));
+        assert_eq!(folder.path().read_dir().unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,133 @@
+//! `sandbox trigger`: an event that has not happened, for whoever listens.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use super::{client, unreachable};
+use crate::context::Context;
+use crate::fail::Fail;
+use crate::input::flags::Flags;
+use crate::input::json as strict;
+use crate::input::pair::Pair;
+use crate::output::table::at;
+
+/// Make up an event, and tell it to the webhooks that want its type
+///
+/// Every webhook of this key gets it signed, as if it had happened, and again until it is taken. What it says can be changed field by
+/// field. A name is a path with dots, or a JSON pointer where a name has dots of its own; a value is a text, after := it is JSON, and
+/// :=null takes the field away.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste sandbox trigger email.bounced\n  \
+    posthaste sandbox trigger email.bounced --override bounce.type=Transient --override 'to:=[\"ada@example.com\"]'\n  \
+    posthaste sandbox trigger --list")]
+pub(crate) struct Args {
+    /// Type of the event, such as email.delivered
+    #[arg(value_name = "EVENT", required_unless_present = "list", conflicts_with = "list")]
+    event: Option<String>,
+    /// A field of `data` and what it is to be; may be given again
+    #[arg(long = "override", value_name = "NAME=VALUE", conflicts_with = "list")]
+    overrides: Vec<String>,
+    /// List the types that there are
+    #[arg(long)]
+    list: bool,
+}
+
+/// Asks for it.
+pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let data = data(&args.overrides, &mut flags);
+    flags.finish()?;
+    let client = client(context)?;
+    let Some(event) = &args.event else {
+        let types = client.request(Method::GET, "/_/events").await.map_err(unreachable)?;
+        let lines =
+            types["data"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+        return context.out.result(&lines.collect::<Vec<_>>(), &types);
+    };
+    let body = json!({ "type": event, "data": data });
+    let told = client.request(Method::POST, "/_/events").json(&body).await.map_err(unreachable)?;
+    let deliveries: Vec<_> = told["deliveries"].as_array().into_iter().flatten().collect();
+    context.out.note(&match deliveries.len() {
+        0 => format!("no webhook wants {event}: posthaste webhooks create, or posthaste webhooks listen"),
+        1 => "told to 1 webhook".to_owned(),
+        several => format!("told to {several} webhooks"),
+    });
+    let lines: Vec<_> = deliveries.into_iter().map(|delivery| at(delivery, "/event_id")).collect();
+    context.out.result(&lines, &told)
+}
+
+fn data(overrides: &[String], flags: &mut Flags) -> Map<String, Value> {
+    let mut data = Map::new();
+    for (i, text) in overrides.iter().enumerate() {
+        if let Err(rule) = lay(&mut data, text) {
+            flags.wrong_nth("type", rule, "--override", i + 1, text);
+        }
+    }
+    data
+}
+
+fn lay(data: &mut Map<String, Value>, text: &str) -> Result<(), String> {
+    let form = "an override is NAME=VALUE, or NAME:=JSON";
+    let pair = Pair::read(text, '=').ok_or(form)?;
+    let (name, value) = match pair.name.strip_suffix(':') {
+        Some(name) => (name, strict::read(pair.value).map_err(|error| error.message)?.value),
+        None => (pair.name, Value::from(pair.value)),
+    };
+    let path: Vec<_> = match name.strip_prefix('/') {
+        Some(pointer) => pointer.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect(),
+        None => name.split('.').map(str::to_owned).collect(),
+    };
+    if path.iter().any(String::is_empty) {
+        return Err(form.to_owned());
+    }
+    let Some((last, folders)) = path.split_last() else { return Err(form.to_owned()) };
+    let mut place = data;
+    for folder in folders {
+        let inner = place.entry(folder.as_str()).or_insert_with(|| Value::Object(Map::new()));
+        place =
+            inner.as_object_mut().ok_or_else(|| format!("`{folder}` was given a value of its own before"))?;
+    }
+    if place.insert(last.clone(), value).is_some() {
+        return Err(format!("`{name}` is given twice"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_dots_and_a_pointer_lead_to_the_same_place() {
+        let overrides =
+            ["bounce.type=Transient", "/bounce/sub.Type=a=b", "to:=[\"x\"]", "tags:=null", "/a~1b/c~0d=1"];
+        let mut flags = Flags::default();
+        let data = data(&overrides.map(str::to_owned), &mut flags);
+        flags.finish().unwrap();
+        assert_eq!(
+            Value::Object(data),
+            json!({"bounce": {"type": "Transient", "sub.Type": "a=b"}, "to": ["x"], "tags": null, "a/b": {"c~d": "1"}})
+        );
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_refused() {
+        for wrong in [
+            &["x"][..],
+            &["=x"],
+            &["a..b=x"],
+            &["/=x"],
+            &[":=1"],
+            &["a:={"],
+            &["a:="],
+            &["a=1", "a=2"],
+            &["a=1", "a.b=2"],
+            &["a.b=1", "a=2"],
+        ] {
+            let mut flags = Flags::default();
+            data(&wrong.iter().map(|&text| text.to_owned()).collect::<Vec<_>>(), &mut flags);
+            assert!(flags.finish().is_err(), "{wrong:?}");
+        }
+    }
+}

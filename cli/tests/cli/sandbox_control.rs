@@ -1,0 +1,241 @@
+//! `sandbox fail`, `clock` and `export`: breaking things on purpose, moving time, taking mails home.
+
+use std::fs;
+use std::path::PathBuf;
+
+use mail_parser::MessageParser;
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, send};
+use crate::support::Posthaste;
+
+const SEND: [&str; 10] = [
+    "emails",
+    "send",
+    "--from",
+    "hi@acme.test",
+    "--to",
+    "ada@example.com",
+    "--subject",
+    "Hello",
+    "--text",
+    "It works",
+];
+
+#[test]
+fn the_next_requests_fail_as_was_asked_and_then_all_is_well() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    let added = posthaste.run(&["sandbox", "fail", "POST /emails", "--status", "503", "--times", "2"]);
+    assert_eq!(
+        (added.stdout.as_str(), added.stderr.as_str()),
+        ("1\n", "the next 2 of POST /emails: answer\n")
+    );
+    let listed = posthaste.run(&["sandbox", "fail", "--list"]).ok();
+    assert_eq!(listed, "1\tPOST\t/emails\tanswer\t503\tthe next 2\t0\n");
+    let once = [&SEND[..], &["--retries", "0"]].concat();
+    posthaste.run(&once).fails(7);
+    assert!(posthaste.run(&SEND).ok().len() > 30, "the second failure is retried");
+    assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok(), "");
+    assert_eq!(posthaste.run(&["emails", "list", "--json"]).json()["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_send_whose_answer_is_lost_or_broken_off_leaves_once() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    for (flags, sent) in
+        [(&["--lose"][..], 1), (&["--truncate", "10"], 2), (&["--drop"], 3), (&["--slow", "50ms"], 4)]
+    {
+        posthaste.run(&[&["sandbox", "fail", "POST /emails"], flags].concat()).ok();
+        posthaste.run(&SEND).ok();
+        let mails = posthaste.run(&["sandbox", "inbox", "list", "--json"]).json();
+        assert_eq!(mails["data"].as_array().unwrap().len(), sent, "{flags:?}");
+        assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok(), "", "{flags:?} was met");
+    }
+    posthaste.run(&["sandbox", "fail", "GET", "/emails/{id}", "--stall", "--always"]).ok();
+    let id = "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794";
+    let given_up = posthaste.run(&["emails", "get", id, "--timeout", "300ms", "--retries", "0"]);
+    given_up.fails(7);
+}
+
+#[test]
+fn rules_are_taken_back() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    let add = |flags: &[&str]| posthaste.run(&[&["sandbox", "fail"], flags].concat()).ok();
+    assert_eq!(add(&["--rotate-then-lose"]), "1\n");
+    assert_eq!(add(&["--rate-limit", "--retry-after", "7", "--percent", "30"]), "2\n");
+    assert_eq!(add(&["/emails", "--always", "--after", "3"]), "3\n");
+    let list = posthaste.run(&["sandbox", "fail", "--list", "--json"]).json();
+    let [first, second, third] = list["data"].as_array().unwrap().as_slice() else { panic!("{list}") };
+    assert_eq!((&first["path"], &first["action"]), (&"/oauth/token".into(), &"lose".into()));
+    assert_eq!((&second["retry_after"], &second["percent"]), (&"7".into(), &30.into()));
+    assert_eq!((&third["after"], &third["always"], &third["status"]), (&3.into(), &true.into(), &500.into()));
+    posthaste.run(&["sandbox", "fail", "--clear=2"]).ok();
+    assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok().lines().count(), 2);
+    assert!(posthaste.run(&["sandbox", "fail", "--clear=2"]).fails(5).contains("used up"));
+    posthaste.run(&["sandbox", "fail", "--clear"]).ok();
+    assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok(), "");
+}
+
+#[test]
+fn a_bad_rule_is_told_with_all_that_is_wrong() {
+    let said = Posthaste::new()
+        .run(&[
+            "sandbox",
+            "fail",
+            "BREW emails",
+            "--status",
+            "99",
+            "--drop",
+            "--slow",
+            "soon",
+            "--times",
+            "0",
+            "--percent",
+            "101",
+            "--after",
+            "x",
+        ])
+        .fails(2);
+    for part in [
+        "a path begins with /",
+        "a method is GET, POST, PATCH or DELETE",
+        "--status is a whole number from 200 to 599",
+        "--drop or --status",
+        "--slow must be a length of time",
+        "--times is a whole number",
+        "--percent is a whole number from 1 to 100",
+        "--percent and --times exclude each other",
+        "--after is a whole number",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    for (arguments, part) in [
+        (&["POST", "/a/b c"][..], "a method, a path, or both"),
+        (&["POST /emails", "--rotate-then-lose"], "takes no rule"),
+        (&["--drop", "--retry-after", "1"], "--retry-after goes with a refusal"),
+        (&["--list", "--drop"], "--list goes with no other flag"),
+        (&["--clear=x"], "an id is a number"),
+        (&["--clear", "--status", "500"], "--clear goes with no other flag"),
+        (&["--slow", "2h"], "an hour at most"),
+    ] {
+        let said = Posthaste::new().run(&[&["sandbox", "fail"], arguments].concat()).fails(2);
+        assert!(said.contains(part), "{arguments:?}: {said}");
+    }
+    let sandbox = Sandbox::start(&[]);
+    let said = sandbox.client().run(&["sandbox", "fail", "POST /emials"]).fails(3);
+    assert!(said.contains("must be a path of the service"), "{said}");
+}
+
+#[test]
+fn the_clock_is_shown_stopped_moved_and_made_faster() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    let clock = |arguments: &[&str]| posthaste.run(&[&["sandbox", "clock"], arguments].concat());
+    let shown = clock(&[]);
+    assert_eq!(shown.stderr, "it runs\n");
+    assert!(shown.stdout.starts_with("20") && shown.stdout.ends_with("Z\n"), "{shown:?}");
+    assert_eq!(clock(&["freeze"]).stderr, "it stands still\n");
+    assert_eq!(clock(&["set", "2040-01-01T12:00:00Z"]).stdout, "2040-01-01T12:00:00.000Z\n");
+    assert_eq!(clock(&["advance", "1h", "30m"]).stdout, "2040-01-01T13:30:00.000Z\n");
+    assert_eq!(clock(&["advance", "2 days"]).stdout, "2040-01-03T13:30:00.000Z\n");
+    let fast = clock(&["scale", "60", "--json"]).json();
+    assert_eq!(
+        (&fast["scale"], &fast["frozen"], &fast["now"]),
+        (&60.0.into(), &true.into(), &"2040-01-03T13:30:00.000Z".into())
+    );
+    let running = clock(&["run"]).stderr;
+    assert!(running.starts_with("it runs, 60 times as fast, ") && running.ends_with(" ahead\n"), "{running}");
+    assert_eq!(clock(&["set", "now"]).stderr, "it runs, 60 times as fast\n");
+    assert!(clock(&["advance", "soon"]).fails(3).contains("a time in words"));
+    assert!(clock(&["scale", "-1"]).fails(2).contains("0.001"));
+    assert!(clock(&["scale", "nan"]).fails(2).contains("0.001"));
+    clock(&["advance"]).fails(2);
+}
+
+#[test]
+fn a_scheduled_email_leaves_when_the_clock_comes_to_it() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    posthaste.run(&[&SEND[..], &["--scheduled-at", "in 2 hours"]].concat()).ok();
+    let mails = || posthaste.run(&["sandbox", "inbox", "list"]).ok().lines().count();
+    posthaste.run(&["sandbox", "clock", "advance", "1h"]).ok();
+    assert_eq!(mails(), 0);
+    posthaste.run(&["sandbox", "clock", "advance", "61m"]).ok();
+    assert_eq!(mails(), 1);
+}
+
+fn exported(posthaste: &Posthaste, arguments: &[&str]) -> Vec<PathBuf> {
+    let printed = posthaste.run(&[&["sandbox", "export"], arguments].concat()).ok();
+    printed.lines().map(|line| posthaste.home().join(line)).collect()
+}
+
+#[test]
+fn emails_are_saved_one_by_one_under_harmless_names_and_never_twice() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    for subject in ["../../etc/passwd", "Ünïcode \u{202e}gpj.exe", "CON", "x"] {
+        send(&posthaste, "ada@example.com", subject, &[]);
+    }
+    let files = exported(&posthaste, &["out/mails"]);
+    assert_eq!(files.len(), 4);
+    for (file, subject) in files.iter().zip(["../../etc/passwd", "Ünïcode \u{202e}gpj.exe", "CON", "x"]) {
+        assert_eq!(file.parent().unwrap(), posthaste.home().join("out/mails"));
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(file.extension().unwrap() == "eml" && !name.contains(['/', '\u{202e}']), "{name}");
+        let mail = fs::read(file).unwrap();
+        assert_eq!(MessageParser::new().parse(&mail).unwrap().subject(), Some(subject));
+    }
+    fs::write(&files[3], "somebody's own notes").unwrap();
+    let again = posthaste.run(&["sandbox", "export", "out/mails"]);
+    assert!(again.stderr.contains("4 mails, 1 of them new"), "{again:?}");
+    assert_eq!(fs::read_to_string(&files[3]).unwrap(), "somebody's own notes");
+    assert_eq!(posthaste.home().join("out/mails").read_dir().unwrap().count(), 5);
+}
+
+#[test]
+fn emails_are_saved_as_one_file_oldest_first() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    let batch: Vec<Value> = (0..250)
+        .map(|n| {
+            serde_json::json!({"from": "hi@acme.test", "to": format!("n{n}@example.com"), "subject": format!("no {n}"), "text": "From me"})
+        })
+        .collect();
+    for chunk in batch.chunks(100) {
+        let input = serde_json::to_string(chunk).unwrap();
+        posthaste.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &input).ok();
+    }
+    exported(&posthaste, &["all.json"]);
+    let all: Vec<Value> =
+        serde_json::from_slice(&fs::read(posthaste.home().join("all.json")).unwrap()).unwrap();
+    let subjects: Vec<_> = all.iter().map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(subjects, (0..250).map(|n| format!("no {n}")).collect::<Vec<_>>());
+    exported(&posthaste, &["all.mbox"]);
+    let mbox = fs::read_to_string(posthaste.home().join("all.mbox")).unwrap();
+    assert_eq!(mbox.lines().filter(|line| line.starts_with("From ")).count(), 250);
+    assert_eq!(mbox.lines().filter(|line| line.starts_with(">From ")).count(), 250);
+    assert_eq!(posthaste.run(&["sandbox", "export", "-", "--format", "mbox"]).ok(), mbox);
+    let some = posthaste.run(&["sandbox", "export", "-", "--format", "json", "--to", "n7@"]).json();
+    assert_eq!(some.as_array().unwrap().len(), 1);
+    let none = posthaste.run(&["sandbox", "export", "-", "--format", "json", "--to", "nobody"]).json();
+    assert_eq!(none, serde_json::json!([]));
+    assert!(posthaste.run(&["sandbox", "export", "all.mbox"]).fails(2).contains("not written over"));
+}
+
+#[test]
+fn what_cannot_be_exported_is_told() {
+    let posthaste = Posthaste::new();
+    let said = posthaste.run(&["sandbox", "export", "-", "--format", "eml"]).fails(2);
+    assert!(said.contains("don't fit on standard output"), "{said}");
+    assert!(
+        posthaste.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
+    );
+    fs::write(posthaste.home().join("file"), "").unwrap();
+    assert!(posthaste.run(&["sandbox", "export", "file"]).fails(2).contains("this is a file"));
+    let sandbox = Sandbox::start(&[]);
+    let said = sandbox.client().run(&["sandbox", "export", "no/such/folder/all.mbox"]).fails(1);
+    assert!(said.contains("can't be written"), "{said}");
+}
