@@ -239,3 +239,26 @@ fn what_cannot_be_exported_is_told() {
     let said = sandbox.client().run(&["sandbox", "export", "no/such/folder/all.mbox"]).fails(1);
     assert!(said.contains("can't be written"), "{said}");
 }
+
+#[test]
+fn an_event_is_made_up_and_told_to_the_webhooks_that_want_it() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    let types = posthaste.run(&["sandbox", "trigger", "--list"]).ok();
+    assert!(types.lines().any(|kind| kind == "email.bounced"), "{types}");
+    let nobody = posthaste.run(&["sandbox", "trigger", "email.bounced"]);
+    assert!(
+        nobody.stdout.is_empty() && nobody.stderr.contains("no webhook wants email.bounced"),
+        "{nobody:?}"
+    );
+    let hook =
+        ["webhooks", "create", "--endpoint", "https://hooks.example.com/in", "--event", "email.bounced"];
+    posthaste.run(&hook).ok();
+    let overrides = ["--override", "bounce.type=Transient", "--override", "to:=[\"bob@example.com\"]"];
+    let told = posthaste.run(&[&["sandbox", "trigger", "email.bounced"], &overrides[..]].concat());
+    assert!(told.stderr.contains("told to 1 webhook") && told.stdout.lines().count() == 1, "{told:?}");
+    let other = posthaste.run(&["sandbox", "trigger", "email.opened", "--json"]).json();
+    assert_eq!(other["deliveries"], serde_json::json!([]));
+    assert!(posthaste.run(&["sandbox", "trigger", "email.lost"]).fails(3).contains("email.bounced"));
+    posthaste.run(&["sandbox", "trigger"]).fails(2);
+}
