@@ -16,7 +16,7 @@ use crate::fail::Fail;
 use crate::output::{Out, Terminal, report, write_stderr};
 use crate::problem::Report;
 use crate::settings::env::Env;
-use crate::settings::{self, Credential, Settings};
+use crate::settings::{self, Credential, Settings, keys};
 
 /// Everything around one command.
 #[derive(Debug)]
@@ -179,6 +179,11 @@ impl Context {
         let base_url =
             settings.base_url.as_ref().map_or("https://service.invalid", |base_url| base_url.value.as_str());
         Ok(Self::builder(settings).base_url(base_url).api_key("none").build()?)
+    }
+
+    /// Whether the service is a sandbox: the one of this command, or one on this machine.
+    pub(crate) fn is_sandboxed(&self) -> Result<bool, Fail> {
+        Ok(self.embedded.is_some() || keys::is_loopback(self.base_url()?))
     }
 
     /// The command that shows an email which was just accepted; none when the service ends with this command.

@@ -32,6 +32,27 @@ pub(crate) struct Args {
     before: Option<String>,
 }
 
+/// Which part of a list that knows no newer items
+#[derive(Debug, Clone, clap::Args)]
+#[group(skip)]
+pub(crate) struct OlderArgs {
+    /// How many; above 100 several pages are asked for [default: 20]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    limit: Option<String>,
+    /// Everything, page after page
+    #[arg(long)]
+    all: bool,
+    /// Only what follows this one: older
+    #[arg(long, value_name = "ID")]
+    after: Option<String>,
+}
+
+impl From<OlderArgs> for Args {
+    fn from(OlderArgs { limit, all, after }: OlderArgs) -> Self {
+        Self { limit, all, after, before: None }
+    }
+}
+
 /// A part of a list that makes sense.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {

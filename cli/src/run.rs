@@ -83,6 +83,9 @@ async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
         // These have their own ideas of what a signal means.
         return commands::sandbox::run(command, &context).await;
     }
+    if matches!(&command, Command::Webhooks(command) if command.heeds_signals()) {
+        return with_service(command, context).await;
+    }
     let mut signals = Signals::listen()?;
     let result = tokio::select! {
         result = with_service(command, context) => result,

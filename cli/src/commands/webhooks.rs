@@ -1,12 +1,17 @@
 //! `webhooks`: where the service tells of events, and of which.
 
-use posthaste::{Client, EventType, NewWebhook, WebhookPatch, WebhookStatus};
+mod ledger;
+mod listen;
+mod secrets;
+mod verify;
+
+use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, Raw, WebhookPatch, WebhookStatus};
 
 use crate::change::{self, DryRunFlag};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::input::flags::Flags;
-use crate::output::secret;
+use crate::output::secret::{self, SecretFile};
 use crate::output::table::{Column, Kind, at};
 use crate::paging::{self, Table};
 
@@ -19,6 +24,20 @@ pub(crate) enum Command {
     Get(GetArgs),
     Update(UpdateArgs),
     Delete(DeleteArgs),
+    Events(ledger::EventsArgs),
+    Event(ledger::EventArgs),
+    Attempts(ledger::AttemptsArgs),
+    Replay(ledger::ReplayArgs),
+    RotateSecret(ledger::RotateArgs),
+    Listen(listen::Args),
+    Verify(verify::Args),
+}
+
+impl Command {
+    /// Whether it decides itself what a signal means.
+    pub(crate) fn heeds_signals(&self) -> bool {
+        matches!(self, Self::Listen(_))
+    }
 }
 
 /// Make a webhook, and print its id
@@ -126,6 +145,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let make = |client: &Client| client.webhooks().delete(args.id.as_str());
             change::delete(&args.dry_run, &doubt, context, make).await
         }
+        Command::Events(args) => ledger::events(args, context).await,
+        Command::Event(args) => ledger::event(args, context).await,
+        Command::Attempts(args) => ledger::attempts(args, context).await,
+        Command::Replay(args) => ledger::replay(args, context).await,
+        Command::RotateSecret(args) => ledger::rotate(args, context).await,
+        Command::Listen(args) => listen::run(args, context).await,
+        Command::Verify(args) => verify::run(&args, context),
     }
 }
 
@@ -143,16 +169,26 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let doubt = "the webhook may have been made; look: posthaste webhooks list --limit 1";
     let done = change::carry_out(dry_run, doubt, context, |client| client.webhooks().create(&webhook));
     let Some(answer) = done.await? else { return Ok(()) };
+    tell_secret(&answer, file, context)
+}
+
+/// Prints the id of a webhook that has a new secret, and leaves the secret where it was asked for.
+fn tell_secret(
+    answer: &Raw<CreatedWebhook>,
+    file: Option<SecretFile<'_>>,
+    context: &Context,
+) -> Result<(), Fail> {
     let id = answer.value.id.as_str();
-    match (file, &secret_file) {
-        (Some(file), Some(path)) => {
+    match file {
+        Some(file) => {
+            let path = file.path().display().to_string();
             file.write(answer.value.signing_secret.expose())?;
             context.out.note(&format!("the secret is in {path}"));
         }
         _ if context.out.is_json() => {}
         _ => context.out.note(&format!("its secret: {} --jq .signing_secret", look(id))),
     }
-    change::print(id, &answer, context)
+    change::print(id, answer, context)
 }
 
 async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {

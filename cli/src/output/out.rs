@@ -162,6 +162,15 @@ impl Out {
         }
     }
 
+    /// One of many results that come as they happen: a line for people, a line of JSON for programs.
+    pub(crate) fn item(&self, line: &str, document: &Value) -> Result<(), Fail> {
+        if self.is_json() {
+            return self.document_in(document, false);
+        }
+        let line = if self.terminal.stdout { safe(line) } else { line.into() };
+        self.line(&line)
+    }
+
     /// A JSON document, projected and filtered as was wished.
     pub(crate) fn document(&self, document: &Value) -> Result<(), Fail> {
         self.document_in(document, self.terminal.stdout)

@@ -25,7 +25,12 @@ pub(crate) struct SecretFile<'a> {
     file: Option<std::fs::File>,
 }
 
-impl SecretFile<'_> {
+impl<'a> SecretFile<'a> {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &'a Path {
+        self.path
+    }
+
     /// Writes the secret and a line end.
     pub(crate) fn write(mut self, secret: &str) -> Result<(), Fail> {
         let Some(mut file) = self.file.take() else { return Ok(()) };

@@ -36,3 +36,5 @@ mod templates;
 mod tls;
 mod topics;
 mod webhooks;
+mod webhooks_listen;
+mod webhooks_verify;

@@ -56,14 +56,14 @@ impl Drop for Sandbox {
 }
 
 #[cfg(unix)]
-fn kill(child: &Child, name: &str) {
+pub(crate) fn kill(child: &Child, name: &str) {
     let status =
         std::process::Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
 
 /// The exit code, within ten seconds.
-fn wait_for(child: &mut Child) -> Option<i32> {
+pub(crate) fn wait_for(child: &mut Child) -> Option<i32> {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
         if let Some(status) = child.try_wait().unwrap() {

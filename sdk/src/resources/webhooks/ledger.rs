@@ -11,9 +11,9 @@ use crate::{
 open_enum! {
     /// How the delivery of an event stands.
     WebhookEventStatus {
-        /// Nothing was tried yet.
+        /// It waits for its first attempt, or for the next one.
         Pending = "pending",
-        /// An attempt failed, and there will be another.
+        /// An attempt is under way.
         Attempting = "attempting",
         /// The endpoint has taken it.
         Success = "success",

@@ -13,7 +13,7 @@ use crate::{
 pub struct CreatedWebhook {
     /// The webhook's id.
     pub id: WebhookId,
-    /// The secret; [`Webhooks::get`] tells it again.
+    /// The secret; [`Webhooks::get`](super::Webhooks::get) tells it again.
     pub signing_secret: SigningSecret,
 }
 

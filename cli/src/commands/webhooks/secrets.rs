@@ -1,0 +1,58 @@
+//! Signing secrets in files: read for verifying, and never shown.
+
+use std::time::Duration;
+
+use posthaste::WebhookVerifier;
+
+use crate::input::flags::Flags;
+use crate::input::source::{Source, StdinReaders};
+use crate::settings::keys;
+
+/// A secret is some 40 characters; a file that is larger is another one.
+const SECRET_LIMIT: u64 = 64 * 1024;
+
+/// A verifier for the secrets in these files, each valid: during a rotation there are two.
+pub(super) fn read(paths: &[String], stdin: &mut StdinReaders, flags: &mut Flags) -> Option<WebhookVerifier> {
+    let mut verifier: Option<WebhookVerifier> = None;
+    for (i, path) in paths.iter().enumerate() {
+        let source = match stdin.claim("--secret-file", path) {
+            Ok(source) => source,
+            Err(found) => {
+                flags.push(*found);
+                continue;
+            }
+        };
+        let added = text(&source).and_then(|secret| {
+            let secret = secret.trim();
+            let added = match verifier.clone() {
+                Some(verifier) => verifier.or(secret),
+                None => WebhookVerifier::new(secret),
+            };
+            added.map_err(|error| format!("{source}: {error}"))
+        });
+        match added {
+            Ok(added) => verifier = Some(added),
+            Err(rule) => flags.wrong_nth("secret", rule, "--secret-file", i + 1, path),
+        }
+    }
+    verifier
+}
+
+fn text(source: &Source) -> Result<String, String> {
+    let bytes = source.bytes(SECRET_LIMIT).map_err(|why| format!("{source} can't be read: {why}"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{source} holds no signing secret: it is not text"))
+}
+
+/// Reads `--tolerance`: a length of time, or `any`.
+pub(super) fn tolerance(text: Option<&str>, flags: &mut Flags) -> Option<Duration> {
+    match text? {
+        "any" => Some(Duration::MAX),
+        text => match keys::duration(text) {
+            Ok(tolerance) => Some(tolerance),
+            Err(rule) => {
+                flags.wrong("range", format!("a tolerance {rule}, or `any`"), "--tolerance", text);
+                None
+            }
+        },
+    }
+}

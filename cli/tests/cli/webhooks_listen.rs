@@ -1,0 +1,348 @@
+//! `webhooks listen`: real deliveries over real sockets, and a webhook that never stays behind.
+#![cfg(unix)]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdout};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use posthaste::WebhookVerifier;
+use serde_json::{Value, json};
+
+use crate::sandbox::{kill, wait_for};
+use crate::service::Service;
+use crate::support::Posthaste;
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// A listener that runs until it is stopped, or dropped.
+struct Listener {
+    /// What it said first.
+    announced: Value,
+    child: Child,
+    stdout: Option<BufReader<ChildStdout>>,
+}
+
+impl Listener {
+    fn start(posthaste: &Posthaste, flags: &[&str]) -> Self {
+        let mut child =
+            posthaste.command().args(["webhooks", "listen", "--json"]).args(flags).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut listener = Self { announced: Value::Null, child, stdout: Some(stdout) };
+        listener.announced = listener.next();
+        listener
+    }
+
+    /// With the secret of these tests.
+    fn with_secret(posthaste: &Posthaste, flags: &[&str]) -> Self {
+        std::fs::write(posthaste.home().join("secret"), SECRET).unwrap();
+        Self::start(posthaste, &[&["--secret-file", "secret"], flags].concat())
+    }
+
+    fn url(&self) -> &str {
+        self.announced["url"].as_str().unwrap()
+    }
+
+    /// The next line that it prints.
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
+        if line.is_empty() {
+            let mut said = String::new();
+            self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("it ended: {said}");
+        }
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Stops it; its exit code.
+    fn stop(&mut self, signal: &str) -> Option<i32> {
+        kill(&self.child, signal);
+        wait_for(&mut self.child)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// A request to that address; its status and its whole answer.
+fn request(url: &str, head: &str, headers: &str, body: &[u8]) -> (u16, String) {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let length = body.len();
+    let head = format!(
+        "{head} /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // One that is refused before it is read whole may be gone by then.
+    let _ = stream.write_all(body);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
+}
+
+/// A delivery that is signed rightly, `age` seconds ago.
+fn deliver(url: &str, id: &str, age: u64, body: &[u8]) -> (u16, String) {
+    request(url, "POST", &signed(id, age, body), body)
+}
+
+fn signed(id: &str, age: u64, body: &[u8]) -> String {
+    let time = now() - age;
+    let signature = WebhookVerifier::new(SECRET).unwrap().sign(id, time, body);
+    format!("svix-id: {id}\r\nsvix-timestamp: {time}\r\nsvix-signature: {signature}\r\nx-more: 1\r\n")
+}
+
+const EVENT: &[u8] =
+    br#"{"type":"email.sent","created_at":"2026-11-21T04:46:00.000Z","data":{"email_id":"e1"}}"#;
+
+#[test]
+fn a_signed_delivery_is_shown_and_everything_else_is_refused() {
+    // EVT-11
+    let posthaste = Posthaste::new();
+    let mut listener = Listener::with_secret(&posthaste, &["--path", "/hooks"]);
+    let url = listener.url().to_owned();
+    assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/hooks"), "{url}");
+
+    assert_eq!(deliver(&url, "msg_1", 0, EVENT).0, 204);
+    let told = listener.next();
+    assert_eq!(
+        (&told["id"], &told["type"], &told["status"]),
+        (&json!("msg_1"), &json!("email.sent"), &json!(204))
+    );
+    assert_eq!((&told["verified"], &told["payload"]["data"]["email_id"]), (&json!(true), &json!("e1")));
+    assert_eq!(deliver(&url, "msg_2", 0, b"\xff no text").0, 204);
+    assert_eq!(listener.next()["id"], "msg_2");
+
+    let mut refused = |status: u16, (found, answer): (u16, String), why: &str| {
+        let told = listener.next();
+        assert_eq!(
+            (found, &told["status"], &told["verified"]),
+            (status, &json!(status), &json!(false)),
+            "{told}"
+        );
+        assert!(told["error"].as_str().unwrap().contains(why) && answer.contains(why), "{told} {answer}");
+    };
+    refused(401, request(&url, "POST", "", EVENT), "`svix-id` is required");
+    refused(401, deliver(&url, "msg_1", 302, EVENT), "at most 300 s ago");
+    refused(401, request(&url, "POST", &signed("msg_1", 0, b"{}"), EVENT), "no signature fits");
+    let other = url.replace("/hooks", "/other");
+    refused(404, deliver(&other, "msg_1", 0, EVENT), "not where deliveries arrive");
+    refused(405, request(&url, "GET", "", b""), "a delivery is a POST");
+    let large = vec![b'x'; 1024 * 1024 + 1];
+    refused(413, deliver(&url, "msg_1", 0, &large), "at most 1 MiB");
+    assert_eq!(deliver(&url, "msg_3", 0, &large[1..]).0, 204, "a MiB is not too much");
+
+    let elsewhere = url.replace("http://127.0.0.1:", "127.0.0.2:");
+    let refused = TcpStream::connect(elsewhere.trim_end_matches("/hooks"));
+    assert!(refused.is_err(), "it is bound to one address alone");
+    assert_eq!(listener.stop("TERM"), Some(0));
+}
+
+#[test]
+fn types_that_were_not_asked_for_are_taken_and_not_shown() {
+    let posthaste = Posthaste::new();
+    let mut listener = Listener::with_secret(&posthaste, &["--events", "email.bounced,email.sent"]);
+    let url = listener.url().to_owned();
+    assert_eq!(deliver(&url, "msg_1", 0, br#"{"type":"email.opened","data":{}}"#).0, 204);
+    assert_eq!(deliver(&url, "msg_2", 0, EVENT).0, 204);
+    assert_eq!(listener.next()["id"], "msg_2");
+}
+
+#[test]
+fn an_unsigned_delivery_is_taken_where_that_was_asked_for() {
+    let posthaste = Posthaste::new();
+    let mut listener = Listener::start(&posthaste, &["--insecure-no-verify"]);
+    let url = listener.url().to_owned();
+    assert_eq!(request(&url, "POST", "svix-id: msg_1\r\n", EVENT).0, 204);
+    let told = listener.next();
+    assert_eq!((&told["id"], &told["verified"]), (&json!("msg_1"), &json!(false)));
+}
+
+/// An application that answers each request with the next of these; what it was sent.
+fn application(answers: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/app?x=1", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let mut requests = Vec::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut request, mut part) = (Vec::new(), [0; 4096]);
+            let whole = |request: &[u8]| {
+                let text = String::from_utf8_lossy(request).to_lowercase();
+                let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
+                let length: usize =
+                    head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
+                request.len() >= head.len() + 4 + length
+            };
+            while !whole(&request) {
+                let read = stream.read(&mut part).unwrap();
+                request.extend_from_slice(&part[..read]);
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+            requests.push(request);
+        }
+        requests
+    });
+    (url, serving)
+}
+
+#[test]
+fn a_verified_delivery_goes_on_as_it_came_and_the_answer_goes_back() {
+    let (url, serving) = application(vec![
+        "HTTP/1.1 201 Created\r\ncontent-type: text/x-made\r\ncontent-length: 4\r\nconnection: close\r\n\r\nmade",
+        "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        "no HTTP at all\r\n\r\n",
+    ]);
+    // A proxy that is set must not see it.
+    let posthaste = Posthaste::new().env("HTTP_PROXY", "http://127.0.0.1:9");
+    let mut listener = Listener::with_secret(&posthaste, &["--forward-to", &url]);
+    let here = listener.url().to_owned();
+    let body = b"{\"type\":\"email.sent\", \"data\":{} ,\xc3\xa9\xff}";
+    assert_eq!(request(&here, "POST", "", EVENT).0, 401);
+    assert_eq!(listener.next()["status"], 401);
+
+    let headers = signed("msg_1", 0, body);
+    let (status, answer) = request(&here, "POST", &headers, body);
+    assert!(
+        status == 201 && answer.contains("content-type: text/x-made") && answer.ends_with("made"),
+        "{answer}"
+    );
+    let told = listener.next();
+    assert_eq!((&told["status"], told["took_ms"].is_u64()), (&json!(201), true));
+    for status in [500, 302, 502] {
+        assert_eq!(deliver(&here, "msg_2", 0, EVENT).0, status);
+        assert_eq!(listener.next()["status"], status);
+    }
+
+    let requests = serving.join().unwrap();
+    assert_eq!(requests.len(), 4, "what is not verified does not go on");
+    let (head, passed) = requests[0].split_at(requests[0].len() - body.len());
+    assert_eq!(passed, body);
+    let head = String::from_utf8_lossy(head).to_lowercase();
+    assert!(head.starts_with("post /app?x=1 http/1.1\r\n"), "{head}");
+    for line in headers.to_lowercase().lines() {
+        assert!(head.contains(line), "{line}: {head}");
+    }
+    assert_eq!(head.matches("host:").count(), 1);
+
+    // It has gone by now.
+    let (status, answer) = deliver(&here, "msg_3", 0, EVENT);
+    assert!(status == 502 && answer.contains("cannot be reached"), "{answer}");
+    let told = listener.next();
+    assert!(told["status"] == 502 && told["error"].as_str().unwrap().contains("cannot be reached"), "{told}");
+}
+
+fn webhooks(posthaste: &Posthaste) -> Vec<Value> {
+    posthaste.run(&["webhooks", "list", "--json"]).json()["data"].as_array().unwrap().clone()
+}
+
+#[test]
+fn at_a_sandbox_it_makes_a_webhook_of_its_own_and_deletes_it_however_it_ends() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    for signal in ["INT", "TERM", "HUP"] {
+        let mut listener = Listener::start(&posthaste, &["--event", "email.sent"]);
+        let made = webhooks(&posthaste);
+        assert_eq!((made.len(), &made[0]["endpoint"]), (1, &listener.announced["endpoint"]));
+        assert_eq!(
+            (&made[0]["events"], &listener.announced["url"]),
+            (&json!(["email.sent"]), &made[0]["endpoint"])
+        );
+        let send = [
+            "emails",
+            "send",
+            "--from",
+            "hi@acme.test",
+            "--to",
+            "ada@example.com",
+            "--subject",
+            "Hi",
+            "--text",
+            "x",
+        ];
+        let id = posthaste.run(&send).ok();
+        let told = listener.next();
+        assert_eq!(
+            (&told["type"], &told["verified"], &told["status"]),
+            (&json!("email.sent"), &json!(true), &json!(204))
+        );
+        assert_eq!(told["payload"]["data"]["email_id"], id.trim());
+        assert_eq!(listener.stop(signal), Some(0), "{signal}");
+        assert_eq!(webhooks(&posthaste), Vec::<Value>::new(), "{signal}");
+    }
+
+    let mut listener = Listener::start(&posthaste, &[]);
+    assert_eq!(webhooks(&posthaste)[0]["events"].as_array().unwrap().len(), 23, "a sandbox tells everything");
+    // Nobody reads any more.
+    drop(listener.stdout.take());
+    posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
+    assert_eq!(wait_for(&mut listener.child), Some(0));
+    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+
+    let said = posthaste.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
+    assert!(said.contains("`events[0]` must be one of"), "{said}");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    posthaste.run(&["webhooks", "listen", "--port", &port]).fails(1);
+    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+}
+
+#[test]
+fn a_public_address_is_registered_with_a_path_that_nobody_guesses() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut listener = Listener::start(&posthaste, &["--public-url", "https://abc.tunnel.test/in/"]);
+    let made = webhooks(&posthaste);
+    let endpoint = made[0]["endpoint"].as_str().unwrap();
+    let secret = endpoint.strip_prefix("https://abc.tunnel.test/in/").unwrap();
+    assert_eq!((secret.len(), made[0]["events"].as_array().unwrap().len()), (32, 17));
+    assert!(listener.url().ends_with(&format!("/in/{secret}")), "the same path is listened on");
+    assert_eq!(listener.stop("TERM"), Some(0));
+    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+}
+
+#[test]
+fn only_a_sandbox_reaches_this_machine_by_itself() {
+    let posthaste = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", "https://api.example.com")
+        .env("POSTHASTE_API_KEY", "re_hidden");
+    let said = posthaste.run(&["webhooks", "listen"]).fails(2);
+    assert!(said.contains("--public-url") && !said.contains("re_hidden"), "{said}");
+    let wrong = [
+        "webhooks",
+        "listen",
+        "--public-url",
+        "tunnel",
+        "--forward-to",
+        "localhost:3000",
+        "--event",
+        "a,,b",
+        "--path",
+        "/x",
+    ];
+    let said = posthaste.run(&wrong).fails(2);
+    for flag in ["--public-url", "--forward-to", "--event", "--path"] {
+        assert!(said.contains(flag), "{flag}: {said}");
+    }
+}
+
+#[test]
+fn a_moved_clock_of_a_sandbox_keeps_no_delivery_back() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut listener = Listener::start(&posthaste, &["--event", "contact.created"]);
+    service.core().clock().advance(std::time::Duration::from_hours(24));
+    posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
+    let told = listener.next();
+    assert_eq!((&told["type"], &told["status"]), (&json!("contact.created"), &json!(204)), "{told}");
+}

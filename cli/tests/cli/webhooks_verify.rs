@@ -1,0 +1,141 @@
+//! `webhooks verify`: the public vectors, and everything that is refused, without a network.
+
+use crate::support::Posthaste;
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const HEADERS: &str = "POST /hooks HTTP/1.1\r\nhost: acme.test\r\nsvix-id: msg_p5jXN8AQM9LWM0D4loKWxJek\r\n\
+     svix-timestamp: 1614265330\r\nsvix-signature: v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=\r\n\r\n";
+const BODY: &str = r#"{"test": 2432232314}"#;
+/// When it arrived.
+const AT: [&str; 2] = ["--at", "2021-02-25T15:02:10Z"];
+
+/// The program in a folder with the secret, the headers and the body.
+fn posthaste() -> Posthaste {
+    let posthaste = Posthaste::new();
+    for (name, content) in [("secret", SECRET), ("headers", HEADERS), ("body", BODY)] {
+        std::fs::write(posthaste.home().join(name), content).unwrap();
+    }
+    posthaste
+}
+
+const FILES: [&str; 8] =
+    ["webhooks", "verify", "--secret-file", "secret", "--headers", "headers", "--payload", "body"];
+
+fn verify<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&FILES[..], &AT, more].concat()
+}
+
+#[test]
+fn the_public_vector_is_accepted_without_a_network_and_a_credential() {
+    // EVT-11
+    let posthaste = posthaste();
+    let ran = posthaste.run(&verify(&["--json"]));
+    assert!(ran.stderr.contains("not an event"), "{ran:?}");
+    let json = ran.json();
+    assert_eq!(json["id"], "msg_p5jXN8AQM9LWM0D4loKWxJek");
+    assert_eq!((&json["signed_at"], &json["payload"]["test"]), (&AT[1].into(), &2_432_232_314_u32.into()));
+
+    let webhook = HEADERS.replace("svix-", "webhook-");
+    let typed: Vec<_> = webhook.lines().filter(|line| line.starts_with("webhook-")).collect();
+    let flags = ["webhooks", "verify", "--secret-file", "-", "--payload", "body", "--header"];
+    let flags = [&flags[..], &[typed[0], "--header", typed[1], "--header", typed[2]], &AT].concat();
+    let shown = posthaste.run_with(&flags, &format!("{SECRET}\n")).ok();
+    assert!(shown.starts_with("id         msg_p5jXN8AQM9LWM0D4loKWxJek\n"), "{shown}");
+
+    posthaste.run(&[&FILES[..], &["--tolerance", "any"]].concat()).ok();
+    std::fs::write(posthaste.home().join("wrong"), "whsec_AAAA\n").unwrap();
+    posthaste.run(&[&["webhooks", "verify", "--secret-file", "wrong"], &verify(&[])[2..]].concat()).ok();
+}
+
+#[test]
+fn an_event_is_named() {
+    // EVT-11
+    let posthaste = posthaste();
+    let body = br#"{"type":"email.bounced","created_at":"2021-02-25T15:02:10.000Z","data":{}}"#;
+    let signature = posthaste::WebhookVerifier::new(SECRET).unwrap().sign(
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        1_614_265_330,
+        body,
+    );
+    let headers = HEADERS.replace("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", &signature);
+    std::fs::write(posthaste.home().join("headers"), headers).unwrap();
+    std::fs::write(posthaste.home().join("body"), body).unwrap();
+    let shown = posthaste.run(&verify(&[])).ok();
+    assert!(shown.contains("type        email.bounced\n"), "{shown}");
+    assert_eq!(posthaste.run(&verify(&["--jq", ".type"])).ok(), "email.bounced\n");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_a_code_of_its_own_and_a_reason() {
+    // EVT-11
+    let posthaste = posthaste();
+    let put = |name: &str, content: &[u8]| std::fs::write(posthaste.home().join(name), content).unwrap();
+    let refused = |flags: &[&str], why: &str| {
+        let said = posthaste.run(flags).fails(3);
+        assert!(said.contains(why) && !said.contains("MfKQ"), "{said}");
+    };
+    refused(&FILES, "`svix-timestamp` is at most 300 s ago");
+    refused(&[&FILES[..], &["--at", "2021-02-25T14:57:09Z"]].concat(), "found 301 s ahead");
+    refused(&[&FILES[..], &["--at", "2021-02-25T15:02:12Z", "--tolerance", "1s"]].concat(), "found 2 s ago");
+    for body in [&b"{\"test\": 2432232314}\n"[..], b"", b"\xff\xfe"] {
+        put("body", body);
+        refused(&verify(&[]), "no signature fits");
+    }
+    put("body", BODY.as_bytes());
+    put("secret", b"whsec_AAAA");
+    refused(&verify(&[]), "no signature fits");
+    put("headers", b"svix-id: x\n");
+    refused(&verify(&[]), "`svix-timestamp` is required");
+    let error = posthaste.run(&verify(&["--json"])).error(3);
+    assert_eq!(error["kind"], "rejected");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_verified_as_they_are() {
+    // EVT-11
+    let posthaste = posthaste();
+    let body = b"\x00\xff\xfe\x80";
+    let signature = posthaste::WebhookVerifier::new(SECRET).unwrap().sign(
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        1_614_265_330,
+        body,
+    );
+    let headers = HEADERS.replace("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", &signature);
+    std::fs::write(posthaste.home().join("headers"), headers).unwrap();
+    std::fs::write(posthaste.home().join("body"), body).unwrap();
+    assert!(posthaste.run(&verify(&["--json"])).json()["payload"].is_null());
+}
+
+#[test]
+fn everything_wrong_with_the_command_line_is_said_at_once_and_never_the_secret() {
+    let posthaste = posthaste();
+    let said = posthaste.run(&["webhooks", "verify"]).fails(2);
+    for missing in ["--secret-file", "--headers or --header", "--payload"] {
+        assert!(said.contains(missing), "{said}");
+    }
+    for (secret, why) in [
+        ("", "found nothing"),
+        ("whsec_MfKQ*", "another character at byte 10"),
+        ("whsec_MfKQ9", "5 characters"),
+    ] {
+        std::fs::write(posthaste.home().join("secret"), secret).unwrap();
+        let said = posthaste.run(&verify(&[])).fails(2);
+        assert!(said.contains(why) && !said.contains("MfKQ"), "{said}");
+    }
+    let wrong = ["--payload", "nowhere", "--header", "x", "--at", "noon", "--tolerance", "0"];
+    let said = posthaste.run(&[&["webhooks", "verify"], &wrong[..]].concat()).fails(2);
+    for why in ["can't be read", "NAME: VALUE", "ISO 8601", "length of time"] {
+        assert!(said.contains(why), "{why}: {said}");
+    }
+    let said = posthaste.run(&[
+        "webhooks",
+        "verify",
+        "--secret-file",
+        "-",
+        "--payload",
+        "-",
+        "--headers",
+        "headers",
+    ]);
+    assert!(said.fails(2).contains("standard input can be read once"));
+}
