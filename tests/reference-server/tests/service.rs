@@ -53,6 +53,8 @@ mod robustness;
 mod schedules;
 #[path = "service/sending.rs"]
 mod sending;
+#[path = "service/smtp.rs"]
+mod smtp;
 #[path = "service/sockets.rs"]
 mod sockets;
 #[path = "service/templates.rs"]

@@ -70,7 +70,8 @@ pub(crate) fn arrive(
     Ok(id)
 }
 
-fn may_receive(service: &Service, tenant: &Tenant, recipient: &str) -> bool {
+/// Whether mail to this recipient is taken in.
+pub(crate) fn may_receive(service: &Service, tenant: &Tenant, recipient: &str) -> bool {
     let domain = recipient.rsplit_once('@').map_or("", |(_, domain)| domain);
     !service.settings().strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
 }

@@ -1,0 +1,90 @@
+//! `AUTH PLAIN` (RFC 4616) and `AUTH LOGIN`: the password is what counts.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use smtp_proto::{AUTH_LOGIN, AUTH_PLAIN};
+
+/// What is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Login {
+    Plain,
+    UserName,
+    Password,
+}
+
+/// What came of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// This is asked for, already in Base64.
+    Ask(&'static str, Login),
+    /// The password was given.
+    Given(String),
+    Garbled,
+    Unknown,
+}
+
+const USER_NAME: &str = "VXNlcm5hbWU6";
+const PASSWORD: &str = "UGFzc3dvcmQ6";
+
+impl Login {
+    /// The command `AUTH`, perhaps with the first answer in it.
+    pub(super) fn begin(mechanism: u64, first: &str) -> Turn {
+        match (mechanism, first) {
+            (AUTH_PLAIN, "") => Turn::Ask("", Self::Plain),
+            (AUTH_PLAIN, first) => Self::Plain.answer(first.as_bytes()),
+            (AUTH_LOGIN, "") => Turn::Ask(USER_NAME, Self::UserName),
+            (AUTH_LOGIN, first) => Self::UserName.answer(first.as_bytes()),
+            _ => Turn::Unknown,
+        }
+    }
+
+    /// The client's answer to what was asked.
+    pub(super) fn answer(self, line: &[u8]) -> Turn {
+        // `=` stands for an empty first answer (RFC 4954, 4).
+        let bytes = if line == b"=" { Ok(Vec::new()) } else { STANDARD.decode(line.trim_ascii()) };
+        let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            return Turn::Garbled;
+        };
+        match self {
+            // Whom to act for, who asks, the password; NUL between them.
+            Self::Plain => match text.splitn(3, '\0').collect::<Vec<_>>().as_slice() {
+                [_, _, password] => Turn::Given((*password).to_owned()),
+                _ => Turn::Garbled,
+            },
+            Self::UserName => Turn::Ask(PASSWORD, Self::Password),
+            Self::Password => Turn::Given(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_is_read_with_and_without_a_first_answer() {
+        let answer = STANDARD.encode("\0anybody\0sb_mine");
+        assert_eq!(Login::begin(AUTH_PLAIN, &answer), Turn::Given("sb_mine".into()));
+        assert_eq!(Login::begin(AUTH_PLAIN, ""), Turn::Ask("", Login::Plain));
+        assert_eq!(Login::Plain.answer(answer.as_bytes()), Turn::Given("sb_mine".into()));
+        assert_eq!(Login::begin(AUTH_PLAIN, "="), Turn::Garbled);
+        assert_eq!(Login::Plain.answer(b"sb_mine"), Turn::Garbled);
+    }
+
+    #[test]
+    fn login_asks_for_the_user_name_and_then_for_the_password() {
+        assert_eq!(Login::begin(AUTH_LOGIN, ""), Turn::Ask("VXNlcm5hbWU6", Login::UserName));
+        assert_eq!(Login::begin(AUTH_LOGIN, "YQ=="), Turn::Ask("UGFzc3dvcmQ6", Login::Password));
+        assert_eq!(
+            Login::Password.answer(STANDARD.encode("sb_mine").as_bytes()),
+            Turn::Given("sb_mine".into())
+        );
+        assert_eq!(STANDARD.decode(USER_NAME).unwrap(), b"Username:");
+        assert_eq!(STANDARD.decode(PASSWORD).unwrap(), b"Password:");
+    }
+
+    #[test]
+    fn other_mechanisms_are_unknown() {
+        assert_eq!(Login::begin(smtp_proto::AUTH_CRAM_MD5, ""), Turn::Unknown);
+    }
+}

@@ -1,0 +1,76 @@
+//! The server's side of the conversation: codes of RFC 5321 and enhanced ones of RFC 3463.
+
+use std::borrow::Cow;
+
+/// One answer, on one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) code: u16,
+    /// The enhanced code and the text.
+    pub(super) text: Cow<'static, str>,
+}
+
+const fn fixed(code: u16, text: &'static str) -> Reply {
+    Reply { code, text: Cow::Borrowed(text) }
+}
+
+impl Reply {
+    pub(super) const GREETING: Self = fixed(220, "localhost ESMTP posthaste sandbox: mail ends here");
+    pub(super) const BYE: Self = fixed(221, "2.0.0 Bye");
+    pub(super) const AUTHENTICATED: Self =
+        fixed(235, "2.7.0 Mail is now received for the tenant of this key");
+    pub(super) const OK: Self = fixed(250, "2.0.0 OK");
+    pub(super) const SENDER_OK: Self = fixed(250, "2.1.0 Sender OK");
+    pub(super) const RECIPIENT_OK: Self = fixed(250, "2.1.5 Recipient OK");
+    pub(super) const UNVERIFIED: Self = fixed(252, "2.5.0 Send a mail to find out");
+    pub(super) const HELP: Self = fixed(
+        214,
+        "2.0.0 EHLO HELO AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; the password of AUTH is an API key",
+    );
+    pub(super) const GO_AHEAD: Self = fixed(354, "End with a line that is a dot");
+    pub(super) const CLOSING: Self = fixed(421, "4.3.2 The sandbox is being stopped");
+    pub(super) const BUSY: Self = fixed(421, "4.7.0 Too many connections at a time");
+    pub(super) const SILENCE: Self = fixed(421, "4.4.2 Nothing was heard for too long");
+    pub(super) const TIRED: Self = fixed(421, "4.7.0 Too many commands that were refused");
+    pub(super) const FAILED: Self = fixed(451, "4.3.0 The mail could not be read");
+    pub(super) const TOO_MANY_RECIPIENTS: Self =
+        fixed(452, "4.5.3 Too many recipients; send the others another mail");
+    pub(super) const FULL: Self = fixed(452, "4.3.1 The sandbox cannot keep any more mail");
+    pub(super) const LINE_TOO_LONG: Self = fixed(500, "5.5.6 The command is longer than 4096 bytes");
+    pub(super) const UNKNOWN: Self = fixed(500, "5.5.1 Unknown command");
+    pub(super) const NOT_BASE64: Self = fixed(501, "5.5.2 This is not Base64 of what AUTH asks for");
+    pub(super) const CANCELED: Self = fixed(501, "5.7.0 AUTH was taken back");
+    pub(super) const NOT_OFFERED: Self = fixed(502, "5.5.1 This command was not offered in answer to EHLO");
+    pub(super) const HELLO_FIRST: Self = fixed(503, "5.5.1 Send EHLO first");
+    pub(super) const MAIL_FIRST: Self = fixed(503, "5.5.1 Send MAIL FROM first");
+    pub(super) const RECIPIENT_FIRST: Self = fixed(503, "5.5.1 Send RCPT TO first");
+    pub(super) const MAIL_BEGUN: Self = fixed(503, "5.5.1 A mail was begun already; RSET takes it back");
+    pub(super) const AUTHENTICATED_ALREADY: Self = fixed(503, "5.5.1 AUTH was successful already");
+    pub(super) const MECHANISM: Self = fixed(504, "5.5.4 Only PLAIN and LOGIN are offered");
+    pub(super) const BAD_KEY: Self =
+        fixed(535, "5.7.8 The password is not an API key of this sandbox; any that begins with sb_ is one");
+    pub(super) const TOO_LARGE: Self = fixed(552, "5.3.4 The mail is larger than SIZE allows");
+    pub(super) const BAD_ADDRESS: Self = fixed(553, "5.1.3 This is no address");
+    pub(super) const NEEDS_SMTPUTF8: Self =
+        fixed(553, "5.6.7 An address beyond ASCII needs SMTPUTF8 on the MAIL command");
+    pub(super) const BARE_LINE_END: Self =
+        fixed(554, "5.6.0 A line of the mail ends in a bare CR or LF, where only CRLF ends lines");
+    pub(super) const NOT_A_MAIL: Self = fixed(554, "5.6.0 The mail is not a message with headers (RFC 5322)");
+    pub(super) const PARAMETER: Self = fixed(555, "5.5.4 A parameter of this command is not known here");
+
+    pub(super) fn new(code: u16, text: String) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.code.to_string().as_bytes());
+        out.push(b' ');
+        // Whatever was quoted from the client can't begin a line of its own.
+        out.extend(self.text.bytes().map(|byte| if byte.is_ascii_control() { b'?' } else { byte }));
+        out.extend_from_slice(b"\r\n");
+    }
+
+    pub(super) fn is_refusal(&self) -> bool {
+        self.code >= 500
+    }
+}

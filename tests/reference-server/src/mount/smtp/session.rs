@@ -1,0 +1,374 @@
+//! One conversation, without its socket: bytes in, answers and mails out.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::{Buf as _, BytesMut};
+use smtp_proto::request::receiver::{DataReceiver, DummyDataReceiver, MAX_LINE_LENGTH};
+use smtp_proto::{Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, MAIL_SMTPUTF8, MailFrom, RcptTo, Request};
+
+use super::login::{Login, Turn};
+use super::reply::Reply;
+use crate::keys;
+use crate::resources::received::{NotReceived, may_receive};
+use crate::service::Service;
+
+/// Of one mail (RFC 5321, 4.5.3.1.8 wants at least a hundred).
+const MOST_RECIPIENTS: usize = 1_000;
+/// Refusals after which a client is taken for a broken one.
+const MOST_REFUSALS: usize = 50;
+
+/// What the connection is to do next.
+pub(super) enum Step {
+    /// Ask again.
+    Go,
+    /// Send what there is to send, and read more.
+    Read,
+    /// Deliver this mail, and say with [`Session::delivered`] what became of it.
+    Mail(Mail),
+    /// Send what there is to send, and hang up.
+    Bye,
+}
+
+/// A mail that has come whole.
+pub(super) struct Mail {
+    service: Arc<Service>,
+    key: Arc<str>,
+    recipients: Vec<String>,
+    raw: Vec<u8>,
+}
+
+/// The state of a conversation.
+pub(super) struct Session {
+    service: Arc<Service>,
+    /// The API key whose tenant gets the mails.
+    key: Arc<str>,
+    greeted: bool,
+    authenticated: bool,
+    envelope: Option<Envelope>,
+    listening: Listening,
+    refusals: usize,
+}
+
+struct Envelope {
+    utf8: bool,
+    recipients: Vec<String>,
+}
+
+/// For what the next bytes are taken.
+enum Listening {
+    Command,
+    /// The rest of a line that was too long.
+    RestOfLine,
+    Login(Login),
+    Data(DataReceiver, Vec<u8>),
+    /// The rest of a mail that was too large.
+    RestOfData(DummyDataReceiver),
+}
+
+impl Session {
+    pub(super) fn new(service: Arc<Service>, key: Arc<str>) -> Self {
+        Self {
+            service,
+            key,
+            greeted: false,
+            authenticated: false,
+            envelope: None,
+            listening: Listening::Command,
+            refusals: 0,
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "the greeting is the session's first word")]
+    pub(super) fn greet(&self, out: &mut Vec<u8>) {
+        Reply::GREETING.write(out);
+    }
+
+    /// Takes what it can use from the front of `input` and writes its answers.
+    pub(super) fn advance(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Step {
+        if self.refusals > MOST_REFUSALS {
+            Reply::TIRED.write(out);
+            return Step::Bye;
+        }
+        if input.is_empty() {
+            return Step::Read;
+        }
+        match std::mem::replace(&mut self.listening, Listening::Command) {
+            Listening::Data(mut receiver, mut raw) => {
+                let ended = consume(input, |bytes| receiver.ingest(bytes, &mut raw));
+                if raw.len() > self.service.settings().body_limit {
+                    if ended {
+                        self.delivered(&Reply::TOO_LARGE, out);
+                    } else {
+                        self.listening = Listening::RestOfData(DummyDataReceiver::new_data(&receiver));
+                    }
+                } else if ended {
+                    return self.complete(raw, out);
+                } else {
+                    self.listening = Listening::Data(receiver, raw);
+                }
+                Step::Go
+            }
+            Listening::RestOfData(mut receiver) => {
+                if consume(input, |bytes| receiver.ingest(bytes)) {
+                    self.delivered(&Reply::TOO_LARGE, out);
+                } else {
+                    self.listening = Listening::RestOfData(receiver);
+                }
+                Step::Go
+            }
+            listening => self.line(listening, input, out),
+        }
+    }
+
+    /// What became of the mail that [`Step::Mail`] handed out.
+    pub(super) fn delivered(&mut self, outcome: &Reply, out: &mut Vec<u8>) {
+        self.envelope = None;
+        self.say(outcome, out);
+    }
+
+    /// The next line, if it is there whole.
+    fn line(&mut self, listening: Listening, input: &mut BytesMut, out: &mut Vec<u8>) -> Step {
+        let Some(end) = input.iter().position(|byte| *byte == b'\n') else {
+            self.listening = listening;
+            if input.len() < MAX_LINE_LENGTH {
+                return Step::Read;
+            }
+            input.clear();
+            if !matches!(self.listening, Listening::RestOfLine) {
+                self.say(&Reply::LINE_TOO_LONG, out);
+                self.listening = Listening::RestOfLine;
+            }
+            return Step::Read;
+        };
+        let line = input.split_to(end + 1);
+        match listening {
+            Listening::RestOfLine => Step::Go,
+            _ if line.len() > MAX_LINE_LENGTH => {
+                self.say(&Reply::LINE_TOO_LONG, out);
+                Step::Go
+            }
+            Listening::Login(login) => {
+                let line = line.trim_ascii_end();
+                if line == b"*" {
+                    self.say(&Reply::CANCELED, out);
+                } else {
+                    self.log_in(login.answer(line), out);
+                }
+                Step::Go
+            }
+            _ => self.command(&line, out),
+        }
+    }
+
+    fn command(&mut self, line: &[u8], out: &mut Vec<u8>) -> Step {
+        let reply = match Request::parse(&mut line.iter()) {
+            Ok(Request::Quit) => {
+                Reply::BYE.write(out);
+                return Step::Bye;
+            }
+            Ok(Request::Ehlo { .. }) => {
+                self.hello();
+                self.offer(out);
+                return Step::Go;
+            }
+            Ok(Request::Auth { mechanism, initial_response }) => {
+                match self.may_log_in() {
+                    Ok(()) => self.log_in(Login::begin(mechanism, &initial_response), out),
+                    Err(refusal) => self.say(&refusal, out),
+                }
+                return Step::Go;
+            }
+            Ok(Request::Helo { .. }) => {
+                self.hello();
+                Reply::new(250, "localhost".into())
+            }
+            Ok(Request::Mail { from }) => self.mail(&from).err().unwrap_or(Reply::SENDER_OK),
+            Ok(Request::Rcpt { to }) => self.recipient(to).err().unwrap_or(Reply::RECIPIENT_OK),
+            Ok(Request::Data) => self.data(),
+            Ok(Request::Rset) => {
+                self.envelope = None;
+                Reply::OK
+            }
+            Ok(Request::Noop { .. }) => Reply::OK,
+            Ok(Request::Vrfy { .. }) => Reply::UNVERIFIED,
+            Ok(Request::Help { .. }) => Reply::HELP,
+            Ok(_) => Reply::NOT_OFFERED,
+            Err(Error::SyntaxError { syntax }) => Reply::new(501, format!("5.5.4 Syntax: {syntax}")),
+            Err(Error::InvalidSenderAddress | Error::InvalidRecipientAddress) => Reply::BAD_ADDRESS,
+            Err(Error::InvalidParameter { .. } | Error::UnsupportedParameter { .. }) => Reply::PARAMETER,
+            Err(_) => Reply::UNKNOWN,
+        };
+        self.say(&reply, out);
+        Step::Go
+    }
+
+    fn hello(&mut self) {
+        self.greeted = true;
+        self.envelope = None;
+    }
+
+    /// The answer to EHLO.
+    fn offer(&self, out: &mut Vec<u8>) {
+        let size = self.service.settings().body_limit;
+        let offers = format!(
+            "250-localhost\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250-SIZE {size}\r\n\
+             250-AUTH PLAIN LOGIN\r\n250-ENHANCEDSTATUSCODES\r\n250 HELP\r\n"
+        );
+        out.extend_from_slice(offers.as_bytes());
+    }
+
+    fn may_log_in(&self) -> Result<(), Reply> {
+        match () {
+            () if !self.greeted => Err(Reply::HELLO_FIRST),
+            () if self.authenticated => Err(Reply::AUTHENTICATED_ALREADY),
+            () if self.envelope.is_some() => Err(Reply::MAIL_BEGUN),
+            () => Ok(()),
+        }
+    }
+
+    fn log_in(&mut self, turn: Turn, out: &mut Vec<u8>) {
+        let reply = match turn {
+            Turn::Ask(what, login) => {
+                self.listening = Listening::Login(login);
+                Reply::new(334, what.to_owned())
+            }
+            Turn::Given(key) if keys::credential(&key, &self.service.state().key_book).is_some() => {
+                self.key = key.into();
+                self.authenticated = true;
+                Reply::AUTHENTICATED
+            }
+            Turn::Given(_) => Reply::BAD_KEY,
+            Turn::Garbled => Reply::NOT_BASE64,
+            Turn::Unknown => Reply::MECHANISM,
+        };
+        self.say(&reply, out);
+    }
+
+    fn mail(&mut self, from: &MailFrom<Cow<'_, str>>) -> Result<(), Reply> {
+        if !self.greeted {
+            return Err(Reply::HELLO_FIRST);
+        }
+        if self.envelope.is_some() {
+            return Err(Reply::MAIL_BEGUN);
+        }
+        // Without an address it is a report about another mail, which must not be answered by one.
+        let utf8 = from.flags & MAIL_SMTPUTF8 != 0;
+        if !from.address.is_empty() {
+            check_address(&from.address, utf8)?;
+        }
+        if from.size > self.service.settings().body_limit {
+            return Err(Reply::TOO_LARGE);
+        }
+        if from.flags & (MAIL_BODY_BINARYMIME | MAIL_REQUIRETLS) != 0
+            || from.hold_for > 0
+            || from.hold_until > 0
+        {
+            return Err(Reply::PARAMETER);
+        }
+        self.envelope = Some(Envelope { utf8, recipients: Vec::new() });
+        Ok(())
+    }
+
+    fn recipient(&mut self, to: RcptTo<Cow<'_, str>>) -> Result<(), Reply> {
+        let envelope = self.envelope.as_mut().ok_or(Reply::MAIL_FIRST)?;
+        check_address(&to.address, envelope.utf8)?;
+        if envelope.recipients.len() >= MOST_RECIPIENTS {
+            return Err(Reply::TOO_MANY_RECIPIENTS);
+        }
+        let credential = keys::credential(&self.key, &self.service.state().key_book).ok_or(Reply::BAD_KEY)?;
+        let tenant = self.service.state().tenant(&credential.tenant);
+        if !may_receive(&self.service, &tenant, &to.address) {
+            let domain = to.address.rsplit_once('@').map_or("", |(_, domain)| domain);
+            let text = format!("5.1.2 The domain {domain} is not verified for receiving");
+            return Err(Reply::new(550, text));
+        }
+        envelope.recipients.push(to.address.into_owned());
+        Ok(())
+    }
+
+    fn data(&mut self) -> Reply {
+        match &self.envelope {
+            None => Reply::MAIL_FIRST,
+            Some(envelope) if envelope.recipients.is_empty() => Reply::RECIPIENT_FIRST,
+            Some(_) => {
+                let mut receiver = DataReceiver::new();
+                // The end of the line with DATA counts: a dot alone may be the first line (RFC 5321, 4.1.1.4).
+                receiver.ingest(&mut b"\r\n".iter(), &mut Vec::new());
+                self.listening = Listening::Data(receiver, Vec::new());
+                Reply::GO_AHEAD
+            }
+        }
+    }
+
+    fn complete(&mut self, raw: Vec<u8>, out: &mut Vec<u8>) -> Step {
+        let recipients = self.envelope.take().map(|envelope| envelope.recipients).unwrap_or_default();
+        // Servers that disagree on where a line ends disagree on where a mail ends, and what one takes for text is a command to the other.
+        if has_bare_line_end(&raw) {
+            self.delivered(&Reply::BARE_LINE_END, out);
+            return Step::Go;
+        }
+        Step::Mail(Mail { service: Arc::clone(&self.service), key: Arc::clone(&self.key), recipients, raw })
+    }
+
+    fn say(&mut self, reply: &Reply, out: &mut Vec<u8>) {
+        self.refusals += usize::from(reply.is_refusal());
+        reply.write(out);
+    }
+}
+
+impl Mail {
+    pub(super) fn size(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Hands it to the tenant.
+    pub(super) fn deliver(self) -> Reply {
+        let recipients: Vec<_> = self.recipients.iter().map(String::as_str).collect();
+        if self.raw.len() > self.service.settings().keep_mail_bytes {
+            return Reply::FULL;
+        }
+        // Boxed, so that no spare capacity is kept for as long as the mail.
+        match self.service.receive(&self.key, &recipients, self.raw.into_boxed_slice()) {
+            Ok(id) => Reply::new(250, format!("2.0.0 Received as {id}")),
+            Err(NotReceived::Unreadable) => Reply::NOT_A_MAIL,
+            // The key was deleted since it was given.
+            Err(NotReceived::UnknownKey) => Reply::BAD_KEY,
+            Err(reason @ (NotReceived::NoRecipient | NotReceived::UnknownDomains(_))) => {
+                Reply::new(550, format!("5.1.2 The mail was not received: {reason}"))
+            }
+        }
+    }
+}
+
+/// Hands a receiver the bytes and drops those that it has used.
+fn consume(input: &mut BytesMut, ingest: impl FnOnce(&mut std::slice::Iter<'_, u8>) -> bool) -> bool {
+    let mut bytes = input.iter();
+    let ended = ingest(&mut bytes);
+    let left = bytes.len();
+    input.advance(input.len() - left);
+    ended
+}
+
+fn check_address(address: &str, utf8: bool) -> Result<(), Reply> {
+    if address.is_empty() || address.len() > 320 || address.chars().any(char::is_control) {
+        return Err(Reply::BAD_ADDRESS);
+    }
+    if !utf8 && !address.is_ascii() {
+        return Err(Reply::NEEDS_SMTPUTF8);
+    }
+    Ok(())
+}
+
+fn has_bare_line_end(raw: &[u8]) -> bool {
+    let mut before = 0;
+    let bare = raw.iter().any(|byte| {
+        let bare = (*byte == b'\n') != (before == b'\r');
+        before = *byte;
+        bare
+    });
+    bare || before == b'\r'
+}

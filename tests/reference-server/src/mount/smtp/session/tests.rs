@@ -1,0 +1,165 @@
+//! Conversations without sockets, in pieces of all sizes.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::settings::Settings;
+
+/// Lets a client say all of this, in pieces of this length; gives the answers and the mails.
+fn converse(words: &[u8], piece: usize, settings: Settings) -> (String, Vec<Vec<u8>>) {
+    let mut session = Session::new(Service::new(settings), "sb_local".into());
+    let (mut input, mut out, mut mails) = (BytesMut::new(), Vec::new(), Vec::new());
+    for piece in words.chunks(piece.max(1)) {
+        input.extend_from_slice(piece);
+        loop {
+            match session.advance(&mut input, &mut out) {
+                Step::Go => {}
+                Step::Read => break,
+                Step::Mail(mail) => {
+                    mails.push(mail.raw.clone());
+                    session.delivered(&mail.deliver(), &mut out);
+                }
+                Step::Bye => return (String::from_utf8(out).unwrap(), mails),
+            }
+        }
+    }
+    (String::from_utf8(out).unwrap(), mails)
+}
+
+fn codes(words: &str) -> Vec<String> {
+    let (answers, _) = converse(words.as_bytes(), 7, Settings::default());
+    let last = |line: &&str| line.as_bytes().get(3) == Some(&b' ');
+    answers.lines().filter(last).map(|line| line[..3].to_owned()).collect()
+}
+
+const BEGIN: &str = "EHLO me\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n";
+
+#[test]
+fn commands_in_the_wrong_order_are_answered_503() {
+    assert_eq!(codes("MAIL FROM:<a@b.test>\r\n"), ["503"]);
+    assert_eq!(codes("AUTH PLAIN\r\n"), ["503"]);
+    assert_eq!(codes("EHLO me\r\nRCPT TO:<c@d.test>\r\nDATA\r\n"), ["250", "503", "503"]);
+    let twice = "EHLO me\r\nMAIL FROM:<>\r\nMAIL FROM:<>\r\nDATA\r\nAUTH PLAIN\r\n";
+    assert_eq!(codes(twice), ["250", "250", "503", "503", "503"]);
+    let again = "EHLO me\r\nMAIL FROM:<>\r\nRSET\r\nRCPT TO:<c@d.test>\r\nNOOP\r\nQUIT\r\nNOOP\r\n";
+    assert_eq!(codes(again), ["250", "250", "250", "503", "250", "221"]);
+}
+
+#[test]
+fn what_is_not_offered_and_what_is_not_understood_is_told_apart() {
+    let words = "EHLO me\r\nSTARTTLS\r\nBDAT 3 LAST\r\nEXPN all\r\nVRFY ada\r\nHELP\r\nWIZ\r\n\r\nMAIL FROM ada\r\n\
+         MAIL FROM:<a@b.test> FUTURE=1\r\nMAIL FROM:<a@b.test> BODY=BINARYMIME\r\nMAIL FROM:<a@b.test> SIZE=99999999999\r\n";
+    let expected = ["250", "502", "502", "502", "252", "214", "500", "500", "501", "555", "555", "552"];
+    assert_eq!(codes(words), expected);
+}
+
+#[test]
+fn dots_are_unstuffed_wherever_the_mail_is_cut() {
+    let words = format!("{BEGIN}Subject: x\r\n\r\n..\r\n..a\r\n.b\r\nend.\r\n.\r\nQUIT\r\n");
+    for piece in 1..words.len() {
+        let (answers, mails) = converse(words.as_bytes(), piece, Settings::default());
+        assert_eq!(mails, [b"Subject: x\r\n\r\n.\r\n.a\r\nb\r\nend.\r\n"]);
+        assert!(answers.ends_with("221 2.0.0 Bye\r\n"), "{answers}");
+    }
+}
+
+#[test]
+fn a_mail_ends_at_crlf_dot_crlf_and_nowhere_else() {
+    for smuggled in ["\n.\n", "\n.\r\n", "\r.\r", "\r\n.\n", "\r\n.\r", "\r.\r\n"] {
+        let words = format!(
+            "{BEGIN}Subject: x\r\n\r\nbody{smuggled}MAIL FROM:<evil@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n\
+             Subject: smuggled\r\n\r\n.\r\nNOOP\r\n"
+        );
+        assert_eq!(codes(&words), ["250", "250", "250", "354", "554", "250"], "{smuggled:?}");
+    }
+}
+
+#[test]
+fn an_empty_mail_ends_and_is_no_mail() {
+    assert_eq!(codes(&format!("{BEGIN}.\r\nNOOP\r\n")), ["250", "250", "250", "354", "554", "250"]);
+}
+
+#[test]
+fn a_mail_over_the_limit_is_read_to_its_end_and_refused() {
+    let settings = || Settings { body_limit: 100, ..Settings::default() };
+    let words = |long| format!("{BEGIN}Subject: x\r\n\r\n{}\r\n.\r\nNOOP\r\n", "a".repeat(long));
+    // 14 bytes of header, 2 of the end of the line.
+    let (answers, mails) = converse(words(84).as_bytes(), 9, settings());
+    assert_eq!((mails.len(), answers.contains("552 ")), (1, false), "{answers}");
+    for (long, piece) in [(85, 9), (85, 10_000), (5_000, 9)] {
+        let (answers, mails) = converse(words(long).as_bytes(), piece, settings());
+        assert!(mails.is_empty());
+        assert!(answers.contains("\r\n552 5.3.4 ") && answers.ends_with("250 2.0.0 OK\r\n"), "{answers}");
+    }
+}
+
+#[test]
+fn a_mail_for_which_there_is_no_room_is_put_off() {
+    let settings = Settings { keep_mail_bytes: 10, ..Settings::default() };
+    let (answers, _) = converse(format!("{BEGIN}Subject: x\r\n\r\n.\r\n").as_bytes(), 50, settings);
+    assert!(answers.ends_with("452 4.3.1 The sandbox cannot keep any more mail\r\n"), "{answers}");
+}
+
+#[test]
+fn a_line_that_is_too_long_is_answered_once_and_skipped() {
+    for long in [MAX_LINE_LENGTH, 3 * MAX_LINE_LENGTH] {
+        let words = format!("NOOP {}\r\nNOOP\r\n", "a".repeat(long));
+        for piece in [1, 100, 100_000] {
+            let (answers, _) = converse(words.as_bytes(), piece, Settings::default());
+            assert_eq!(
+                answers, "500 5.5.6 The command is longer than 4096 bytes\r\n250 2.0.0 OK\r\n",
+                "{long} in pieces of {piece}"
+            );
+        }
+    }
+}
+
+#[test]
+fn recipients_are_bounded_and_addresses_beyond_ascii_need_the_extension() {
+    let mut words = "EHLO me\r\nMAIL FROM:<a@b.test>\r\n".to_owned();
+    words += &"RCPT TO:<c@d.test>\r\n".repeat(MOST_RECIPIENTS + 1);
+    assert_eq!(codes(&words).last().map(String::as_str), Some("452"));
+    assert_eq!(codes("EHLO me\r\nMAIL FROM:<é@b.test>\r\n"), ["250", "553"]);
+    assert_eq!(codes("EHLO me\r\nMAIL FROM:<é@b.test> SMTPUTF8\r\n"), ["250", "250"]);
+    assert_eq!(
+        codes("HELO me\r\nMAIL FROM:<>\r\nRCPT TO:<>\r\nRCPT TO:<ada>\r\n"),
+        ["250", "250", "553", "553"]
+    );
+}
+
+#[test]
+fn a_client_that_is_refused_again_and_again_is_sent_away() {
+    let (answers, _) = converse("WIZ\r\n".repeat(60).as_bytes(), 5, Settings::default());
+    assert_eq!(answers.lines().count(), MOST_REFUSALS + 2);
+    assert!(answers.ends_with("421 4.7.0 Too many commands that were refused\r\n"), "{answers}");
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_said_it_answers_lines_and_goes_on(
+        words in prop::collection::vec(
+            prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..80),
+                prop::sample::select(vec![
+                    "EHLO me\r\n", "MAIL FROM:<a@b.test>", "RCPT TO:<c@d.test>\r\n", " SIZE=18446744073709551616", "\r\n",
+                    "DATA\r\n", ".\r\n", "\n", "\r", ".", "AUTH PLAIN\r\n", "AUTH LOGIN YQ==\r\n", "AHgAc2JfeA==\r\n",
+                    "BDAT 99999999999999999999\r\n", "RSET\r\n", "RCPT TO:<@x,@y:\"q\\ q\"@d.test>\r\n", "MAIL FROM:<\u{0}@\u{e9}>",
+                    " BY=99999999999;R MT-PRIORITY=9 HOLDFOR=1 AUTH=<> ENVID=+41\r\n", "Subject: x\r\n\r\n",
+                ])
+                .prop_map(|word| word.as_bytes().to_vec()),
+            ],
+            0..30,
+        ),
+        piece in 1_usize..200,
+    ) {
+        let settings = Settings { body_limit: 200, ..Settings::default() };
+        let (answers, mails) = converse(&words.concat(), piece, settings);
+        for line in answers.split_terminator("\r\n") {
+            prop_assert!(line.len() >= 4 && line.as_bytes()[..3].iter().all(u8::is_ascii_digit), "{line:?}");
+            prop_assert!(!line.contains(['\r', '\n', '\0']), "{line:?}");
+        }
+        for mail in mails {
+            prop_assert!(mail.len() <= 200 && !has_bare_line_end(&mail));
+        }
+    }
+}

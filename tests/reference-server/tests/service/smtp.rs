@@ -1,0 +1,233 @@
+//! Mail that comes in by SMTP, from clients that others wrote.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::Method;
+use lettre::address::{Address, Envelope};
+use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
+use posthaste_reference_server::{Service, Settings, mount};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use crate::support::Sandbox;
+
+/// A service with a door for mail, until it is dropped.
+struct Door {
+    sandbox: Sandbox,
+    address: SocketAddr,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Door {
+    async fn open(settings: &Settings) -> Self {
+        let sandbox = Sandbox::with(settings);
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let service: Arc<Service> = Arc::clone(&sandbox.service);
+        tokio::spawn(async move {
+            mount::smtp::serve(listener, service, "sb_local", async { drop(stopped.await) }).await
+        });
+        Self { sandbox, address, _stop: stop }
+    }
+
+    fn client(&self, login: Option<(&str, Mechanism)>) -> AsyncSmtpTransport<Tokio1Executor> {
+        let builder =
+            AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous("127.0.0.1").port(self.address.port());
+        match login {
+            Some((key, mechanism)) => builder
+                .credentials(Credentials::new("anybody".into(), key.into()))
+                .authentication(vec![mechanism])
+                .build(),
+            None => builder.build(),
+        }
+    }
+
+    /// What a tenant has received, newest first.
+    fn received(&self, key: &str) -> Vec<Value> {
+        let answer = self.sandbox.ask(Method::GET, "/emails/receiving").key(key).send("");
+        answer.json()["data"].as_array().unwrap().clone()
+    }
+
+    async fn raw(&self) -> BufReader<TcpStream> {
+        let mut stream = BufReader::new(TcpStream::connect(self.address).await.unwrap());
+        assert!(line(&mut stream).await.starts_with("220 "));
+        stream
+    }
+}
+
+async fn line(stream: &mut BufReader<TcpStream>) -> String {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.unwrap();
+    line
+}
+
+/// The client ends every mail with a line end of its own.
+fn written(mail: &[u8]) -> &[u8] {
+    mail.strip_suffix(b"\r\n").unwrap()
+}
+
+fn envelope(to: &[&str]) -> Envelope {
+    let to = to.iter().map(|one| one.parse::<Address>().unwrap()).collect();
+    Envelope::new(Some("ada@example.com".parse().unwrap()), to).unwrap()
+}
+
+const MAIL: &[u8] =
+    b"From: Ada <ada@example.com>\r\nTo: Support <support@acme.test>\r\nSubject: Help\r\n\r\n\
+    .hidden\r\n..\r\nIt broke\r\n";
+
+#[tokio::test]
+async fn a_mail_that_comes_in_by_smtp_is_a_received_email() {
+    let door = Door::open(&Settings::default()).await;
+    door.client(None)
+        .send_raw(&envelope(&["support@acme.test", "hidden@acme.test"]), written(MAIL))
+        .await
+        .unwrap();
+    let received = door.received("sb_local");
+    assert_eq!(received.len(), 1);
+    assert_eq!(received[0]["from"], "Ada <ada@example.com>");
+    assert_eq!(received[0]["to"], json!(["Support <support@acme.test>"]));
+    assert_eq!(received[0]["received_for"], json!(["support@acme.test", "hidden@acme.test"]));
+    let path = format!("/emails/receiving/{}", received[0]["id"].as_str().unwrap());
+    let whole = door.sandbox.ask(Method::GET, path).key("sb_local").send("").json();
+    assert_eq!(whole["text"], ".hidden\r\n..\r\nIt broke\r\n");
+    assert!(door.received("sb_other").is_empty());
+}
+
+#[tokio::test]
+async fn auth_names_the_tenant_by_its_key() {
+    let door = Door::open(&Settings::default()).await;
+    let made =
+        door.sandbox.post("/api-keys", &json!({"name": "mail"})).json()["token"].as_str().unwrap().to_owned();
+    for (key, mechanism, tenant) in [
+        ("sb_plain", Mechanism::Plain, "sb_plain"),
+        ("sb_login", Mechanism::Login, "sb_login"),
+        ("sb_send_sending", Mechanism::Plain, "sb_send"),
+        (&made, Mechanism::Plain, crate::support::KEY),
+    ] {
+        door.client(Some((key, mechanism)))
+            .send_raw(&envelope(&["support@acme.test"]), written(MAIL))
+            .await
+            .unwrap();
+        assert_eq!(door.received(tenant).len(), 1, "{key}");
+    }
+    let refused = door.client(Some(("secret", Mechanism::Plain)));
+    let error = refused.send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap_err();
+    assert_eq!(error.status().unwrap().to_string(), "535", "{error}");
+    assert!(door.received("sb_local").is_empty());
+}
+
+#[tokio::test]
+async fn recv_strict_domains_refuse_recipients_that_are_not_verified() {
+    let door = Door::open(&Settings { strict_domains: true, ..Settings::default() }).await;
+    let domain = door.sandbox.ask(Method::POST, "/domains").key("sb_local").json(&json!({
+        "name": "acme.test", "capabilities": {"sending": "enabled", "receiving": "enabled"}
+    }));
+    assert_eq!(domain.status, 201, "{}", domain.text());
+    let id = domain.json()["id"].as_str().unwrap().to_owned();
+    let error =
+        door.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap_err();
+    assert_eq!(error.status().unwrap().to_string(), "550", "{error}");
+    door.sandbox.ask(Method::POST, format!("/domains/{id}/verify")).key("sb_local").send("");
+    door.sandbox.advance(10);
+    door.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap();
+    assert_eq!(door.received("sb_local").len(), 1);
+}
+
+#[tokio::test]
+async fn a_large_mail_comes_through_unchanged_and_one_over_the_limit_does_not() {
+    let door = Door::open(&Settings { body_limit: 2 << 20, ..Settings::default() }).await;
+    let mut mail = MAIL.to_vec();
+    while mail.len() < 1 << 20 {
+        mail.extend_from_slice(b".one line of many, with a dot in front\r\n");
+    }
+    let client = door.client(None);
+    client.send_raw(&envelope(&["support@acme.test"]), written(&mail)).await.unwrap();
+    let id = door.received("sb_local")[0]["id"].as_str().unwrap().to_owned();
+    let whole =
+        door.sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_local").send("").json();
+    let url: http::Uri = whole["raw"]["download_url"].as_str().unwrap().parse().unwrap();
+    let raw = door.sandbox.ask(Method::GET, url.path_and_query().unwrap().as_str()).no_key().send("");
+    assert!(raw.body == mail, "{} bytes of {}", raw.body.len(), mail.len());
+    let error =
+        client.send_raw(&envelope(&["support@acme.test"]), written(&mail.repeat(3))).await.unwrap_err();
+    assert_eq!(error.status().unwrap().to_string(), "552", "{error}");
+    assert_eq!(door.received("sb_local").len(), 1);
+}
+
+#[tokio::test]
+async fn commands_may_be_sent_without_waiting_for_answers() {
+    let door = Door::open(&Settings::default()).await;
+    let mut stream = door.raw().await;
+    let all = b"EHLO me\r\nMAIL FROM:<a@b.test> BODY=8BITMIME SIZE=20\r\nRCPT TO:<c@d.test>\r\nDATA\r\n\
+        Subject: \xc3\xbc\r\n\r\nx\r\n.\r\nQUIT\r\n";
+    stream.write_all(all).await.unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).await.unwrap();
+    let last: Vec<_> = answers.lines().filter(|line| &line[3..4] == " ").map(|line| &line[..3]).collect();
+    assert_eq!(last, ["250", "250", "250", "354", "250", "221"], "{answers}");
+    for offer in ["PIPELINING", "8BITMIME", "SMTPUTF8", "SIZE 67108864", "AUTH PLAIN LOGIN"] {
+        assert!(answers.contains(offer), "{answers}");
+    }
+    assert_eq!(door.received("sb_local")[0]["subject"], "ü");
+}
+
+#[tokio::test]
+async fn connections_are_bounded() {
+    let door = Door::open(&Settings::default()).await;
+    let mut open = Vec::new();
+    for _ in 0..100 {
+        open.push(door.raw().await);
+    }
+    let mut one_more = BufReader::new(TcpStream::connect(door.address).await.unwrap());
+    assert!(line(&mut one_more).await.starts_with("421 "));
+    let mut first = open.remove(0);
+    first.write_all(b"QUIT\r\n").await.unwrap();
+    assert!(line(&mut first).await.starts_with("221 "));
+    assert_eq!(line(&mut first).await, "");
+    // Its place is free as soon as its task has ended, which may be a moment later.
+    loop {
+        let mut again = BufReader::new(TcpStream::connect(door.address).await.unwrap());
+        if line(&mut again).await.starts_with("220 ") {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_python_library_can_write_to_it() {
+    let door = Door::open(&Settings::default()).await;
+    let program = format!(
+        "import smtplib\nfrom email.message import EmailMessage\nmail = EmailMessage()\n\
+         mail['From'], mail['To'], mail['Subject'] = 'ada@example.com', 'support@acme.test', 'Grüße'\n\
+         mail.set_content('.Hallo\\n')\nmail.add_attachment(b'\\x00\\xff', maintype='application', subtype='x-own', filename='a.bin')\n\
+         with smtplib.SMTP('127.0.0.1', {}) as smtp:\n    smtp.login('me', 'sb_python')\n    smtp.send_message(mail)\n",
+        door.address.port()
+    );
+    let run = tokio::task::spawn_blocking(move || {
+        std::process::Command::new("python3").args(["-c", &program]).output()
+    });
+    let Ok(output) = run.await.unwrap() else {
+        eprintln!("skipped: there is no python3");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let received = door.received("sb_python");
+    assert_eq!(received[0]["subject"], "Grüße");
+    assert_eq!(received[0]["attachments"][0]["filename"], "a.bin");
+}
+
+#[tokio::test]
+async fn a_stop_is_told_to_who_is_connected() {
+    let Door { sandbox, address, _stop: stop } = Door::open(&Settings::default()).await;
+    let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
+    assert!(line(&mut stream).await.starts_with("220 "));
+    drop(stop);
+    assert!(line(&mut stream).await.starts_with("421 4.3.2 "));
+    assert_eq!(line(&mut stream).await, "");
+    drop(sandbox);
+}
