@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod args;
+mod browser;
 mod change;
 mod commands;
 mod confirm;

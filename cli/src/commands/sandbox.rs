@@ -6,7 +6,6 @@ use clap::Subcommand;
 use posthaste::{Client, ClientBuilder};
 use posthaste_reference_server::Settings;
 use secrecy::ExposeSecret as _;
-use serde_json::json;
 
 use crate::context::Context;
 use crate::fail::Fail;
@@ -19,6 +18,8 @@ use crate::signals::Signals;
 mod clock;
 mod export;
 mod fail;
+mod forward;
+mod house;
 mod inbox;
 mod receive;
 mod reset;
@@ -63,6 +64,13 @@ pub(crate) struct Behaviour {
     /// Address for the links that the sandbox hands out, where it is reached by another name
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
+    /// Take mail in by SMTP on this port of 127.0.0.1; 0 is any that is free. The password of AUTH is the API key of whom it is for,
+    /// and without AUTH it is for sb_local
+    #[arg(long, value_name = "N")]
+    smtp_port: Option<u16>,
+    /// Send every captured email on to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
+    #[arg(long, value_name = "URL")]
+    smtp: Option<String>,
 }
 
 impl Behaviour {
@@ -154,9 +162,4 @@ fn unreachable(error: posthaste::Error) -> Fail {
         };
     }
     Fail::Sdk(error)
-}
-
-/// What a program needs to know of a sandbox that has just started.
-fn describe(base_url: &str) -> serde_json::Value {
-    json!({ "base_url": base_url, "inbox": format!("{base_url}/_/"), "api_key": KEY })
 }

@@ -30,6 +30,7 @@ mod sandbox_control;
 mod send;
 mod service;
 mod sessions;
+mod smtp;
 mod streams;
 mod support;
 mod templates;

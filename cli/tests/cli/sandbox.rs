@@ -37,12 +37,27 @@ impl Sandbox {
         Posthaste::new().env("POSTHASTE_BASE_URL", &self.base_url).env("POSTHASTE_API_KEY", "sb_local")
     }
 
+    /// What stands behind a name in the lines that it printed.
+    pub(crate) fn told(&self, name: &str) -> Option<&str> {
+        self.lines.iter().find_map(|line| line.strip_prefix(&format!("# {name}"))).map(str::trim)
+    }
+
+    /// Stops it and gives what it has said on standard error.
     #[cfg(unix)]
-    fn signal(&self, name: &str) {
+    pub(crate) fn stop(&mut self) -> String {
+        self.signal("TERM");
+        assert_eq!(self.wait(), Some(0));
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut said).unwrap();
+        said
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn signal(&self, name: &str) {
         kill(&self.child, name);
     }
 
-    fn wait(&mut self) -> Option<i32> {
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         wait_for(&mut self.child)
     }
 }
@@ -77,16 +92,26 @@ pub(crate) fn wait_for(child: &mut Child) -> Option<i32> {
 #[test]
 fn what_serve_prints_can_be_pasted_into_a_shell() {
     let sandbox = Sandbox::start(&[]);
-    assert_eq!(sandbox.lines.len(), 4, "{:?}", sandbox.lines);
-    assert!(sandbox.lines[..3].iter().all(|line| line.starts_with("# ")));
+    let (export, comments) = sandbox.lines.split_last().unwrap();
+    assert!(comments.len() > 3 && comments.iter().all(|line| line.starts_with("# ")), "{comments:?}");
     let login = format!("posthaste --base-url {} auth login", sandbox.base_url);
-    assert!(sandbox.lines[2].ends_with(&login), "{:?}", sandbox.lines);
-    assert_eq!(
-        sandbox.lines[3],
-        format!("export POSTHASTE_BASE_URL={} POSTHASTE_API_KEY=sb_local", sandbox.base_url)
-    );
+    assert_eq!(sandbox.told("log in"), Some(login.as_str()));
+    assert_eq!(*export, format!("export POSTHASTE_BASE_URL={} POSTHASTE_API_KEY=sb_local", sandbox.base_url));
     sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
     sandbox.client().run(&["doctor"]).ok();
+}
+
+#[cfg(unix)]
+#[test]
+fn what_serve_suggests_to_try_works() {
+    let sandbox = Sandbox::start(&[]);
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_posthaste")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let suggested: Vec<_> = sandbox.lines.iter().filter_map(|line| line.strip_prefix("# try ")).collect();
+    assert!(suggested.len() > 1, "{:?}", sandbox.lines);
+    let script = format!("set -e\n{}\n{}\n", sandbox.lines.last().unwrap(), suggested.join("\n"));
+    let ran = Posthaste::new().env("PATH", path).shell(&script);
+    assert!(ran.ok().contains("Subject:  Hello"), "the last one shows what the first one sent");
 }
 
 #[cfg(unix)]

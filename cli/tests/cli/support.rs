@@ -63,6 +63,15 @@ impl Posthaste {
         Ran::of(self.command().args(arguments).output().unwrap())
     }
 
+    /// Runs a script with its home folder and variables.
+    #[cfg(unix)]
+    pub(crate) fn shell(&self, script: &str) -> Ran {
+        let mut command = Command::new("sh");
+        command.env_clear().env("HOME", self.home()).current_dir(self.home()).args(["-c", script]);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        Ran::of(command.output().unwrap())
+    }
+
     /// Runs it with something to read.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
         let mut child = self.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();

@@ -3,7 +3,6 @@
 //! The store is tried before anybody is sent to a browser, so that a grant which was given has a place. Until the code is exchanged nothing has
 //! changed anywhere, and Ctrl-C ends it at once; from then on it waits until the login is kept.
 
-mod browser;
 mod client;
 mod paste;
 
@@ -17,6 +16,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{failed, of_store, profile};
+use crate::browser;
 use crate::confirm::may_ask;
 use crate::context::Context;
 use crate::credentials::{Credentials, ProfileStore, StoreKind};
@@ -260,7 +260,7 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
     let authorization = authorizing.begin()?;
     show(&authorization, plan, context);
     match browser::why_not(no_browser, context) {
-        None => browser::open(authorization.url(), context),
+        None => browser::open(authorization.url().as_str(), context),
         Some(reason) => context.out.note(&format!("not opened in a browser here: {reason}")),
     }
     let paste = may_paste.then(paste::Paste::listen);

@@ -2,11 +2,10 @@
 
 use std::process::ExitStatus;
 
-use posthaste_reference_server::{Service, mount};
-use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
+use super::house::House;
 use super::{Behaviour, KEY};
 use crate::context::Context;
 use crate::fail::{Fail, Signal};
@@ -16,7 +15,7 @@ use crate::signals::Signals;
 /// Run a command with a sandbox of its own, and end with its exit code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY.\n\nExamples:\n  \
+    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port its SMTP server in POSTHASTE_SANDBOX_SMTP.\n\nExamples:\n  \
     posthaste sandbox run -- bash\n  \
     posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
 )]
@@ -30,12 +29,10 @@ pub(crate) struct Args {
 
 /// Starts the sandbox, then the command, and waits for it.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await;
-    let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
-    let (address, listener) = bound.map_err(|error| Fail::local("the sandbox cannot be started", error))?;
-    let base_url = format!("http://{address}");
+    let house = House::open(0, &args.behaviour, context).await?;
+    let (base_url, smtp) = (house.base_url().to_owned(), house.smtp_url());
     let (stop, stopped) = oneshot::channel::<()>();
-    let served = tokio::spawn(mount::http::serve(listener, Service::new(args.behaviour.settings()), async {
+    let served = tokio::spawn(house.serve(async {
         // Dropping the sender is a wish to stop, too.
         let _ = stopped.await;
     }));
@@ -47,6 +44,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .env("POSTHASTE_BASE_URL", &base_url)
         .env("POSTHASTE_API_KEY", KEY)
         .env_remove("POSTHASTE_ACCESS_TOKEN")
+        .envs(smtp.iter().map(|url| ("POSTHASTE_SANDBOX_SMTP", url)))
         .spawn();
     let child = child.map_err(|error| {
         let name = program.to_string_lossy().into_owned();

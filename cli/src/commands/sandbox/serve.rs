@@ -2,14 +2,19 @@
 
 mod line;
 
-use posthaste_reference_server::{Service, mount};
-use tokio::net::TcpListener;
-
 use self::line::line;
-use super::{Behaviour, KEY, PORT, describe};
+use super::house::House;
+use super::{Behaviour, KEY, PORT};
+use crate::browser;
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::signals::Signals;
+
+/// What to begin with; they find the sandbox by the variables of the last line.
+const TRY: [&str; 2] = [
+    "posthaste emails send --from hi@acme.test --to ada@example.com --subject Hello --text 'It works'",
+    "posthaste sandbox inbox latest",
+];
 
 /// Serve the sandbox until Ctrl-C
 ///
@@ -21,7 +26,8 @@ use crate::signals::Signals;
 /// begins with `slow.` after a minute, with `fail.` never, with `partial.` for sending only.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n\n\
+    after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n  \
+    posthaste sandbox serve --open --smtp-port 2525\n\n\
     In another terminal, paste the line that begins with `export`; then: posthaste emails send …\n\
     Or log in, as with the service itself: paste what stands after `log in`, and leave the key out."
 )]
@@ -29,39 +35,44 @@ pub(crate) struct Args {
     /// Port on 127.0.0.1; 0 is any that is free
     #[arg(long, value_name = "N", default_value_t = PORT)]
     port: u16,
+    /// Open the inbox in a browser
+    #[arg(long)]
+    open: bool,
     #[command(flatten)]
     behaviour: Behaviour,
 }
 
 /// Serves.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let listener = TcpListener::bind(("127.0.0.1", args.port)).await;
-    let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
-    let (address, listener) = bound.map_err(|error| Fail::Local {
-        message: format!("port {} of this machine cannot be used", args.port),
-        source: Some(Box::new(error)),
-        hint: Some("choose another with --port N, or any with --port 0".to_owned()),
-    })?;
-    let service = Service::new(args.behaviour.settings());
-    let base_url = format!("http://{address}");
+    let house = House::open(args.port, &args.behaviour, context).await?;
+    let base_url = house.base_url();
     // All of it can be pasted into a shell.
-    let lines = [
+    let mut lines = vec![
         format!("# sandbox {base_url}"),
         format!("# inbox   {base_url}/_/"),
         format!("# log in  posthaste --base-url {base_url} auth login"),
-        format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"),
     ];
+    lines.extend(
+        house.smtp_url().map(|smtp| format!("# mail in {smtp}   password: an API key, or no AUTH for {KEY}")),
+    );
+    lines.extend(house.forwards_to().map(|server| format!("# forward {server}")));
+    lines.extend(TRY.map(|command| format!("# try     {command}")));
+    lines.push(format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"));
     if context.global.verbose > 0 {
         let note = context.out.noter();
-        service.on_request(move |request| note(&line(request)));
+        house.service.on_request(move |request| note(&line(request)));
     }
     // The signals are listened for before anybody is told that the sandbox is there.
     let mut signals = Signals::listen()?;
-    context.out.result(&lines, &describe(&base_url))?;
+    context.out.result(&lines, &house.describe())?;
+    if args.open {
+        browser::open(&format!("{base_url}/_/"), context);
+    }
     let stop = async {
         signals.next().await;
     };
-    mount::http::serve(listener, service, stop)
+    house
+        .serve(stop)
         .await
         .map_err(|error| Fail::local("the sandbox cannot accept connections any more", error))
 }

@@ -83,6 +83,16 @@ impl CapturedMail {
         }
     }
 
+    /// The address that it was sent from, without the friendly name: the sender of the envelope.
+    pub fn sender(&self) -> &str {
+        address(&self.from)
+    }
+
+    /// The addresses that it left for, hidden ones too: the recipients of the envelope.
+    pub fn recipients(&self) -> impl Iterator<Item = &str> {
+        [&self.to, &self.cc, &self.bcc].into_iter().flatten().map(|one| address(one))
+    }
+
     pub(crate) fn email_uuid(&self) -> Uuid {
         self.email_uuid
     }
@@ -105,6 +115,12 @@ impl CapturedAttachment {
             content_id: attachment.content_id.clone(),
         }
     }
+}
+
+/// Of `email` or `Name <email>`.
+fn address(text: &str) -> &str {
+    let bracketed = text.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>'));
+    bracketed.map_or(text, |(address, _)| address).trim()
 }
 
 fn left_for(mailboxes: &[Mailbox], enforced: bool) -> Vec<String> {

@@ -1,12 +1,11 @@
 //! Opening the page in a browser, where there is one and somebody who looks at it.
 
-use url::Url;
 use webbrowser::{Browser, BrowserOptions};
 
 use crate::context::Context;
 
 /// Why no browser is opened; none where one is.
-pub(super) fn why_not(no_browser: bool, context: &Context) -> Option<&'static str> {
+pub(crate) fn why_not(no_browser: bool, context: &Context) -> Option<&'static str> {
     let set = |name| context.env.raw(name).is_some();
     if no_browser {
         return Some("--no-browser");
@@ -27,8 +26,8 @@ pub(super) fn why_not(no_browser: bool, context: &Context) -> Option<&'static st
 }
 
 /// Opens the page, on a thread of its own: some openers wait until the browser is closed. What fails is said; the address was printed anyway.
-pub(super) fn open(url: &Url, context: &Context) {
-    let (url, say) = (url.to_string(), context.out.noter());
+pub(crate) fn open(url: &str, context: &Context) {
+    let (url, say) = (url.to_owned(), context.out.noter());
     std::thread::spawn(move || {
         let mut options = BrowserOptions::new();
         options.with_suppress_output(true);

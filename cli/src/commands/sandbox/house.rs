@@ -1,0 +1,106 @@
+//! What `serve` and `run` have in common: a service with its doors open.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use posthaste_reference_server::{Service, mount};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::forward::{Forward, Target};
+use super::{Behaviour, KEY};
+use crate::context::Context;
+use crate::fail::Fail;
+
+/// A service, and the sockets on which it is reached; nobody is served yet.
+pub(super) struct House {
+    pub(super) service: Arc<Service>,
+    http: TcpListener,
+    base_url: String,
+    smtp: Option<(TcpListener, SocketAddr)>,
+    forward: Option<Forward>,
+    forwards_to: Option<String>,
+}
+
+impl House {
+    /// Opens the doors on 127.0.0.1; port 0 is any that is free.
+    pub(super) async fn open(port: u16, behaviour: &Behaviour, context: &Context) -> Result<Self, Fail> {
+        let target = behaviour.smtp.as_deref().map(Target::read).transpose()?;
+        let (http, address) = bind(port, "--port").await?;
+        let smtp = match behaviour.smtp_port {
+            Some(port) => Some(bind(port, "--smtp-port").await?),
+            None => None,
+        };
+        let service = Service::new(behaviour.settings());
+        let forwards_to = target.as_ref().map(|target| target.name().to_owned());
+        let forward = target.map(|target| Forward::start(target, &service, context));
+        Ok(Self { service, http, base_url: format!("http://{address}"), smtp, forward, forwards_to })
+    }
+
+    pub(super) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Where mail comes in, if that was asked for.
+    pub(super) fn smtp_url(&self) -> Option<String> {
+        self.smtp.as_ref().map(|(_, address)| format!("smtp://{address}"))
+    }
+
+    /// Where captured mails go on to, if that was asked for; without who logs in.
+    pub(super) fn forwards_to(&self) -> Option<&str> {
+        self.forwards_to.as_deref()
+    }
+
+    /// What a program needs to know of it.
+    pub(super) fn describe(&self) -> Value {
+        let mut told =
+            json!({ "base_url": self.base_url, "inbox": format!("{}/_/", self.base_url), "api_key": KEY });
+        if let Some(smtp) = self.smtp_url() {
+            told["smtp"] = smtp.into();
+        }
+        told
+    }
+
+    /// Serves at all doors until `stop` is ready.
+    pub(super) async fn serve(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let (stopping, stopped) = watch::channel(false);
+        let until = |mut stopped: watch::Receiver<bool>| async move {
+            // Dropping the sender is a wish to stop, too.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        };
+        let http = mount::http::serve(self.http, Arc::clone(&self.service), until(stopped.clone()));
+        let mail = async {
+            match self.smtp {
+                Some((listener, _)) => {
+                    mount::smtp::serve(listener, Arc::clone(&self.service), KEY, until(stopped)).await
+                }
+                None => Ok(()),
+            }
+        };
+        let stop = async {
+            stop.await;
+            let _ = stopping.send(true);
+        };
+        let (http, mail, ()) = tokio::join!(http, mail, stop);
+        if let Some(forward) = self.forward {
+            forward.end().await;
+        }
+        http.and(mail)
+    }
+}
+
+async fn bind(port: u16, flag: &str) -> Result<(TcpListener, SocketAddr), Fail> {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await;
+    let bound = listener.and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    bound.map_err(|error| Fail::Local {
+        message: format!("port {port} of this machine cannot be used"),
+        source: Some(Box::new(error)),
+        hint: Some(format!("choose another with {flag} N, or any with {flag} 0")),
+    })
+}

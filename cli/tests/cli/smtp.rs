@@ -1,0 +1,197 @@
+//! The sandbox and SMTP: mail that comes in, and captured mails that go on to another server.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::support::Posthaste;
+
+/// Where a sandbox takes mail in.
+fn door(sandbox: &Sandbox) -> String {
+    let told = sandbox.told("mail in").unwrap();
+    told.split_whitespace().next().unwrap().strip_prefix("smtp://").unwrap().to_owned()
+}
+
+/// Says what a mail program says; the last answer.
+fn say(door: &str, words: &[&str]) -> String {
+    let mut stream = BufReader::new(TcpStream::connect(door).unwrap());
+    let mut answer = String::new();
+    stream.read_line(&mut answer).unwrap();
+    for word in words {
+        stream.get_mut().write_all(word.as_bytes()).unwrap();
+        loop {
+            answer.clear();
+            stream.read_line(&mut answer).unwrap();
+            if answer.as_bytes().get(3) != Some(&b'-') {
+                break;
+            }
+        }
+    }
+    answer
+}
+
+const MAIL: &[&str] = &[
+    "EHLO me\r\n",
+    "MAIL FROM:<ada@example.com>\r\n",
+    "RCPT TO:<support@acme.test>\r\n",
+    "DATA\r\n",
+    "From: ada@example.com\r\nTo: support@acme.test\r\nSubject: Help\r\n\r\nIt broke\r\n.\r\n",
+];
+
+fn received(posthaste: &Posthaste) -> Vec<Value> {
+    posthaste.run(&["received", "list", "--json"]).json()["data"].as_array().unwrap().clone()
+}
+
+/// Looks until there are so many; oldest first.
+fn received_by_and_by(posthaste: &Posthaste, many: usize) -> Vec<Value> {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let mut mails = received(posthaste);
+        if mails.len() >= many {
+            mails.reverse();
+            return mails;
+        }
+        assert!(Instant::now() < end, "{} of {many} have come", mails.len());
+    }
+}
+
+/// What stands at an address of the sandbox.
+#[cfg(unix)]
+fn download(url: &str) -> String {
+    use std::io::Read as _;
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) {
+    let arguments = [
+        "emails",
+        "send",
+        "--from",
+        "Acme <hi@acme.test>",
+        "--to",
+        to,
+        "--subject",
+        subject,
+        "--text",
+        ".dots\n.\n",
+    ];
+    posthaste.run(&[&arguments[..], more].concat()).ok();
+}
+
+#[test]
+fn whatever_can_send_mail_can_write_to_the_sandbox() {
+    let sandbox = Sandbox::start(&["--smtp-port", "0"]);
+    let answer = say(&door(&sandbox), MAIL);
+    assert!(answer.starts_with("250 2.0.0 Received as "), "{answer}");
+    let posthaste = sandbox.client();
+    let mails = received(&posthaste);
+    assert_eq!((mails.len(), &mails[0]["subject"]), (1, &json!("Help")));
+    assert!(answer.trim_end().ends_with(mails[0]["id"].as_str().unwrap()), "{answer}");
+}
+
+#[cfg(unix)]
+#[test]
+fn run_tells_the_command_where_mail_comes_in() {
+    let script = "echo $POSTHASTE_SANDBOX_SMTP";
+    let ran = Posthaste::new().run(&["sandbox", "run", "--smtp-port", "0", "--", "sh", "-c", script]);
+    assert!(ran.ok().starts_with("smtp://127.0.0.1:"));
+}
+
+#[test]
+fn a_port_for_mail_that_is_taken_is_told_with_a_way_out() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp-port", &port]).fails(1);
+    assert!(said.contains(&port) && said.contains("--smtp-port 0"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn captured_mails_go_on_to_a_real_server_as_they_are_and_in_order() {
+    let server = Sandbox::start(&["--smtp-port", "0"]);
+    let url = format!("smtp://me:sb_forwarded_hidden@{}", door(&server));
+    let mut sandbox = Sandbox::start(&["--smtp", &url]);
+    assert_eq!(sandbox.told("forward"), Some(format!("smtp://{}", door(&server)).as_str()));
+    let posthaste = sandbox.client();
+    send(&posthaste, "Ada <ada@example.com>", "One", &["--bcc", "eve@example.com", "--cc", "cy@example.com"]);
+    send(&posthaste, "Grüße <bob@example.com>", "Zwei: ü", &[]);
+    send(&posthaste, "bob@example.com", "Three", &["--html", "<p>.</p>\n.\n"]);
+
+    let far = server.client().env("POSTHASTE_API_KEY", "sb_forwarded_hidden");
+    let mails = received_by_and_by(&far, 3);
+    let subjects: Vec<_> = mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
+    assert_eq!(subjects, ["One", "Zwei: ü", "Three"]);
+    assert_eq!(mails[0]["received_for"], json!(["ada@example.com", "cy@example.com", "eve@example.com"]));
+    for mail in &mails {
+        let id = mail["id"].as_str().unwrap();
+        let captured =
+            ["sandbox", "inbox", "latest", "--subject", mail["subject"].as_str().unwrap(), "--raw"];
+        let whole = far.run(&["received", "get", id, "--json"]).json();
+        let file = download(whole["raw"]["download_url"].as_str().unwrap());
+        assert_eq!(file, posthaste.run(&captured).ok());
+    }
+    let lines = sandbox.lines.join("\n");
+    let said = sandbox.stop();
+    assert_eq!(said, "");
+    assert!(!lines.contains("hidden"), "{lines}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_refuses_one_mail_gets_the_next_and_the_sandbox_keeps_both() {
+    let server = Sandbox::start(&["--smtp-port", "0", "--strict-domains"]);
+    let far = server.client();
+    let domain = far
+        .run(&[
+            "api",
+            "POST",
+            "/domains",
+            "-f",
+            "name=example.com",
+            "-F",
+            r#"capabilities={"sending":"enabled","receiving":"enabled"}"#,
+        ])
+        .json();
+    let id = domain["id"].as_str().unwrap();
+    far.run(&["domains", "verify", id, "--wait"]).ok();
+    let mut sandbox = Sandbox::start(&["--smtp", &format!("smtp://{}", door(&server))]);
+    let posthaste = sandbox.client();
+    send(&posthaste, "ada@elsewhere.test", "Refused", &[]);
+    send(&posthaste, "ada@example.com", "Taken", &[]);
+    let mails = received_by_and_by(&far, 1);
+    assert_eq!(mails[0]["subject"], "Taken");
+    let kept = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
+    assert_eq!(kept, "Taken\nRefused\n");
+    let said = sandbox.stop();
+    assert!(said.contains("was not forwarded to smtp://127.0.0.1:") && said.contains("550"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_gone_costs_no_captured_mail_and_no_time() {
+    let mut sandbox = Sandbox::start(&["--smtp", "smtp://me:hidden@127.0.0.1:9"]);
+    let posthaste = sandbox.client();
+    for n in 0..3 {
+        send(&posthaste, "ada@example.com", &format!("Mail {n}"), &[]);
+    }
+    assert_eq!(posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok().lines().count(), 3);
+    let said = sandbox.stop();
+    assert!(said.contains("stopped before 3 mails were forwarded"), "{said}");
+    assert!(!said.contains("hidden"), "{said}");
+}
+
+#[test]
+fn an_address_to_forward_to_that_is_wrong_is_told_without_its_password() {
+    for url in ["http://me:hidden@mail.acme.test", "smtp://me:hidden@mail.acme.test?tls=no", "hidden"] {
+        let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]).fails(2);
+        assert!(said.contains("--smtp") && !said.contains("hidden"), "{said}");
+    }
+}
