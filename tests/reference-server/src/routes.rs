@@ -188,6 +188,21 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::GET, "/webhooks/{webhook_id}", Scope::Full, webhooks::show),
     route(Method::PATCH, "/webhooks/{webhook_id}", Scope::Full, webhooks::update),
     route(Method::DELETE, "/webhooks/{webhook_id}", Scope::Full, webhooks::delete),
+    route(Method::GET, "/webhooks/{webhook_id}/events", Scope::Full, webhooks::events::index),
+    route(Method::GET, "/webhooks/{webhook_id}/events/{event_id}", Scope::Full, webhooks::events::show),
+    route(
+        Method::GET,
+        "/webhooks/{webhook_id}/events/{event_id}/attempts",
+        Scope::Full,
+        webhooks::events::attempts,
+    ),
+    route(
+        Method::POST,
+        "/webhooks/{webhook_id}/events/{event_id}/replay",
+        Scope::Full,
+        webhooks::events::replay,
+    ),
+    route(Method::POST, "/webhooks/{webhook_id}/signing-secret/rotate", Scope::Full, webhooks::rotate),
     // Logs
     route(Method::GET, "/logs", Scope::Full, logs::index),
     route(Method::GET, "/logs/{log_id}", Scope::Full, logs::show),
