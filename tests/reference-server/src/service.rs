@@ -102,7 +102,7 @@ impl Service {
             request_listeners: RwLock::default(),
             untold: Mutex::default(),
             news: Bus::new(),
-            outbox: Outbox::default(),
+            outbox: Outbox::new(settings.keep_webhook_events),
             couriers: Couriers::default(),
             settings,
         });

@@ -23,8 +23,12 @@ mod clock;
 mod contact_properties;
 #[path = "service/custom_events.rs"]
 mod custom_events;
+#[path = "service/deliveries.rs"]
+mod deliveries;
 #[path = "service/domains.rs"]
 mod domains;
+#[path = "service/endpoints.rs"]
+mod endpoints;
 #[path = "service/errors.rs"]
 mod errors;
 #[path = "service/events.rs"]

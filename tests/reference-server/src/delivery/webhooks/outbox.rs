@@ -25,8 +25,9 @@ pub(crate) struct Job {
 }
 
 /// The queues.
-#[derive(Default)]
 pub(crate) struct Outbox {
+    /// How many attempts may wait for one webhook; the oldest give way.
+    most: usize,
     queues: Mutex<Queues>,
 }
 
@@ -45,13 +46,23 @@ struct Queue {
 }
 
 impl Outbox {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), queues: Mutex::default() }
+    }
+
     pub(crate) fn push(&self, job: Job) {
         let mut queues = lock(&self.queues);
         let webhook = job.told.webhook;
+        let queues = &mut *queues;
         let queue = queues.by_webhook.entry(webhook).or_default();
         queue.waiting.push_back(job);
         if queue.waiting.len() == 1 {
             queues.turns.push_back(webhook);
+        }
+        if queue.waiting.len() > self.most
+            && let Some(job) = queue.waiting.pop_front()
+        {
+            job.told.give_up();
         }
     }
 
@@ -119,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_webhook_that_never_answers_keeps_no_other_waiting() {
-        let outbox = Outbox::default();
+        let outbox = Outbox::new(10_000);
         (0..1_000).for_each(|_| outbox.push(job(1)));
         outbox.push(job(2));
         let taken: Vec<_> =
@@ -133,8 +144,18 @@ mod tests {
     }
 
     #[test]
+    fn of_too_much_that_waits_the_oldest_gives_way() {
+        let outbox = Outbox::new(2);
+        let jobs: Vec<_> = (0..3).map(|_| job(1)).collect();
+        let first = Arc::clone(&jobs[0].told);
+        jobs.into_iter().for_each(|job| outbox.push(job));
+        assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 2);
+        assert_eq!(first.progress().status, super::super::book::Status::Failed);
+    }
+
+    #[test]
     fn everything_that_was_pushed_comes_out_once() {
-        let outbox = Outbox::default();
+        let outbox = Outbox::new(10_000);
         (0..500).for_each(|number| outbox.push(job(number % 7)));
         let mut left = 0;
         while let Some(job) = outbox.next() {

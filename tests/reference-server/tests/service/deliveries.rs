@@ -1,0 +1,613 @@
+//! What webhooks are told and when: every event with its payload, signed, tried again on the service's clock.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use hmac::{Hmac, Mac as _};
+use http::{HeaderMap, Method};
+use jiff::Timestamp;
+use posthaste_reference_server::{Posted, Settings};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::support::{KEY, Sandbox, email, email_with};
+
+const EVERYTHING: &[&str] = &[
+    "email.sent",
+    "email.scheduled",
+    "email.delivered",
+    "email.delivery_delayed",
+    "email.bounced",
+    "email.complained",
+    "email.opened",
+    "email.clicked",
+    "email.failed",
+    "email.suppressed",
+    "email.received",
+    "contact.created",
+    "contact.updated",
+    "contact.deleted",
+    "contact.topics.updated",
+    "domain.created",
+    "domain.updated",
+    "domain.deleted",
+    "suppression.added",
+    "suppression.removed",
+    "topic.created",
+    "topic.updated",
+    "topic.deleted",
+];
+
+/// A webhook for these events; its path and its secret.
+fn webhook(sandbox: &Sandbox, events: &[&str]) -> (String, String) {
+    let answer =
+        sandbox.post("/webhooks", &json!({ "endpoint": "http://127.0.0.1:9/hook", "events": events }));
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let made = answer.json();
+    (format!("/webhooks/{}", text(&made["id"])), text(&made["signing_secret"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// One attempt, as the endpoint would see it.
+#[derive(Debug)]
+struct Attempt {
+    url: String,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Attempt {
+    fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+/// Makes every attempt that waits; each is answered with this status, or not at all.
+fn deliver(sandbox: &Sandbox, status: Option<u16>) -> Vec<Attempt> {
+    let mut attempts = Vec::new();
+    while let Some(post) = sandbox.service.next_post() {
+        attempts.push(Attempt {
+            url: post.url.clone(),
+            headers: post.headers.clone(),
+            body: post.body.clone(),
+        });
+        sandbox.service.finish_post(post, Posted { status, response: "seen".into() });
+    }
+    attempts
+}
+
+/// The types that were told.
+fn told(sandbox: &Sandbox) -> Vec<String> {
+    deliver(sandbox, Some(200)).iter().map(|attempt| text(&attempt.json()["type"])).collect()
+}
+
+fn signature(secret: &str, attempt: &Attempt) -> String {
+    let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+    mac.update(format!("{}.{}.", attempt.header("svix-id"), attempt.header("svix-timestamp")).as_bytes());
+    mac.update(&attempt.body);
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+#[test]
+fn evt_01_a_send_is_told_with_its_payload_and_a_signature() {
+    // GEN-09, EVT-01, EVT-05, EVT-06, EVT-11
+    let sandbox = Sandbox::new();
+    let (_, secret) = webhook(&sandbox, &["email.sent", "email.delivered"]);
+    let id = sandbox.sent(&email_with("tags", json!([{"name": "category", "value": "welcome"}])));
+    let attempts = deliver(&sandbox, Some(204));
+    assert_eq!(attempts.len(), 1, "{attempts:?}");
+    let sent = &attempts[0];
+    assert_eq!(sent.url, "http://127.0.0.1:9/hook");
+    assert_eq!(sent.header("content-type"), "application/json");
+    assert_eq!(sent.header("svix-signature"), signature(&secret, sent));
+    assert!(sent.header("svix-id").starts_with("msg_"));
+    let signed_at: i64 = sent.header("svix-timestamp").parse().unwrap();
+    assert!(
+        (Timestamp::now().as_second() - signed_at).abs() < 60,
+        "the receiver compares it with its own clock"
+    );
+    let record = sandbox.record(&id);
+    assert_eq!(
+        sent.json(),
+        json!({
+            "type": "email.sent",
+            "created_at": "2026-03-02T12:00:00.000Z",
+            "data": {
+                "email_id": id,
+                "created_at": "2026-03-02T12:00:00.000Z",
+                "from": "Acme <hi@acme.test>",
+                "to": ["ada@example.com"],
+                "subject": "Hello",
+                "message_id": record["message_id"],
+                "tags": {"category": "welcome"},
+            },
+        })
+    );
+    sandbox.advance(1);
+    let delivered = deliver(&sandbox, Some(200)).remove(0);
+    assert_eq!(delivered.json()["type"], "email.delivered");
+    assert_eq!(delivered.json()["created_at"], "2026-03-02T12:00:01.000Z");
+    assert_ne!(delivered.header("svix-id"), sent.header("svix-id"));
+}
+
+#[test]
+fn evt_02_only_what_is_subscribed_is_told_and_only_by_webhooks_that_are_enabled() {
+    // EVT-02, EVT-03, EVT-04, HOOK-07, HOOK-08, HOOK-09
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.delivered"]);
+    let change = |change: Value| {
+        let answer = sandbox.ask(Method::PATCH, &*path).json(&change);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    };
+    let send = || {
+        sandbox.sent(&email());
+        sandbox.advance(1);
+        told(&sandbox)
+    };
+    assert_eq!(send(), ["email.delivered"]);
+    change(json!({ "status": "disabled" }));
+    assert!(send().is_empty());
+    change(json!({ "status": "enabled" }));
+    assert!(told(&sandbox).is_empty(), "what happened meanwhile is not made up for");
+    assert_eq!(send(), ["email.delivered"]);
+    change(json!({ "events": ["email.sent"] }));
+    assert_eq!(send(), ["email.sent"]);
+    change(json!({ "endpoint": "http://127.0.0.1:9/moved" }));
+    sandbox.sent(&email());
+    assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/moved");
+    // Another tenant's webhooks hear nothing of it.
+    let other = sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
+    assert_eq!(other.status, 200);
+    assert!(told(&sandbox).is_empty());
+}
+
+#[test]
+fn evt_12_a_failed_attempt_is_repeated_after_the_pauses_and_then_no_more() {
+    // EVT-12: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each counted from the failure before.
+    let sandbox = Sandbox::new();
+    let (path, secret) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let first = deliver(&sandbox, Some(500)).remove(0);
+    let event = format!("{path}/events/{}", first.header("svix-id"));
+    for pause in [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000] {
+        let state = sandbox.get(&*event).json();
+        assert_eq!(state["status"], "pending");
+        let due: Timestamp = text(&state["next_attempt_at"]).parse().unwrap();
+        assert_eq!(due.duration_since(sandbox.service.clock().now()).as_secs(), pause);
+        sandbox.advance(u64::try_from(pause).unwrap() - 1);
+        assert!(deliver(&sandbox, Some(200)).is_empty(), "a second before {pause} s");
+        sandbox.advance(1);
+        // No answer at all is a failure too.
+        let again = deliver(&sandbox, None);
+        assert_eq!(again.len(), 1, "after {pause} s");
+        assert_eq!(again[0].header("svix-id"), first.header("svix-id"));
+        assert_eq!(again[0].body, first.body);
+        assert_eq!(again[0].header("svix-signature"), signature(&secret, &again[0]));
+    }
+    let state = sandbox.get(&*event).json();
+    assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("failed"), &Value::Null));
+    sandbox.advance(30 * 86_400);
+    assert!(deliver(&sandbox, Some(200)).is_empty());
+    let attempts = sandbox.get(format!("{event}/attempts?limit=100")).json();
+    let codes: Vec<_> =
+        attempts["data"].as_array().unwrap().iter().map(|one| &one["http_status_code"]).collect();
+    assert_eq!(codes, [0, 0, 0, 0, 0, 0, 0, 500], "newest first");
+}
+
+#[test]
+fn any_answer_of_the_2xx_ends_it_and_no_other() {
+    for (status, expected) in [
+        (200, "success"),
+        (204, "success"),
+        (299, "success"),
+        (302, "pending"),
+        (404, "pending"),
+        (410, "pending"),
+    ] {
+        let sandbox = Sandbox::new();
+        let (path, _) = webhook(&sandbox, &["email.sent"]);
+        sandbox.sent(&email());
+        deliver(&sandbox, Some(status));
+        let list = sandbox.get(format!("{path}/events")).json();
+        assert_eq!(list["data"][0]["status"], expected, "{status}");
+        assert_eq!(list["data"][0]["type"], "email.sent");
+    }
+}
+
+#[test]
+fn an_attempt_under_way_shows_and_a_late_failure_does_not_undo_a_success() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let status = || sandbox.get(format!("{path}/events")).json()["data"][0]["status"].clone();
+    let slow = sandbox.service.next_post().unwrap();
+    assert_eq!(status(), "attempting");
+    let event = slow.headers["svix-id"].to_str().unwrap().to_owned();
+    assert_eq!(sandbox.post(&format!("{path}/events/{event}/replay"), &json!({})).status, 200);
+    assert_eq!(deliver(&sandbox, Some(200)).len(), 1);
+    assert_eq!(status(), "success");
+    sandbox.service.finish_post(slow, Posted::default());
+    assert_eq!(status(), "success");
+    sandbox.advance(10);
+    assert!(deliver(&sandbox, Some(200)).is_empty());
+}
+
+#[test]
+fn a_webhook_that_is_disabled_or_gone_stops_what_is_still_to_be_tried() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    deliver(&sandbox, Some(500));
+    sandbox.ask(Method::PATCH, &*path).json(&json!({ "status": "disabled" }));
+    sandbox.advance(5);
+    assert!(deliver(&sandbox, Some(200)).is_empty());
+    let list = sandbox.get(format!("{path}/events")).json();
+    assert_eq!(list["data"][0]["status"], "failed");
+    let event = text(&list["data"][0]["id"]);
+    let refused = sandbox.post(&format!("{path}/events/{event}/replay"), &json!({}));
+    assert_eq!((refused.status.as_u16(), &*refused.name()), (403, "validation_error"));
+
+    sandbox.ask(Method::PATCH, &*path).json(&json!({ "status": "enabled" }));
+    sandbox.sent(&email());
+    deliver(&sandbox, Some(500));
+    assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
+    sandbox.advance(5);
+    assert!(deliver(&sandbox, Some(200)).is_empty());
+    assert_eq!(sandbox.get(format!("{path}/events")).status, 404);
+}
+
+#[test]
+fn an_attempt_goes_where_the_webhook_points_by_then() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    deliver(&sandbox, Some(500));
+    sandbox.ask(Method::PATCH, &*path).json(&json!({ "endpoint": "http://127.0.0.1:9/new" }));
+    sandbox.advance(5);
+    assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/new");
+}
+
+#[test]
+fn a_replay_is_one_attempt_more_at_once() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let first = deliver(&sandbox, Some(200)).remove(0);
+    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let answer = sandbox.post(&format!("{event}/replay"), &json!({})).json();
+    assert_eq!(answer, json!({ "object": "webhook_event", "id": first.header("svix-id") }));
+    let again = deliver(&sandbox, Some(500));
+    assert_eq!((again.len(), &again[0].body), (1, &first.body));
+    assert_eq!(sandbox.get(&*event).json()["status"], "success", "it was taken once");
+    sandbox.advance(5);
+    assert!(deliver(&sandbox, Some(200)).is_empty(), "a replay is not repeated");
+    let attempts = sandbox.get(format!("{event}/attempts")).json();
+    assert_eq!(attempts["data"].as_array().unwrap().len(), 2);
+    assert_eq!(attempts["data"][0]["response"], "seen");
+    assert!(text(&attempts["data"][0]["id"]).starts_with("atmpt_"));
+}
+
+#[test]
+fn after_a_rotation_both_secrets_sign_for_a_day() {
+    let sandbox = Sandbox::new();
+    let (path, old) = webhook(&sandbox, &["email.sent"]);
+    let rotated = sandbox.post(&format!("{path}/signing-secret/rotate"), &json!({})).json();
+    let new = text(&rotated["signing_secret"]);
+    assert_ne!(new, old);
+    assert_eq!(sandbox.get(&*path).json()["signing_secret"], new);
+    let signatures = || {
+        sandbox.sent(&email());
+        let attempt = deliver(&sandbox, Some(200)).remove(0);
+        (attempt.header("svix-signature").to_owned(), signature(&new, &attempt), signature(&old, &attempt))
+    };
+    let (given, by_new, by_old) = signatures();
+    assert_eq!(given, format!("{by_new} {by_old}"));
+    sandbox.advance(86_400 - 1);
+    let (given, by_new, by_old) = signatures();
+    assert_eq!(given, format!("{by_new} {by_old}"));
+    sandbox.advance(1);
+    let (given, by_new, _) = signatures();
+    assert_eq!(given, by_new);
+}
+
+#[test]
+fn what_was_told_is_listed_newest_first_and_walked_to_older_ones() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    let (other, _) = webhook(&sandbox, &["email.sent"]);
+    (0..25).for_each(|_| drop(sandbox.sent(&email())));
+    let ids = |answer: &Value| -> Vec<String> {
+        answer["data"].as_array().unwrap().iter().map(|one| text(&one["id"])).collect()
+    };
+    let first = sandbox.get(format!("{path}/events")).json();
+    assert_eq!((ids(&first).len(), &first["has_more"]), (20, &json!(true)));
+    let last = &ids(&first)[19];
+    let rest = sandbox.get(format!("{path}/events?after={last}")).json();
+    assert_eq!((ids(&rest).len(), &rest["has_more"]), (5, &json!(false)));
+    assert!(ids(&rest).iter().all(|id| !ids(&first).contains(id)));
+    for (query, status) in [
+        (format!("{path}/events?before={last}"), 422),
+        (format!("{path}/events?after=4dd369bc-aa82-4ff3-97de-514ae3000ee0"), 422),
+        (format!("{path}/events?after=msg_4dd369bcaa824ff397de514ae3000ee0"), 422),
+        // An event of another webhook.
+        (format!("{other}/events?after={last}"), 422),
+        (format!("{other}/events/{last}"), 404),
+        (format!("{path}/events?limit=0"), 422),
+        (format!("{path}/events?limit=101"), 422),
+        (format!("{path}/events/nonsense"), 422),
+        (format!("{path}/events/msg_4dd369bcaa824ff397de514ae3000ee0"), 404),
+        ("/webhooks/4dd369bc-aa82-4ff3-97de-514ae3000ee0/events".to_owned(), 404),
+    ] {
+        assert_eq!(sandbox.get(&*query).status, status, "{query}");
+    }
+}
+
+#[test]
+fn evt_08_every_change_of_a_domain_s_status_is_told() {
+    // EVT-08, DOM-37
+    let sandbox = Sandbox::new();
+    webhook(&sandbox, &["domain.created", "domain.updated", "domain.deleted"]);
+    let statuses = |name: &str| -> Vec<String> {
+        let capabilities = json!({ "sending": "enabled", "receiving": "enabled" });
+        let made = sandbox.post("/domains", &json!({ "name": name, "capabilities": capabilities })).json();
+        let path = format!("/domains/{}", text(&made["id"]));
+        let mut told = Vec::new();
+        let mut hear = || {
+            told.extend(deliver(&sandbox, Some(200)).iter().map(|attempt| {
+                let event = attempt.json();
+                assert_eq!(event["data"]["id"], made["id"]);
+                let records = event["data"]["records"].as_array().unwrap();
+                assert!(records.iter().any(|record| record["record"] == "Receiving MX"));
+                format!("{} {}", text(&event["type"]), text(&event["data"]["status"]))
+            }));
+        };
+        hear();
+        assert_eq!(sandbox.ask(Method::PATCH, &*path).json(&json!({ "open_tracking": true })).status, 200);
+        sandbox.post(&format!("{path}/verify"), &json!({}));
+        // It runs already.
+        sandbox.post(&format!("{path}/verify"), &json!({}));
+        hear();
+        sandbox.advance(120);
+        hear();
+        assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
+        hear();
+        told
+    };
+    assert_eq!(
+        statuses("acme.test"),
+        [
+            "domain.created not_started",
+            "domain.updated pending",
+            "domain.updated verified",
+            "domain.deleted verified"
+        ]
+    );
+    assert_eq!(statuses("fail.acme.test")[2], "domain.updated failed");
+    assert_eq!(
+        statuses("partial.acme.test")[1..4],
+        ["domain.updated pending", "domain.updated partially_verified", "domain.updated partially_failed"]
+    );
+}
+
+#[test]
+fn every_fate_of_an_email_is_told_with_what_it_has_to_say() {
+    let sandbox = Sandbox::new();
+    webhook(&sandbox, EVERYTHING);
+    let events = |to: &str| -> Vec<Value> {
+        sandbox.sent(&email_with("to", to));
+        sandbox.advance(60);
+        deliver(&sandbox, Some(200)).iter().map(Attempt::json).collect()
+    };
+    let types =
+        |events: &[Value]| -> Vec<String> { events.iter().map(|event| text(&event["type"])).collect() };
+    let clicked = events("clicked@example.com");
+    assert_eq!(types(&clicked), ["email.sent", "email.delivered", "email.opened", "email.clicked"]);
+    let click = &clicked[3]["data"]["click"];
+    for field in ["ipAddress", "link", "timestamp", "userAgent"] {
+        assert!(click[field].is_string(), "{click}");
+    }
+    let bounced = events("bounced@example.com");
+    assert_eq!(types(&bounced), ["email.sent", "email.bounced"]);
+    assert_eq!(bounced[1]["data"]["bounce"]["type"], "Permanent");
+    assert_eq!(bounced[1]["data"]["bounce"]["subType"], "General");
+    let delayed = events("delayed@example.com");
+    assert_eq!(types(&delayed), ["email.sent", "email.delivery_delayed", "email.delivered"]);
+    assert_eq!(types(&events("complained@example.com"))[2], "email.complained");
+    let failed = events("failed@example.com");
+    assert_eq!(types(&failed), ["email.failed"]);
+    assert!(failed[0]["data"]["failed"]["reason"].is_string());
+    let suppressed = events("suppressed@example.com");
+    assert_eq!(types(&suppressed), ["email.suppressed"]);
+    assert!(suppressed[0]["data"]["suppressed"]["message"].is_string());
+
+    sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    assert_eq!(told(&sandbox), ["email.scheduled"]);
+    sandbox.advance(3_601);
+    assert_eq!(told(&sandbox), ["email.sent", "email.delivered"]);
+}
+
+#[test]
+fn an_email_of_a_broadcast_or_of_a_template_says_so() {
+    let sandbox = Sandbox::new();
+    let template =
+        sandbox.post("/templates", &json!({ "name": "Welcome", "html": "<p>Hi</p>", "alias": "welcome" }));
+    let template = text(&template.json()["id"]);
+    sandbox.post(&format!("/templates/{template}/publish"), &json!({}));
+    let segment = text(&sandbox.post("/segments", &json!({ "name": "All" })).json()["id"]);
+    let contact = json!({ "email": "ada@example.com", "segments": [{ "id": segment }] });
+    assert_eq!(sandbox.post("/contacts", &contact).status, 201);
+    let broadcast = json!({
+        "segment_id": segment, "from": "hi@acme.test", "subject": "News", "html": "<p>Hi</p>", "send": true,
+    });
+    webhook(&sandbox, &["email.sent"]);
+    let broadcast = text(&sandbox.post("/broadcasts", &broadcast).json()["id"]);
+    sandbox.advance(1);
+    let told = deliver(&sandbox, Some(200));
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].json()["data"]["broadcast_id"], broadcast);
+    sandbox.sent(&json!({
+        "from": "hi@acme.test", "to": "ada@example.com", "subject": "Hi", "template": { "id": "welcome" },
+    }));
+    assert_eq!(deliver(&sandbox, Some(200))[0].json()["data"]["template_id"], template);
+}
+
+#[test]
+fn evt_07_a_mail_that_comes_in_is_told_without_its_bodies() {
+    // EVT-07
+    let sandbox = Sandbox::new();
+    webhook(&sandbox, &["email.received"]);
+    let mail = "From: Ada <ada@example.com>\r\nTo: support@acme.test\r\nSubject: Help\r\nMessage-ID: <1@example.com>\r\n\r\nPlease.";
+    let id = sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
+    let told = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!(told["type"], "email.received");
+    assert_eq!(
+        told["data"],
+        json!({
+            "email_id": id,
+            "created_at": "2026-03-02T12:00:00.000Z",
+            "from": "ada@example.com",
+            "to": ["support@acme.test"],
+            "cc": [],
+            "bcc": [],
+            "message_id": "<1@example.com>",
+            "subject": "Help",
+            "received_for": ["support@acme.test"],
+            "attachments": [],
+        })
+    );
+}
+
+#[test]
+fn changes_of_contacts_and_topics_are_told_once_each_and_nothing_where_nothing_changed() {
+    let sandbox = Sandbox::new();
+    webhook(&sandbox, EVERYTHING);
+    let topic = json!({ "name": "News", "default_subscription": "opt_in" });
+    let topic = text(&sandbox.post("/topics", &topic).json()["id"]);
+    assert_eq!(told(&sandbox), ["topic.created"]);
+    sandbox.ask(Method::PATCH, format!("/topics/{topic}")).json(&json!({ "name": "Old news" }));
+    assert_eq!(told(&sandbox), ["topic.updated"]);
+    let contact = text(&sandbox.post("/contacts", &json!({ "email": "ada@example.com" })).json()["id"]);
+    let created = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!((&created["type"], &created["data"]["id"]), (&json!("contact.created"), &json!(contact)));
+    let path = format!("/contacts/{contact}");
+    sandbox.advance(1);
+    sandbox.ask(Method::PATCH, &*path).json(&json!({ "first_name": "Ada" }));
+    let updated = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!(updated["type"], "contact.updated");
+    assert_eq!(updated["data"]["updated_at"], "2026-03-02T12:00:01.000Z");
+    assert_eq!(updated["data"]["created_at"], "2026-03-02T12:00:00.000Z");
+    sandbox.ask(Method::PATCH, &*path).json(&json!({ "first_name": "Ada" }));
+    assert!(told(&sandbox).is_empty());
+    // Creating it again writes over it.
+    sandbox.post("/contacts", &json!({ "email": "ada@example.com", "first_name": "A." }));
+    assert_eq!(told(&sandbox), ["contact.updated"]);
+    let choice = json!([{ "id": topic, "subscription": "opt_out" }]);
+    sandbox.ask(Method::PATCH, format!("{path}/topics")).json(&choice);
+    let chosen = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!(chosen["type"], "contact.topics.updated");
+    assert_eq!(chosen["data"], json!({ "email": "ada@example.com", "topics": choice }));
+    let segment = text(&sandbox.post("/segments", &json!({ "name": "All" })).json()["id"]);
+    sandbox.post(&format!("{path}/segments/{segment}"), &json!({}));
+    let joined = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!(joined["data"]["segment_ids"], json!([segment]));
+    assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
+    assert_eq!(told(&sandbox), ["contact.deleted"]);
+    assert_eq!(sandbox.ask(Method::DELETE, format!("/topics/{topic}")).send("").status, 200);
+    let deleted = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!((&deleted["type"], &deleted["data"]["deleted"]), (&json!("topic.deleted"), &json!(true)));
+}
+
+#[test]
+fn evt_09_every_type_can_be_subscribed_and_made_up() {
+    // EVT-09
+    let sandbox = Sandbox::new();
+    webhook(&sandbox, EVERYTHING);
+    assert_eq!(sandbox.get("/_/events").json()["data"], json!(EVERYTHING));
+    for kind in EVERYTHING {
+        let answer = sandbox.post("/_/events", &json!({ "type": kind, "data": { "extra": { "x": 1 } } }));
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        let attempt = deliver(&sandbox, Some(200)).remove(0);
+        assert_eq!(answer.json()["deliveries"][0]["event_id"], attempt.header("svix-id"));
+        let event = attempt.json();
+        assert_eq!((&event["type"], &event["data"]["extra"]), (&json!(kind), &json!({ "x": 1 })));
+    }
+    let changed =
+        json!({ "type": "email.bounced", "data": { "bounce": { "type": "Transient" }, "tags": null } });
+    sandbox.post("/_/events", &changed);
+    let event = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!(event["data"]["bounce"]["type"], "Transient");
+    assert_eq!(event["data"]["bounce"]["subType"], "General");
+    assert!(event["data"].get("tags").is_none());
+    for (body, word) in [
+        (json!({ "type": "email.snet" }), "email.snet"),
+        (json!({}), "type"),
+        (json!({ "type": "email.sent", "data": [] }), "data"),
+        (json!({ "type": "email.sent", "date": {} }), "date"),
+    ] {
+        let refused = sandbox.post("/_/events", &body);
+        assert_eq!(refused.status, 422, "{body}");
+        assert!(refused.message().contains(word), "{}", refused.message());
+    }
+}
+
+#[test]
+fn something_can_be_made_to_happen_to_a_mail() {
+    let sandbox = Sandbox::new();
+    webhook(&sandbox, &["email.clicked"]);
+    let id = sandbox.sent(&email());
+    sandbox.advance(10);
+    let path = format!("/_/messages/{}/events", sandbox.mail().id);
+    let body = json!({ "type": "clicked", "detail": { "link": "https://acme.test/offer" } });
+    let answer = sandbox.post(&path, &body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_eq!(sandbox.last_event(&id), "clicked");
+    let told = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!(told["data"]["click"]["link"], "https://acme.test/offer");
+    assert_eq!(told["data"]["click"]["userAgent"], "Mozilla/5.0 (sandbox)");
+    // By the email's id, too.
+    assert_eq!(
+        sandbox.post(&format!("/_/messages/{id}/events"), &json!({ "type": "complained" })).status,
+        201
+    );
+    assert_eq!(sandbox.last_event(&id), "complained");
+    assert_eq!(sandbox.post(&path, &json!({ "type": "sent" })).status, 422);
+    let nobody = "/_/messages/4dd369bc-aa82-4ff3-97de-514ae3000ee0/events";
+    assert_eq!(sandbox.post(nobody, &json!({ "type": "opened" })).status, 404);
+}
+
+#[test]
+fn ten_thousand_events_for_a_dead_endpoint_are_kept_within_bounds_and_keep_nobody_waiting() {
+    let sandbox = Sandbox::with(&Settings { keep_webhook_events: 1_000, ..Settings::default() });
+    let (dead, _) = webhook(&sandbox, &["topic.created"]);
+    let stuck: Vec<_> = {
+        (0..10_000).for_each(|_| drop(sandbox.post("/_/events", &json!({ "type": "topic.created" }))));
+        std::iter::from_fn(|| sandbox.service.next_post()).collect()
+    };
+    assert!(stuck.len() < 100, "{} attempts are under way at once", stuck.len());
+    // Its attempts hang; another webhook's go out all the same.
+    webhook(&sandbox, &["topic.deleted"]);
+    sandbox.post("/_/events", &json!({ "type": "topic.deleted" }));
+    assert_eq!(told(&sandbox), ["topic.deleted"]);
+    for post in stuck {
+        sandbox.service.finish_post(post, Posted::default());
+    }
+    let mut walked = 0;
+    let mut query = String::new();
+    loop {
+        let page = sandbox.get(format!("{dead}/events?limit=100{query}")).json();
+        let items = page["data"].as_array().unwrap();
+        walked += items.len();
+        if page["has_more"] == false {
+            break;
+        }
+        query = format!("&after={}", text(&items[items.len() - 1]["id"]));
+    }
+    assert!(walked <= 1_000, "{walked} are remembered");
+}
