@@ -3,6 +3,7 @@
 //! The judge knows nothing of the client or the server; it reads the document and the bytes. A breach is a sentence that
 //! says where, which rule, and what was found.
 
+mod delivery;
 mod document;
 mod message;
 mod operation;
@@ -12,6 +13,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
+use delivery::Deliveries;
 use document::Document;
 use operation::{Answers, Operation};
 
@@ -48,6 +50,7 @@ pub struct Answer {
 pub struct Contract {
     operations: Vec<Operation>,
     no_such_route: Answers,
+    deliveries: Deliveries,
 }
 
 impl Contract {
@@ -70,6 +73,7 @@ impl Contract {
         let document = Document::parse(yaml);
         Self {
             operations: Operation::all(&document),
+            deliveries: Deliveries::read(&document),
             no_such_route: Answers::named(&document, &[("404", "NotFound"), ("405", "MethodNotAllowed")]),
         }
     }
@@ -88,6 +92,16 @@ impl Contract {
             Some(operation) => operation.answers.breaches(answer),
             None => self.no_such_route.breaches(answer),
         }
+    }
+
+    /// What a delivery to a webhook breaks: its headers, and its body by the type that the body names.
+    pub fn breaches_of_delivery(&self, headers: &HeaderMap, body: &Bytes) -> Vec<String> {
+        self.deliveries.breaches(headers, body)
+    }
+
+    /// The types of event that webhooks are told.
+    pub fn event_types(&self) -> impl Iterator<Item = &str> {
+        self.deliveries.types()
     }
 
     /// The names of all operations (`operationId`).

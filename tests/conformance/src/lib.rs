@@ -1,5 +1,5 @@
 //! What both sides of the service are checked with: the contract, a bench to try them on, a peer that misbehaves,
-//! and a person at a consent page.
+//! a person at a consent page, and the endpoint of a webhook.
 //!
 //! Nothing here is part of the product. The tests themselves are in `tests/`.
 
@@ -7,3 +7,4 @@ pub mod bench;
 pub mod contract;
 pub mod peer;
 pub mod person;
+pub mod sink;

@@ -13,6 +13,7 @@ mod broadcasts;
 mod clauses;
 mod completeness;
 mod contacts;
+mod deliveries;
 mod delivery;
 mod domains;
 mod emails;

@@ -1,0 +1,216 @@
+//! Events on their way to a real endpoint, verified and read with the client's own code.
+
+use std::time::Duration;
+
+use posthaste::{
+    CreatedWebhook, EventData, EventType, NewDomain, NewWebhook, WebhookPatch, WebhookPayload, WebhookStatus,
+    WebhookVerifier, types::SigningSecret,
+};
+use posthaste_conformance::bench::Bench;
+use posthaste_conformance::contract::Contract;
+use posthaste_conformance::sink::Sink;
+use posthaste_reference_server::{ClockStart, Settings};
+use serde_json::{Value, json};
+
+use super::with;
+
+/// A bench whose clock stands still.
+async fn bench() -> Bench {
+    let noon = "2026-03-02T12:00:00Z".parse().unwrap();
+    Bench::with(Settings { seed: Some(0), clock: ClockStart::Frozen(noon), ..Settings::default() }).await
+}
+
+async fn subscribe(
+    bench: &Bench,
+    sink: &Sink,
+    events: impl IntoIterator<Item = EventType>,
+) -> CreatedWebhook {
+    bench.client().webhooks().create(&NewWebhook::new(sink.address(), events)).await.unwrap()
+}
+
+fn send(bench: &Bench) -> Value {
+    let answer = bench.post("/emails", &with(json!({})));
+    assert_eq!(answer.status, 200);
+    answer.json["id"].clone()
+}
+
+fn after(bench: &Bench, seconds: u64) {
+    bench.service().clock().advance(Duration::from_secs(seconds));
+}
+
+/// Their types, sorted: attempts run side by side, and nobody promises their order.
+fn kinds(events: &[WebhookPayload]) -> Vec<&str> {
+    let mut kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    kinds.sort_unstable();
+    kinds
+}
+
+#[tokio::test]
+async fn a_subscribed_event_arrives_as_it_happens_signed_and_typed() {
+    // GEN-09, EVT-01, EVT-02, EVT-05, EVT-06, EVT-11
+    let (bench, mut sink) = (bench().await, Sink::start().await);
+    let hook = subscribe(&bench, &sink, [EventType::EmailSent, EventType::EmailDelivered]).await;
+    let id = send(&bench);
+    let sent = sink.next(1, &hook.signing_secret).await.remove(0);
+    assert_eq!(sent.kind, EventType::EmailSent);
+    let EventData::EmailSent(email) = sent.data else { panic!("{:?}", sent.data) };
+    assert_eq!(json!(email.email_id), id);
+    after(&bench, 1);
+    let delivered = sink.next(1, &hook.signing_secret).await;
+    assert_eq!(kinds(&delivered), ["email.delivered"]);
+    // What nobody has subscribed to stays untold.
+    let opened = with(json!({ "to": "opened@example.com" }));
+    assert_eq!(bench.post("/emails", &opened).status, 200);
+    after(&bench, 10);
+    assert_eq!(kinds(&sink.next(2, &hook.signing_secret).await), ["email.delivered", "email.sent"]);
+    assert_eq!(sink.waiting().await, 0);
+}
+
+#[tokio::test]
+async fn a_disabled_webhook_gets_nothing_and_an_enabled_one_what_is_new() {
+    // EVT-03, EVT-04, HOOK-07, HOOK-08, HOOK-09
+    let (bench, mut sink, mut other) = (bench().await, Sink::start().await, Sink::start().await);
+    let hook = subscribe(&bench, &sink, [EventType::EmailSent]).await;
+    let client = bench.client();
+    let update = async |patch: WebhookPatch| drop(client.webhooks().update(&hook.id, &patch).await.unwrap());
+    update(WebhookPatch::new().status(WebhookStatus::Disabled)).await;
+    send(&bench);
+    update(WebhookPatch::new().status(WebhookStatus::Enabled)).await;
+    let second = send(&bench);
+    let told = sink.next(1, &hook.signing_secret).await.remove(0);
+    assert_eq!(told.raw()["data"]["email_id"], second);
+    update(WebhookPatch::new().endpoint(other.address())).await;
+    send(&bench);
+    assert_eq!(kinds(&other.next(1, &hook.signing_secret).await), ["email.sent"]);
+    update(WebhookPatch::new().events([EventType::EmailDelivered])).await;
+    send(&bench);
+    after(&bench, 1);
+    // Of the last email only this, and of those before it too.
+    let told = other.next(1, &hook.signing_secret).await;
+    assert_eq!(kinds(&told), ["email.delivered"]);
+    assert_eq!(sink.waiting().await, 0, "the endpoint before gets no more");
+}
+
+#[tokio::test]
+async fn mail_that_comes_in_and_domains_that_are_checked_are_told() {
+    // EVT-07, EVT-08, EVT-09, DOM-37
+    let (bench, mut sink) = (bench().await, Sink::start().await);
+    let four =
+        [EventType::EmailSent, EventType::EmailDelivered, EventType::EmailReceived, EventType::DomainUpdated];
+    for one in four.clone() {
+        subscribe(&bench, &Sink::start().await, [one]).await;
+    }
+    let hook = subscribe(&bench, &sink, four).await;
+    let mail = "From: Ada <ada@example.com>\r\nTo: support@acme.test\r\nSubject: Help\r\n\r\nPlease.";
+    let id = bench.service().receive("sb_test", &["support@acme.test"], mail).unwrap();
+    bench.get("/emails/receiving");
+    let told = sink.next(1, &hook.signing_secret).await.remove(0);
+    let EventData::EmailReceived(received) = told.data else { panic!("{:?}", told.data) };
+    assert_eq!(received.email_id.as_str(), id);
+
+    let client = bench.client();
+    let domain = client.domains().create(&NewDomain::new("acme.test")).await.unwrap();
+    client.domains().verify(&domain.id).await.unwrap();
+    after(&bench, 2);
+    let told = sink.next(2, &hook.signing_secret).await;
+    assert_eq!(kinds(&told), ["domain.updated", "domain.updated"]);
+    let mut statuses: Vec<_> = told.iter().map(|event| event.raw()["data"]["status"].to_string()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, ["\"pending\"", "\"verified\""]);
+}
+
+#[tokio::test]
+async fn a_failing_endpoint_is_tried_again_on_schedule_with_the_same_id() {
+    // EVT-12
+    let (bench, mut sink) = (bench().await, Sink::answering(503).await);
+    let hook = subscribe(&bench, &sink, [EventType::EmailSent]).await;
+    send(&bench);
+    let mut ids = Vec::new();
+    let events = format!("/webhooks/{}/events", hook.id);
+    for pause in [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 36_000] {
+        after(&bench, pause);
+        let request = sink.raw(1).await.remove(0);
+        ids.push(request.headers["svix-id"].clone());
+        // The outcome is noted a moment after the endpoint has answered.
+        let tried = ids.len();
+        let attempts = format!("{events}/{}/attempts", ids[0].to_str().unwrap());
+        while bench.get(&attempts).json["data"].as_array().unwrap().len() < tried {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let state = bench.get(&events).json["data"][0]["status"].clone();
+        assert_eq!(state, if tried < 8 { "pending" } else { "failed" });
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 1);
+    after(&bench, 10 * 86_400);
+    assert_eq!(sink.waiting().await, 0);
+}
+
+#[tokio::test]
+async fn every_type_is_as_the_contract_says_and_is_read_as_itself() {
+    // EVT-09, EVT-10
+    let (bench, mut sink) = (bench().await, Sink::start().await);
+    let types: Vec<_> = Contract::get().event_types().map(str::to_owned).collect();
+    let hook = subscribe(&bench, &sink, types.iter().cloned().map(EventType::from)).await;
+    for kind in &types {
+        let made = bench.post_odd("/_/events", &json!({ "type": kind }));
+        assert_eq!(made.status, 201, "{kind}");
+        let told = sink.next(1, &hook.signing_secret).await.remove(0);
+        assert_eq!(told.kind.as_str(), kind);
+        assert!(!matches!(told.data, EventData::Other(_)), "{kind}: {:?}", told.data);
+    }
+    // A type that this client has never heard of, and a payload of a known type that it can't read, are no failure.
+    for body in [
+        r#"{"type":"inbox.created","created_at":"2026-03-02T12:00:00.000Z","data":{"id":"x"}}"#,
+        r#"{"type":"email.sent","created_at":"2026-03-02T12:00:00.000Z","data":[]}"#,
+        r#"{"type":"email.sent"}"#,
+    ] {
+        let event = WebhookPayload::from_slice(body.as_bytes()).unwrap();
+        assert!(matches!(event.data, EventData::Other(_)), "{body}");
+        assert_eq!(event.raw(), &serde_json::from_str::<Value>(body).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn what_was_tampered_with_is_refused() {
+    // EVT-11
+    let (bench, mut sink) = (bench().await, Sink::start().await);
+    let hook = subscribe(&bench, &sink, [EventType::EmailSent]).await;
+    send(&bench);
+    let request = sink.raw(1).await.remove(0);
+    let verifier = WebhookVerifier::new(&hook.signing_secret).unwrap();
+    assert!(verifier.verify(&request.headers, &request.body).is_ok());
+    let mut body = request.body.clone();
+    for at in 0..body.len() {
+        body[at] ^= 1;
+        assert!(verifier.verify(&request.headers, &body).is_err(), "byte {at}");
+        body[at] ^= 1;
+    }
+    let reformatted = serde_json::to_vec_pretty(&serde_json::from_slice::<Value>(&body).unwrap()).unwrap();
+    assert!(verifier.verify(&request.headers, &reformatted).is_err());
+    let mut stale = request.headers.clone();
+    stale.insert("svix-timestamp", "1614265330".parse().unwrap());
+    assert!(verifier.verify(&stale, &request.body).is_err());
+}
+
+#[tokio::test]
+async fn a_rotation_keeps_the_former_secret_signing_for_a_day() {
+    let (bench, mut sink) = (bench().await, Sink::start().await);
+    let hook = subscribe(&bench, &sink, [EventType::EmailSent]).await;
+    let rotated = bench.client().webhooks().rotate_secret(&hook.id).await.unwrap();
+    send(&bench);
+    let request = sink.raw(1).await.remove(0);
+    for secret in [&hook.signing_secret, &rotated.signing_secret] {
+        let verifier = WebhookVerifier::new(secret).unwrap();
+        assert!(verifier.verify(&request.headers, &request.body).is_ok());
+    }
+    after(&bench, 86_400);
+    send(&bench);
+    let request = sink.raw(1).await.remove(0);
+    let verify = |secret: &SigningSecret| {
+        let verifier = WebhookVerifier::new(secret).unwrap();
+        verifier.verify(&request.headers, &request.body).is_ok()
+    };
+    assert!(verify(&rotated.signing_secret));
+    assert!(!verify(&hook.signing_secret));
+}
