@@ -12,6 +12,8 @@ use crate::support::Posthaste;
 
 const ID: &str = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
 
+const EVENT_ID: &str = "msg_78261eea8f8b438183c679fa7120f1cf";
+
 /// `operationId`, the command that stands for it, and what the command reads.
 const COMMANDS: &[(&str, &[&str], &str)] = &[
     (
@@ -129,6 +131,11 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("get_webhook", &["webhooks", "get", ID], ""),
     ("update_webhook", &["webhooks", "update", ID, "--status", "disabled"], ""),
     ("delete_webhook", &["webhooks", "delete", ID], ""),
+    ("list_webhook_events", &["webhooks", "events", ID], ""),
+    ("get_webhook_event", &["webhooks", "event", ID, EVENT_ID], ""),
+    ("list_webhook_event_attempts", &["webhooks", "attempts", ID, EVENT_ID], ""),
+    ("replay_webhook_event", &["webhooks", "replay", ID, EVENT_ID], ""),
+    ("rotate_webhook_signing_secret", &["webhooks", "rotate-secret", ID], ""),
     ("create_api_key", &["api-keys", "create", "--name", "CI"], ""),
     ("list_oauth_grants", &["auth", "grants", "list"], ""),
     ("revoke_oauth_grant", &["auth", "grants", "revoke", ID], ""),

@@ -127,6 +127,20 @@ impl WebhookPatch {
 /// client.webhooks().update(&made.id, &WebhookPatch::new().status(WebhookStatus::Disabled)).await?;
 /// client.webhooks().get(&made.id).await?;
 /// client.webhooks().list().await?;
+///
+/// // What it has told, and what could not be delivered: once more.
+/// for event in client.webhooks().events(&made.id).await?.data {
+///     println!("{} at {:?}", event.kind, event.created_at);
+///     let attempts = client.webhooks().attempts(&made.id, &event.id).await?;
+///     if attempts.data.iter().all(|attempt| attempt.http_status_code != Some(200)) {
+///         println!("{:?}", client.webhooks().event(&made.id, &event.id).await?.payload.data);
+///         client.webhooks().replay(&made.id, &event.id).await?;
+///     }
+/// }
+///
+/// // Another secret; the old one signs, too, for 24 hours.
+/// let rotated = client.webhooks().rotate_secret(&made.id).await?;
+/// std::fs::write("secret", rotated.signing_secret.expose()).unwrap();
 /// client.webhooks().delete(&made.id).await?;
 /// # Ok(())
 /// # }

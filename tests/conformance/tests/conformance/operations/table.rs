@@ -118,6 +118,11 @@ operations! {
     get_webhook: |client, id| client.webhooks().get(id);
     update_webhook: |client, id| client.webhooks().update(id, &WebhookPatch::new().status(WebhookStatus::Disabled));
     delete_webhook: |client, id| client.webhooks().delete(id);
+    list_webhook_events: |client, id| client.webhooks().events(id);
+    get_webhook_event: |client, id, event| client.webhooks().event(id, event);
+    list_webhook_event_attempts: |client, id, event| client.webhooks().attempts(id, event);
+    replay_webhook_event: |client, id, event| client.webhooks().replay(id, event);
+    rotate_webhook_signing_secret: |client, id| client.webhooks().rotate_secret(id);
 
     create_api_key: |client| client.api_keys().create(&NewApiKey::new("CI"));
     list_api_keys: |client| client.api_keys().list();
