@@ -1,0 +1,128 @@
+//! Receiving webhooks with axum: verify the bytes, answer at once, handle each delivery once.
+
+use std::{collections::HashSet, sync::Arc};
+
+use axum::{Router, body::Bytes, extract::State, routing::post};
+use http::{HeaderMap, StatusCode};
+use posthaste::{EventData, WebhookEventId, WebhookPayload, WebhookVerifier};
+use tokio::sync::{Mutex, mpsc};
+
+struct Receiver {
+    verifier: WebhookVerifier,
+    /// In production a table with a unique column, kept for two days: the service tries for 28 hours.
+    seen: Mutex<HashSet<WebhookEventId>>,
+    jobs: mpsc::Sender<WebhookPayload>,
+}
+
+/// `Bytes`, not `Json<…>`: the signature covers the body as it came.
+async fn hook(
+    State(receiver): State<Arc<Receiver>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<StatusCode, (StatusCode, String)> {
+    let delivery = receiver
+        .verifier
+        .verify(&headers, &body)
+        .map_err(|refusal| (StatusCode::UNAUTHORIZED, refusal.to_string()))?;
+    let event = delivery.event().map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+    let mut seen = receiver.seen.lock().await;
+    if seen.contains(&delivery.id) {
+        // Our answer to an earlier attempt was lost. All is done already.
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    // The service waits 15 seconds, so the work is done elsewhere. No room for it: the service will try again.
+    receiver.jobs.try_send(event).map_err(|full| (StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
+    seen.insert(delivery.id);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn app(verifier: WebhookVerifier) -> (Router, mpsc::Receiver<WebhookPayload>) {
+    let (jobs, todo) = mpsc::channel(1_000);
+    let receiver = Receiver { verifier, seen: Mutex::default(), jobs };
+    (Router::new().route("/hooks", post(hook)).with_state(Arc::new(receiver)), todo)
+}
+
+/// What an application does about an event.
+fn handle(event: &WebhookPayload) -> String {
+    match &event.data {
+        EventData::EmailDelivered(email) => format!("{} has arrived", email.email_id),
+        EventData::EmailBounced(bounced) => {
+            let why = bounced.bounce.message.as_deref().unwrap_or("no reason given");
+            format!("write no more to {}: {why}", bounced.email.to.join(", "))
+        }
+        // Also what this version has no name for: `event.raw()` has all of it.
+        _ => format!("{} is of no interest", event.kind),
+    }
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "what it does about events is the program's result")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (app, mut todo) = app(WebhookVerifier::new(std::env::var("WEBHOOK_SECRET")?)?);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
+    tokio::spawn(async move {
+        while let Some(event) = todo.recv().await {
+            println!("{}", handle(&event));
+        }
+    });
+    Ok(axum::serve(listener, app).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use posthaste::{Client, Email, EventType, NewWebhook};
+    use posthaste_reference_server::{ReferenceServer, Settings};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_happens_to_an_email_is_told() {
+        // EVT-11
+        let server = ReferenceServer::over_http(Settings::default()).await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}/hooks", listener.local_addr().unwrap());
+        let webhook = NewWebhook::new(endpoint, [EventType::EmailDelivered, EventType::EmailBounced]);
+        let made = client.webhooks().create(&webhook).await.unwrap();
+        let (app, mut todo) = app(WebhookVerifier::new(&made.signing_secret).unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+
+        let send = async |to: &str| {
+            let email = Email::new("Acme <hi@acme.test>", to, "Hello").text("It works");
+            client.emails().send(&email).await.unwrap().id
+        };
+        let id = send("ada@example.com").await;
+        assert_eq!(handle(&todo.recv().await.unwrap()), format!("{id} has arrived"));
+        send("bounced@example.com").await;
+        let told = handle(&todo.recv().await.unwrap());
+        assert!(told.starts_with("write no more to bounced@example.com: "), "{told}");
+    }
+
+    #[tokio::test]
+    async fn a_delivery_is_handled_once_and_only_if_it_is_the_services() {
+        // EVT-11
+        let verifier = WebhookVerifier::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        let (jobs, mut todo) = mpsc::channel(1);
+        let receiver = Arc::new(Receiver { verifier: verifier.clone(), seen: Mutex::default(), jobs });
+        let body = Bytes::from_static(br#"{"type":"email.opened","data":{"email_id":"1"}}"#);
+        let deliver = async |id: &str, signature: Option<String>| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+            let signature = signature.unwrap_or_else(|| verifier.sign(id, now, &body));
+            let mut headers = HeaderMap::new();
+            headers.insert("svix-id", id.parse().unwrap());
+            headers.insert("svix-timestamp", now.into());
+            headers.insert("svix-signature", signature.parse().unwrap());
+            hook(State(Arc::clone(&receiver)), headers, body.clone()).await.map_err(|(status, _)| status)
+        };
+        assert_eq!(deliver("msg_1", Some("v1,wrong".into())).await, Err(StatusCode::UNAUTHORIZED));
+        assert_eq!(deliver("msg_1", None).await, Ok(StatusCode::NO_CONTENT));
+        assert_eq!(deliver("msg_2", None).await, Err(StatusCode::SERVICE_UNAVAILABLE), "there is no room");
+        assert_eq!(deliver("msg_1", None).await, Ok(StatusCode::NO_CONTENT), "it is known");
+        assert_eq!(handle(&todo.recv().await.unwrap()), "email.opened is of no interest");
+        assert!(todo.try_recv().is_err());
+        assert_eq!(deliver("msg_2", None).await, Ok(StatusCode::NO_CONTENT), "the service tries again");
+        assert!(todo.try_recv().is_ok());
+    }
+}
