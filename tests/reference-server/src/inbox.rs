@@ -79,9 +79,8 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         (_, [] | ["ready" | "export"] | ["messages" | "received", _] | ["messages", _, "raw"]) => {
             (None, &["GET"])
         }
-        (_, ["unsubscribe", _]) => (None, &["GET", "POST"]),
+        (_, ["events"] | ["unsubscribe", _]) => (None, &["GET", "POST"]),
         (_, ["messages"]) => (None, &["GET", "DELETE"]),
-        (_, ["events"]) => (None, &["GET", "POST"]),
         (_, ["received" | "reset"] | ["messages", _, "events"]) => (None, &["POST"]),
         _ => (Some(Err(no_such_route(path))), &[]),
     };

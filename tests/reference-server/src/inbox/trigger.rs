@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
+use super::body::Body;
 use super::messages;
 use crate::delivery::happen;
 use crate::delivery::webhooks::book::message_id;
@@ -17,7 +18,6 @@ use crate::resources::emails::record::Event;
 use crate::resources::webhooks::EVENTS;
 use crate::service::Service;
 use crate::state::Tenant;
-use crate::validation::{Fields, Problems, well_formed};
 
 /// What can be made to happen to a mail that has left.
 const HAPPENS: [(&str, Event); 8] = [
@@ -42,10 +42,8 @@ pub(super) fn make_up(
     tenant: &Arc<Tenant>,
     request: &Request<Bytes>,
 ) -> Result<Response<Bytes>, Problem> {
-    let (kind, patch) = read(request, |fields, problems| {
-        let kinds: Vec<_> = EVENTS.iter().map(|kind| (*kind, *kind)).collect();
-        (fields.take_word("type", &kinds, problems), take_object(fields, "data", problems))
-    })?;
+    let kinds: Vec<_> = EVENTS.iter().map(|kind| (*kind, *kind)).collect();
+    let (kind, patch) = read(request, &kinds, "data")?;
     let now = service.clock().now();
     let told = tell(service, tenant, now, kind, None, || {
         let mut data = sample::data(service, kind, now);
@@ -71,49 +69,36 @@ pub(super) fn happens(
     let email = messages::find(tenant, id)?.email_uuid();
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
-    let (event, detail) = read(request, |fields, problems| {
-        (fields.take_word("type", &HAPPENS, problems), take_object(fields, "detail", problems))
-    })?;
+    let (event, detail) = read(request, &HAPPENS, "detail")?;
     happen(service, tenant, &email, service.clock().now(), event, Some(&Value::Object(detail)));
     let answer =
         json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
     Ok(problem::json(StatusCode::CREATED, &answer))
 }
 
-type Detail = Map<String, Value>;
-
 /// Reads a body that names a type and may have an object beside it.
-fn read<T>(
+fn read<T: Copy>(
     request: &Request<Bytes>,
-    take: impl FnOnce(&mut Fields<'_>, &mut Problems) -> (Option<T>, Detail),
-) -> Result<(T, Detail), Problem> {
-    let body = well_formed(request.body())?;
-    let mut problems = Problems::default();
-    let read = Fields::read(body.get(), String::new(), String::new(), &mut problems).map(|mut fields| {
-        if !fields.has("type") {
-            problems.missing("type");
+    words: &[(&str, T)],
+    beside: &str,
+) -> Result<(T, Map<String, Value>), Problem> {
+    let mut body = Body::read(request.body())?;
+    if !body.has("type") {
+        body.wrong("`type` is required.");
+    }
+    let kind = body.text("type").and_then(|text| {
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+        if found.is_none() {
+            let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+            body.wrong(format!("`type` must be one of {}; found {}.", words.join(", "), quoted(&text)));
         }
-        let read = take(&mut fields, &mut problems);
-        for name in fields.names() {
-            // Nobody else writes these bodies, so what is not known is misspelt.
-            problems.wrong(|| format!("{} is not a field of this request.", quoted(&name)));
-        }
-        read
+        found
     });
-    match (read, problems.into_problem()) {
-        (_, Some(problem)) => Err(problem),
-        (Some((Some(kind), detail)), None) => Ok((kind, detail)),
-        _ => Err(Problem::application("A request was refused without a reason.")),
-    }
-}
-
-fn take_object(fields: &mut Fields<'_>, name: &str, problems: &mut Problems) -> Detail {
-    match fields.take_value(name) {
-        None => Detail::new(),
+    let object = match body.take(beside) {
+        None => Map::new(),
         Some(Value::Object(object)) => object,
-        Some(_) => {
-            problems.wrong(|| format!("`{}` must be an object.", fields.name(name)));
-            Detail::new()
-        }
-    }
+        Some(other) => body.refuse(beside, "an object", &other).unwrap_or_default(),
+    };
+    body.finish(&format!("`type`, `{beside}`"))?;
+    Ok((kind.ok_or_else(|| Problem::application("A type was lost."))?, object))
 }

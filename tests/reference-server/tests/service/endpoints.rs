@@ -96,11 +96,11 @@ async fn an_endpoint_that_answers_gets_the_delivery_as_it_was_signed() {
     assert_eq!(event["status"], "success");
     let request = heard.recv().await.unwrap();
     assert!(request.starts_with("POST /hook HTTP/1.1\r\n"), "{request}");
-    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let (headers, body) = request.split_once("\r\n\r\n").unwrap();
     for header in
         ["svix-id: msg_", "svix-timestamp: ", "svix-signature: v1,", "content-type: application/json"]
     {
-        assert!(head.contains(header), "{head}");
+        assert!(headers.contains(header), "{headers}");
     }
     assert_eq!(body, event["payload"].to_string());
 }

@@ -131,7 +131,9 @@ mod tests {
     #[test]
     fn a_webhook_that_never_answers_keeps_no_other_waiting() {
         let outbox = Outbox::new(10_000);
-        (0..1_000).for_each(|_| outbox.push(job(1)));
+        for _ in 0..1_000 {
+            outbox.push(job(1));
+        }
         outbox.push(job(2));
         let taken: Vec<_> =
             std::iter::from_fn(|| outbox.next()).map(|job| job.told.webhook.as_u128()).collect();
@@ -148,7 +150,9 @@ mod tests {
         let outbox = Outbox::new(2);
         let jobs: Vec<_> = (0..3).map(|_| job(1)).collect();
         let first = Arc::clone(&jobs[0].told);
-        jobs.into_iter().for_each(|job| outbox.push(job));
+        for job in jobs {
+            outbox.push(job);
+        }
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 2);
         assert_eq!(first.progress().status, super::super::book::Status::Failed);
     }
@@ -156,7 +160,9 @@ mod tests {
     #[test]
     fn everything_that_was_pushed_comes_out_once() {
         let outbox = Outbox::new(10_000);
-        (0..500).for_each(|number| outbox.push(job(number % 7)));
+        for number in 0..500 {
+            outbox.push(job(number % 7));
+        }
         let mut left = 0;
         while let Some(job) = outbox.next() {
             left += 1;

@@ -30,8 +30,8 @@ pub(crate) fn kind(event: Event) -> Option<&'static str> {
     })
 }
 
-/// The `email.…` events, but `email.received`. `detail` takes the place of what such an event says by itself.
-pub(crate) fn email(email: &Email, event: Event, detail: Option<&Value>, at: Timestamp) -> Value {
+/// The `email.…` events, but `email.received`. `known` takes the place of what such an event says by itself.
+pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp) -> Value {
     let mut data = json!({
         "email_id": email.id.to_string(),
         "created_at": iso(email.created_at),
@@ -50,8 +50,8 @@ pub(crate) fn email(email: &Email, event: Event, detail: Option<&Value>, at: Tim
         let tags = email.tags.iter().map(|tag| (tag.name.clone(), Value::String(tag.value.clone())));
         data["tags"] = Value::Object(tags.collect());
     }
-    if let Some((field, mut usual)) = detailed(event, at) {
-        if let (Value::Object(usual), Some(Value::Object(given))) = (&mut usual, detail) {
+    if let Some((field, mut usual)) = kind(event).and_then(|kind| detail(kind, &iso(at))) {
+        if let (Value::Object(usual), Some(Value::Object(given))) = (&mut usual, known) {
             usual.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
         data[field] = usual;
@@ -59,10 +59,10 @@ pub(crate) fn email(email: &Email, event: Event, detail: Option<&Value>, at: Tim
     data
 }
 
-/// The field that only this event has, as it is where nothing else is known.
-fn detailed(event: Event, at: Timestamp) -> Option<(&'static str, Value)> {
-    Some(match event {
-        Event::Bounced => (
+/// The field that only events of this type have, as it is where nothing else is known.
+pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
+    Some(match kind {
+        "email.bounced" => (
             "bounce",
             json!({
                 "message": "The recipient's mail server refused the mail for good.",
@@ -71,17 +71,17 @@ fn detailed(event: Event, at: Timestamp) -> Option<(&'static str, Value)> {
                 "diagnosticCode": ["smtp; 550 5.1.1 no such user here"],
             }),
         ),
-        Event::Clicked => (
+        "email.clicked" => (
             "click",
             json!({
                 "ipAddress": "192.0.2.1",
                 "link": "https://example.com/",
-                "timestamp": iso(at),
+                "timestamp": at,
                 "userAgent": "Mozilla/5.0 (sandbox)",
             }),
         ),
-        Event::Failed => ("failed", json!({ "reason": "recipient_refused" })),
-        Event::Suppressed => (
+        "email.failed" => ("failed", json!({ "reason": "recipient_refused" })),
+        "email.suppressed" => (
             "suppressed",
             json!({
                 "message": "The address bounced or complained before.",

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::payload;
 use crate::resources::timestamp::iso;
 use crate::service::Service;
 
@@ -30,7 +31,7 @@ pub(crate) fn data(service: &Service, kind: &str, now: Timestamp) -> Value {
                 "content_id": null,
             }],
         }),
-        ("email", event) => {
+        ("email", _) => {
             let email = id();
             let mut data = json!({
                 "email_id": email,
@@ -41,31 +42,8 @@ pub(crate) fn data(service: &Service, kind: &str, now: Timestamp) -> Value {
                 "message_id": format!("<{email}@acme.test>"),
                 "tags": { "category": "welcome" },
             });
-            match event {
-                "bounced" => {
-                    data["bounce"] = json!({
-                        "message": "The recipient's mail server refused the mail for good.",
-                        "type": "Permanent",
-                        "subType": "General",
-                        "diagnosticCode": ["smtp; 550 5.1.1 no such user here"],
-                    });
-                }
-                "clicked" => {
-                    data["click"] = json!({
-                        "ipAddress": "192.0.2.1",
-                        "link": "https://example.com/",
-                        "timestamp": now,
-                        "userAgent": "Mozilla/5.0 (sandbox)",
-                    });
-                }
-                "failed" => data["failed"] = json!({ "reason": "reached_daily_quota" }),
-                "suppressed" => {
-                    data["suppressed"] = json!({
-                        "message": "The address bounced or complained before.",
-                        "type": "OnAccountSuppressionList",
-                    });
-                }
-                _ => {}
+            if let Some((field, detail)) = payload::detail(kind, &now) {
+                data[field] = detail;
             }
             data
         }
