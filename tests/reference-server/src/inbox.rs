@@ -7,26 +7,39 @@
 
 mod body;
 mod clock;
+pub(crate) mod escape;
 mod export;
 mod faults;
+mod filter;
+mod letter;
+pub(crate) mod live;
 mod messages;
 pub(crate) mod page;
 mod received;
+mod requests;
+mod templates;
+mod timeline;
 mod trigger;
 mod unsubscribe;
+mod view;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::json;
+use uuid::Uuid;
 
+use self::filter::Filter;
+use crate::lock::lock;
 use crate::news::What;
 use crate::oauth::consent;
+use crate::paging::{Page, Window};
 use crate::problem::{self, Problem};
 use crate::routes::{no_such_route, wrong_method};
 use crate::service::Service;
 use crate::state::Tenant;
+use crate::state::ledger::Ledger;
 
 /// Whether a path belongs to the sandbox itself, not to the service.
 pub(crate) fn is_control(path: &str) -> bool {
@@ -37,25 +50,33 @@ pub(crate) fn is_control(path: &str) -> bool {
 pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
     let path = request.uri().path();
     let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
+    if let Some(answer) = view::answer(service, request, &segments) {
+        return closed(answer.unwrap_or_else(Problem::into_response));
+    }
     let (answer, allowed): (Option<Outcome>, &[&str]) = match (request.method(), segments.as_slice()) {
-        (&Method::GET, []) => (Some(page::show(service, request.uri().query())), &[]),
         (&Method::GET, ["ready"]) => (Some(Ok(problem::json(StatusCode::OK, &json!({"ready": true})))), &[]),
         (&Method::GET, ["export"]) => (
-            Some(tenant(service, request).and_then(|tenant| export::answer(&tenant, request.uri().query()))),
+            Some(
+                view::viewer(service, request)
+                    .and_then(|tenant| export::answer(&tenant, request.uri().query())),
+            ),
             &[],
         ),
         (&Method::GET, ["messages"]) => (
-            Some(tenant(service, request).and_then(|tenant| messages::index(&tenant, request.uri().query()))),
+            Some(
+                view::viewer(service, request)
+                    .and_then(|tenant| messages::index(&tenant, request.uri().query())),
+            ),
             &[],
         ),
         (&Method::DELETE, ["messages"]) => {
             (Some(tenant(service, request).map(|tenant| messages::forget(service, &tenant))), &[])
         }
         (&Method::GET, ["messages", id]) => {
-            (Some(tenant(service, request).and_then(|tenant| messages::show(&tenant, id))), &[])
+            (Some(view::viewer(service, request).and_then(|tenant| messages::show(&tenant, id))), &[])
         }
         (&Method::GET, ["messages", id, "raw"]) => {
-            (Some(tenant(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
+            (Some(view::viewer(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
         }
         (_, path @ ["clock" | "faults", ..]) => (Some(control(service, request, path)), &[]),
         (&Method::POST, ["messages", id, "events"]) => (
@@ -79,15 +100,46 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         (_, [] | ["ready" | "export"] | ["messages" | "received", _] | ["messages", _, "raw"]) => {
             (None, &["GET"])
         }
-        (_, ["events"] | ["unsubscribe", _]) => (None, &["GET", "POST"]),
+        (_, path) if view::has(path) => (None, &["GET"]),
+        (_, ["events" | "received"] | ["unsubscribe", _]) => (None, &["GET", "POST"]),
         (_, ["messages"]) => (None, &["GET", "DELETE"]),
-        (_, ["received" | "reset"] | ["messages", _, "events"]) => (None, &["POST"]),
+        (_, ["reset"] | ["messages", _, "events"]) => (None, &["POST"]),
         _ => (Some(Err(no_such_route(path))), &[]),
     };
     match answer {
-        Some(answer) => answer.unwrap_or_else(Problem::into_response),
+        Some(answer) => closed(answer.unwrap_or_else(Problem::into_response)),
         None => wrong_method(request.method(), path, allowed),
     }
+}
+
+/// The answer, which no page from elsewhere may use, not even as a picture.
+fn closed(mut response: Response<Bytes>) -> Response<Bytes> {
+    let policy = HeaderName::from_static("cross-origin-resource-policy");
+    response.headers_mut().insert(policy, HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// Whether a path is that of a link which stands in a mail or leads back from a login, and which proves by itself what it permits. People follow it from anywhere.
+pub(crate) fn is_link(path: &str) -> bool {
+    let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
+    match segments.as_slice() {
+        ["unsubscribe" | "consent", _] => true,
+        ["received", word] => Uuid::try_parse(word).is_err(),
+        _ => false,
+    }
+}
+
+/// The page of a ledger that fits. A search through all of it doesn't hold up whoever adds to it meanwhile.
+fn filtered<T: filter::Mail>(
+    ledger: &Mutex<Ledger<Arc<T>>>,
+    window: &Window,
+    filter: &Filter,
+) -> Result<Page<Arc<T>>, Problem> {
+    if filter.is_open() {
+        return window.look(&lock(ledger), |_| true);
+    }
+    let copy = lock(ledger).clone();
+    window.look(&copy, |mail| filter.lets_through(&**mail))
 }
 
 /// The routes by which time is moved and faults are scripted. Both are one for the whole service; any key may do it.

@@ -23,6 +23,7 @@
 //! | `resources` | the handlers, named as the specification names the resources |
 //! | `schedule` | `scheduled_at`, in ISO 8601 or in words |
 //! | `delivery` | what becomes of an accepted email: its mail, its fate, its hosted attachments |
+//! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
 //! | `state` | what is remembered of each tenant, and the bounds on it |
 //! | `clock` | time that a test can move, and work that falls due |
 //! | `links` | addresses that the service hands out, and how it knows its own again |
@@ -36,6 +37,7 @@
 mod clock;
 mod delivery;
 pub mod faults;
+mod guard;
 mod idempotency;
 mod inbox;
 mod keys;

@@ -1,6 +1,6 @@
 //! Addresses that the service hands out: where it is reached, and signatures by which it knows its own.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac as _};
@@ -8,6 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngCore as _, SeedableRng as _};
 use sha2::Sha256;
 
+use crate::guard::Names;
 use crate::lock::lock;
 
 /// What stands in a link while no door was opened: a name that leads nowhere (RFC 2606).
@@ -19,6 +20,7 @@ const NOWHERE: &str = "http://sandbox.invalid";
 /// run is refused.
 pub(crate) struct Links {
     address: Mutex<Option<String>>,
+    names: Mutex<Arc<Names>>,
     key: [u8; 64],
 }
 
@@ -29,12 +31,23 @@ impl Links {
             Some(seed) => StdRng::seed_from_u64(seed ^ 0x006c_696e_6b73).fill_bytes(&mut key),
             None => rand::thread_rng().fill_bytes(&mut key),
         }
-        Self { address: Mutex::new(None), key }
+        Self { address: Mutex::new(None), names: Mutex::default(), key }
     }
 
     /// The first door that opens is the one that links lead to.
     pub(crate) fn listens_at(&self, address: &str) {
         lock(&self.address).get_or_insert_with(|| address.trim_end_matches('/').to_owned());
+        Arc::make_mut(&mut *lock(&self.names)).add(address);
+    }
+
+    /// It can be reached under every address that the machine has.
+    pub(crate) fn listens_everywhere(&self) {
+        Arc::make_mut(&mut *lock(&self.names)).allow_any_number();
+    }
+
+    /// The names under which the service is asked.
+    pub(crate) fn names(&self) -> Arc<Names> {
+        Arc::clone(&lock(&self.names))
     }
 
     /// Where the service is reached, without a slash at the end.

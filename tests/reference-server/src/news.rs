@@ -30,7 +30,7 @@ pub(crate) enum What {
     /// There is an event for a webhook, or an attempt to deliver it has ended.
     WebhookEvent { webhook: Uuid, event: Uuid },
     /// A request was answered.
-    Request { id: Uuid },
+    Request,
     /// Mails were deleted, or everything was.
     Forgotten,
     /// The clock was moved, stopped or started.

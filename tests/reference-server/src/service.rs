@@ -39,7 +39,7 @@ use crate::settings::Settings;
 use crate::state::requests::RecordedRequest;
 use crate::state::{State, Tenant};
 use crate::validation::Ignored;
-use crate::{inbox, keys};
+use crate::{guard, inbox, keys};
 
 type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
@@ -155,6 +155,9 @@ impl Service {
     }
 
     fn exchange(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
+        if let Err(problem) = guard::check(self, request) {
+            return self.unserved(problem.into_response());
+        }
         self.run_due();
         let path = request.uri().path();
         if inbox::is_control(path) {

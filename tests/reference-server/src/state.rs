@@ -139,6 +139,18 @@ impl State {
         read(&self.tenants).get(name).cloned()
     }
 
+    /// The tenant of this name, or a blank one that is not kept.
+    pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
+        self.find(name).unwrap_or_else(|| Arc::new(Tenant::new(name, self.most_records, self.most_told)))
+    }
+
+    /// Every tenant, the one that was used last first.
+    pub(crate) fn all(&self) -> Vec<Arc<Tenant>> {
+        let mut tenants: Vec<_> = read(&self.tenants).values().cloned().collect();
+        tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.last_used.load(Ordering::Relaxed)));
+        tenants
+    }
+
     /// The tenant for which this holds.
     pub(crate) fn find_by(&self, wanted: impl Fn(&Tenant) -> bool) -> Option<Arc<Tenant>> {
         read(&self.tenants).values().find(|tenant| wanted(tenant)).cloned()

@@ -41,6 +41,12 @@ mod faults;
 mod idempotency;
 #[path = "service/inbox.rs"]
 mod inbox;
+#[path = "service/inbox_guard.rs"]
+mod inbox_guard;
+#[path = "service/inbox_live.rs"]
+mod inbox_live;
+#[path = "service/inbox_view.rs"]
+mod inbox_view;
 #[path = "service/keys.rs"]
 mod keys;
 #[path = "service/lists.rs"]

@@ -13,7 +13,8 @@ use jiff::tz::TimeZone;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::messages::{Filter, whole};
+use super::filter::Filter;
+use super::messages::whole;
 use crate::delivery::captured::CapturedMail;
 use crate::lock::lock;
 use crate::paging::quoted;
@@ -78,12 +79,12 @@ fn mails(tenant: &Tenant, query: &str) -> Result<Vec<Arc<CapturedMail>>, Problem
     }
     let captured = lock(&tenant.captured);
     let all: Vec<_> = if ids.is_empty() {
-        captured.newest_first().filter(|mail| filter.lets_through(mail)).cloned().collect()
+        captured.newest_first().filter(|mail| filter.lets_through(&***mail)).cloned().collect()
     } else {
         // One that was forgotten meanwhile is left out: who walks a long list does not start again because of it.
         let mut named: Vec<_> = ids.into_iter().filter_map(|id| captured.get(id).cloned()).collect();
         named.reverse();
-        named.retain(|mail| filter.lets_through(mail));
+        named.retain(|mail| filter.lets_through(&**mail));
         named
     };
     drop(captured);

@@ -9,73 +9,28 @@ use serde_json::json;
 use url::form_urlencoded;
 use uuid::Uuid;
 
+use super::filter::Filter;
 use crate::delivery::captured::{CapturedAttachment, CapturedMail, Tag};
 use crate::lock::lock;
 use crate::news::What;
-use crate::paging::{Mode, Window, list, quoted};
+use crate::paging::{Mode, Window, list};
 use crate::problem::{self, Problem};
 use crate::resources::timestamp::database;
 use crate::service::Service;
 use crate::state::Tenant;
 
-/// Which mails a request asks for.
-#[derive(Debug, Default)]
-pub(super) struct Filter {
-    to: Option<String>,
-    from: Option<String>,
-    subject: Option<String>,
-    tags: Vec<(String, String)>,
-}
-
-impl Filter {
-    /// `to`, `from`, `subject` match a part, whatever its case; `tag=name=value` matches whole.
-    pub(super) fn read(query: &str) -> Result<Self, Problem> {
-        let mut filter = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let text = value.to_lowercase();
-            match &*name {
-                "to" => filter.to = Some(text),
-                "from" => filter.from = Some(text),
-                "subject" => filter.subject = Some(text),
-                "tag" => {
-                    let (name, value) = value.split_once('=').ok_or_else(|| {
-                        Problem::validation(format!("`tag` must be `name=value`; found {}.", quoted(&value)))
-                    })?;
-                    filter.tags.push((name.to_owned(), value.to_owned()));
-                }
-                _ => {}
-            }
-        }
-        Ok(filter)
-    }
-
-    pub(super) fn lets_through(&self, mail: &CapturedMail) -> bool {
-        let holds = |wanted: &Option<String>, text: &str| {
-            wanted.as_ref().is_none_or(|wanted| text.to_lowercase().contains(wanted))
-        };
-        let mut recipients = mail.to.iter().chain(&mail.cc).chain(&mail.bcc);
-        (self.to.is_none() || recipients.any(|one| holds(&self.to, one)))
-            && holds(&self.from, &mail.from)
-            && holds(&self.subject, &mail.subject)
-            && self
-                .tags
-                .iter()
-                .all(|(name, value)| mail.tags.iter().any(|tag| tag.name == *name && tag.value == *value))
-    }
-}
-
 pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
     let query = query.unwrap_or_default();
     let filter = Filter::read(query)?;
-    // `after_id` asks for what came after that mail: newer ones, which the list calls `before`.
     let query = renamed(query);
     let window = Window::read(Some(&query), Mode::A)?;
-    let page = window.look(&lock(&tenant.captured), |mail| filter.lets_through(mail))?;
+    let page = super::filtered(&tenant.captured, &window, &filter)?;
     let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
     Ok(list(&crate::paging::Page { items, has_more: page.has_more }))
 }
 
-fn renamed(query: &str) -> String {
+/// `after_id` asks for what came after that mail: newer ones, which the list calls `before`.
+pub(super) fn renamed(query: &str) -> String {
     let pairs = form_urlencoded::parse(query.as_bytes())
         .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
@@ -96,7 +51,7 @@ pub(super) fn whole<'a>(tenant: &Tenant, mail: &'a CapturedMail) -> Whole<'a> {
 }
 
 /// A header's value on one line (RFC 5322, 2.2.3).
-fn unfolded(value: &str) -> String {
+pub(super) fn unfolded(value: &str) -> String {
     value.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -125,8 +80,9 @@ pub(super) fn find(tenant: &Tenant, id: &str) -> Result<std::sync::Arc<CapturedM
         .ok_or_else(|| Problem::not_found("Message not found."))
 }
 
+/// A captured mail in a list.
 #[derive(Serialize)]
-struct Item<'a> {
+pub(super) struct Item<'a> {
     id: &'a str,
     email_id: &'a str,
     from: &'a str,
@@ -143,7 +99,7 @@ struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn of(tenant: &Tenant, mail: &'a CapturedMail) -> Self {
+    pub(super) fn of(tenant: &Tenant, mail: &'a CapturedMail) -> Self {
         let email = lock(&tenant.emails).get(mail.email_uuid()).cloned();
         Self {
             id: &mail.id,

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 
-use super::page::escaped;
+use super::escape::escaped;
 use crate::delivery::unsubscribe::{self, Leaving};
 use crate::problem::Problem;
 use crate::service::Service;

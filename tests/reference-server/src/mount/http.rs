@@ -1,5 +1,7 @@
 //! The door for a sandbox that runs for days, and for faults on the wire: HTTP/1.1 by `hyper`.
 
+mod live;
+
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -19,8 +21,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use self::live::Written;
 use crate::delivery::outside;
 use crate::faults::Wire;
+use crate::inbox::{self, live::Live};
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -44,6 +48,9 @@ pub async fn serve(
 ) -> io::Result<()> {
     if let Ok(address) = listener.local_addr() {
         service.listens_at(&format!("http://{}", reachable(address)));
+        if address.ip().is_unspecified() {
+            service.links().listens_everywhere();
+        }
     }
     let mut stop = pin!(stop);
     let (stopping, stopped) = watch::channel(false);
@@ -108,8 +115,8 @@ async fn answer(
     service: Arc<Service>,
     request: Request<Incoming>,
     mut stopped: watch::Receiver<bool>,
-) -> Result<Response<Cuttable>, Cut> {
-    let response = match read(&service, request).await? {
+) -> Result<Response<Either<Cuttable, Written>>, Cut> {
+    let mut response = match read(&service, request).await? {
         Read::Whole(request) => handle(&service, request).await,
         Read::TooLarge(head) => {
             let mut response = service.refuse_too_large(&head);
@@ -128,11 +135,15 @@ async fn answer(
     if !wire.delay.is_zero() {
         tokio::time::sleep(wire.delay).await;
     }
-    match wire.cut {
-        None => Ok(response.map(|body| Cuttable { body, ending: Ending::Whole })),
-        Some(Some(bytes)) => Ok(response.map(|body| Cuttable { body, ending: Ending::CutAfter(bytes) })),
-        Some(None) => Err(Cut),
+    if let Some(live) = response.extensions_mut().remove::<Live>() {
+        return Ok(response.map(|_| Either::Right(Written(live.follow(service, stopped)))));
     }
+    let ending = match wire.cut {
+        None => Ending::Whole,
+        Some(Some(bytes)) => Ending::CutAfter(bytes),
+        Some(None) => return Err(Cut),
+    };
+    Ok(response.map(|body| Either::Left(Cuttable { body, ending })))
 }
 
 /// A request as far as it was read.
@@ -159,7 +170,8 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
 }
 
 async fn handle(service: &Arc<Service>, request: Request<Bytes>) -> Response<Bytes> {
-    if request.body().len() < LARGE {
+    // To look through a full inbox takes as long as to read a large body.
+    if request.body().len() < LARGE && !inbox::is_control(request.uri().path()) {
         return service.handle(request);
     }
     let service = Arc::clone(service);

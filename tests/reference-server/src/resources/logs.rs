@@ -48,7 +48,7 @@ pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
     if body.is_empty() || body.len() > LARGEST {
         return None;
     }
-    if !TOLD_ON.iter().any(|told| path.starts_with(told)) {
+    if !tells_secrets(path) {
         // A body that is a part of something larger would keep all of that.
         return serde_json::from_slice::<&RawValue>(body).is_ok().then(|| Bytes::copy_from_slice(body));
     }
@@ -57,7 +57,13 @@ pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
     serde_json::to_vec(&value).ok().map(Bytes::from)
 }
 
-fn hide(value: &mut Value) {
+/// Whether bodies on this path may hold what opens something.
+pub(crate) fn tells_secrets(path: &str) -> bool {
+    TOLD_ON.iter().any(|told| path.starts_with(told))
+}
+
+/// Takes the values out of a body that open something.
+pub(crate) fn hide(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {

@@ -28,12 +28,12 @@ use crate::state::Tenant;
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     pub(crate) id: Uuid,
-    name: String,
-    alias: Option<String>,
+    pub(crate) name: String,
+    pub(crate) alias: Option<String>,
     /// The newest version.
-    newest: Arc<Version>,
+    pub(crate) newest: Arc<Version>,
     /// The version that is sent.
-    published: Option<Arc<Version>>,
+    pub(crate) published: Option<Arc<Version>>,
     created_at: Timestamp,
     updated_at: Timestamp,
     published_at: Option<Timestamp>,
@@ -58,7 +58,8 @@ pub(crate) fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
     }
 }
 
-fn find(tenant: &Tenant, id_or_alias: &str) -> Option<Arc<Template>> {
+/// The template with this id or alias.
+pub(crate) fn find(tenant: &Tenant, id_or_alias: &str) -> Option<Arc<Template>> {
     let by_id = Uuid::try_parse(id_or_alias).ok().and_then(|id| tenant.templates.get(id));
     by_id.or_else(|| tenant.templates.find(|template| template.alias.as_deref() == Some(id_or_alias)))
 }

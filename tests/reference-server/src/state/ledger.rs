@@ -8,7 +8,7 @@ use uuid::Uuid;
 ///
 /// A page costs what the page costs, not what the store holds: the id leads to a place in the order, and the order is
 /// walked from that place.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ledger<T> {
     items: BTreeMap<u64, (Uuid, T)>,
     places: HashMap<Uuid, u64>,

@@ -1,7 +1,7 @@
 //! The last requests and their answers, for tests.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -13,6 +13,8 @@ use crate::lock::lock;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordedRequest {
+    /// Which one it is, counted from 1 since the service started.
+    pub number: u64,
     /// When it arrived, by the service's clock.
     pub received_at: Timestamp,
     /// GET, POST, …
@@ -51,8 +53,9 @@ pub(crate) struct Requests {
 
 #[derive(Debug, Default)]
 struct Kept {
-    requests: VecDeque<RecordedRequest>,
+    requests: VecDeque<Arc<RecordedRequest>>,
     bytes: usize,
+    counted: u64,
 }
 
 impl Requests {
@@ -68,7 +71,9 @@ impl Requests {
         }
         let mut kept = lock(&self.kept);
         kept.bytes += request.size();
-        kept.requests.push_back(request);
+        kept.counted += 1;
+        request.number = kept.counted;
+        kept.requests.push_back(Arc::new(request));
         while kept.requests.len() > self.most || kept.bytes > self.most_bytes {
             let Some(oldest) = kept.requests.pop_front() else { break };
             kept.bytes -= oldest.size();
@@ -77,10 +82,24 @@ impl Requests {
 
     /// Oldest first.
     pub(crate) fn all(&self) -> Vec<RecordedRequest> {
+        self.shared().iter().map(|request| RecordedRequest::clone(request)).collect()
+    }
+
+    /// As [`all`](Self::all), without copying them.
+    pub(crate) fn shared(&self) -> Vec<Arc<RecordedRequest>> {
         lock(&self.kept).requests.iter().cloned().collect()
     }
 
+    /// The one with this number, if it is kept.
+    pub(crate) fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
+        let kept = lock(&self.kept);
+        let place = kept.requests.binary_search_by_key(&number, |request| request.number).ok()?;
+        kept.requests.get(place).cloned()
+    }
+
     pub(crate) fn clear(&self) {
-        *lock(&self.kept) = Kept::default();
+        let mut kept = lock(&self.kept);
+        kept.requests.clear();
+        kept.bytes = 0;
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use url::Url;
 
-use crate::inbox::page::escaped;
+use crate::inbox::escape::escaped;
 use crate::oauth::book::Request;
 use crate::oauth::clients::{OAuthClient, is_loopback};
 

@@ -64,10 +64,7 @@ impl Received {
         if message.headers().is_empty() {
             return None;
         }
-        let attachments = (0..)
-            .map_while(|place| message.attachment(place).map(|part| (place, part)))
-            .map(|(place, part)| Attachment::read(next_id(), place, part, &message))
-            .collect();
+        let attachments = all(&message, &mut next_id);
         let from = addresses(message.from());
         let received = Self {
             id,
@@ -109,12 +106,29 @@ impl Received {
 
     /// The bytes of a file in it.
     pub(crate) fn content(&self, attachment: &Attachment) -> Bytes {
-        let message = MessageParser::new().parse(&self.raw);
-        let bytes = message.as_ref().and_then(|message| {
-            message.attachment(attachment.place).map(|part| content(part, message).into_owned())
-        });
-        bytes.unwrap_or_default().into()
+        content_of(&self.raw, attachment)
     }
+}
+
+/// The files in a mail, in its order.
+pub(crate) fn attachments(raw: &[u8], mut id: impl FnMut() -> Uuid) -> Vec<Attachment> {
+    MessageParser::new().parse(raw).map(|message| all(&message, &mut id)).unwrap_or_default()
+}
+
+fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> {
+    (0..)
+        .map_while(|place| message.attachment(place).map(|part| (place, part)))
+        .map(|(place, part)| Attachment::read(id(), place, part, message))
+        .collect()
+}
+
+/// The bytes of a file in this mail.
+pub(crate) fn content_of(raw: &[u8], attachment: &Attachment) -> Bytes {
+    let message = MessageParser::new().parse(raw);
+    let bytes = message.as_ref().and_then(|message| {
+        message.attachment(attachment.place).map(|part| content(part, message).into_owned())
+    });
+    bytes.unwrap_or_default().into()
 }
 
 impl Attachment {

@@ -1,0 +1,185 @@
+//! Who may ask at all: the sandbox is for programs on purpose and for its own page, never for a page from elsewhere.
+//!
+//! A sandbox listens where every browser of its user can reach it, and a tenant's key is a name that can be guessed. So two things are
+//! refused that only a page from elsewhere sends:
+//!
+//! - a request under a **name that is not the sandbox's** (`Host`). A page whose own name was made to lead to 127.0.0.1 (DNS rebinding) is of
+//!   the same origin as the sandbox for its browser, but it can't hide under which name it asks. This holds for every route.
+//! - a request **from another origin** under `/_/` (`Sec-Fetch-Site`, or `Origin` where a browser sends only that). The service's own routes don't
+//!   need this: they take the key in a header, for which a browser asks leave first (CORS), and nothing here ever gives it.
+//!
+//! It is checked by the service and not by a mount: all doors share it, and the service knows the addresses it has given out. A request
+//! without `Host` is let through: no browser sends one, a test that calls the service without a socket does.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+
+use crate::inbox;
+use crate::paging::quoted;
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// Which names a service is asked under, besides those of this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    known: Vec<String>,
+    /// It listens on all addresses of the machine. A number can't be made to lead elsewhere, so any will do.
+    any_number: bool,
+}
+
+impl Names {
+    /// Adds the host of an address that the service has: `http://sandbox.example:8025`.
+    pub(crate) fn add(&mut self, address: &str) {
+        let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
+        if !host.is_empty() && !self.known.contains(&host) {
+            self.known.push(host);
+        }
+    }
+
+    pub(crate) fn allow_any_number(&mut self) {
+        self.any_number = true;
+    }
+
+    /// Whether the service is asked under this name, with or without a port.
+    fn has(&self, authority: &str) -> bool {
+        let host = host_of(authority);
+        if host == "localhost" || host.ends_with(".localhost") || self.known.contains(&host) {
+            return true;
+        }
+        let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
+        number.parse::<IpAddr>().is_ok_and(|number| self.any_number || is_loopback(number))
+    }
+}
+
+/// Also of an IPv4 address that is written as an IPv6 one.
+fn is_loopback(number: IpAddr) -> bool {
+    match number {
+        IpAddr::V4(number) => number.is_loopback(),
+        IpAddr::V6(number) => {
+            number == Ipv6Addr::LOCALHOST
+                || number.to_ipv4_mapped().is_some_and(|number| number.is_loopback())
+        }
+    }
+}
+
+/// The host of `host:port`, in lower case, without the dot that may end a name.
+fn host_of(authority: &str) -> String {
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match (authority.strip_prefix('['), authority.rsplit_once(':')) {
+        (Some(rest), _) => {
+            rest.split_once(']').map_or(authority, |(number, _)| &authority[..number.len() + 2])
+        }
+        (None, Some((host, port))) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        (None, _) => authority,
+    };
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
+/// Refuses what only a page from elsewhere asks.
+pub(crate) fn check(service: &Service, request: &Request<Bytes>) -> Result<(), Problem> {
+    let names = || service.links().names();
+    for host in request.headers().get_all(header::HOST) {
+        let host = String::from_utf8_lossy(host.as_bytes());
+        if !names().has(&host) {
+            return Err(unknown_name(&host));
+        }
+    }
+    if let Some(authority) = request.uri().authority().filter(|authority| !names().has(authority.as_str())) {
+        return Err(unknown_name(authority.as_str()));
+    }
+    if !inbox::is_control(request.uri().path()) || inbox::is_link(request.uri().path()) {
+        return Ok(());
+    }
+    if is_foreign(request) {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "forbidden_origin",
+            "A page of another origin asked for this; the sandbox's own routes answer its own page and programs alone.",
+        ));
+    }
+    Ok(())
+}
+
+fn unknown_name(host: &str) -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        "forbidden_host",
+        format!(
+            "The header `host` must name this machine (localhost, a loopback address) or the sandbox's public address; found {}.",
+            quoted(host)
+        ),
+    )
+}
+
+/// Whether a page of another origin asks, and not for a page of the sandbox that a person goes to.
+fn is_foreign(request: &Request<Bytes>) -> bool {
+    let headers = request.headers();
+    let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
+    match site {
+        Some(b"same-origin" | b"none") => false,
+        Some(_) => {
+            let goes_there = headers.get(SEC_FETCH_MODE).is_some_and(|mode| mode == "navigate")
+                && headers.get(SEC_FETCH_DEST).is_some_and(|dest| dest == "document");
+            !(goes_there && request.method() == Method::GET)
+        }
+        None => headers.get(header::ORIGIN).is_some_and(|origin| !is_own(origin, headers)),
+    }
+}
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
+/// Whether an origin is the one that the request goes to. (`null`, the origin of a sandboxed frame, is nobody's.)
+fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
+    let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+    own.is_some_and(|(_, authority)| headers.get(header::HOST).is_some_and(|host| host == authority))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_this_machine_and_those_that_were_given_out_are_its_own() {
+        let mut names = Names::default();
+        names.add("https://Sandbox.example:8443/base");
+        names.add("http://192.168.7.1:8025");
+        for own in [
+            "localhost",
+            "LocalHost:8025",
+            "localhost.:80",
+            "inbox.localhost:1",
+            "127.0.0.1",
+            "127.9.9.9:65535",
+            "[::1]:8025",
+            "[::ffff:127.0.0.1]",
+            "sandbox.example",
+            "sandbox.EXAMPLE.:1",
+            "192.168.7.1:8025",
+        ] {
+            assert!(names.has(own), "{own}");
+        }
+        for other in [
+            "",
+            "evil.test",
+            "127.0.0.1.evil.test",
+            "localhost.evil.test",
+            "evillocalhost",
+            "sandbox.example.evil.test",
+            "192.168.7.2",
+            "[::2]",
+            "[::1",
+            "0x7f.1",
+            "127.0.0.1@evil.test",
+            "evil.test:80:127.0.0.1",
+        ] {
+            assert!(!names.has(other), "{other}");
+        }
+        names.allow_any_number();
+        assert!(names.has("192.168.7.2:1") && names.has("[2001:db8::1]") && !names.has("evil.test"));
+    }
+}

@@ -1,0 +1,17 @@
+//! Text of others in a page that is written here.
+
+/// The text as HTML shows it, in an element or in a quoted attribute.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            char => safe.push(char),
+        }
+    }
+    safe
+}

@@ -1,0 +1,130 @@
+//! Which mails are asked for, of those that left and of those that came in.
+
+use url::form_urlencoded;
+
+use crate::delivery::captured::{CapturedMail, Tag};
+use crate::paging::quoted;
+use crate::problem::Problem;
+use crate::resources::received::record::Received;
+
+/// How much of a text body `query` looks into, in bytes.
+const LOOKED_INTO: usize = 64 << 10;
+
+/// What a mail is looked for by.
+pub(super) trait Mail {
+    fn from(&self) -> &str;
+    /// All of them, blind ones too.
+    fn recipients(&self) -> impl Iterator<Item = &str>;
+    fn subject(&self) -> &str;
+    fn tags(&self) -> &[Tag];
+    fn text(&self) -> Option<&str>;
+}
+
+impl Mail for CapturedMail {
+    fn from(&self) -> &str {
+        &self.from
+    }
+
+    fn recipients(&self) -> impl Iterator<Item = &str> {
+        self.to.iter().chain(&self.cc).chain(&self.bcc).map(String::as_str)
+    }
+
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn tags(&self) -> &[Tag] {
+        &self.tags
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+}
+
+impl Mail for Received {
+    fn from(&self) -> &str {
+        &self.from
+    }
+
+    fn recipients(&self) -> impl Iterator<Item = &str> {
+        let named = self.to.iter().chain(&self.cc).chain(&self.bcc);
+        named.chain(&self.recipients).map(String::as_str)
+    }
+
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn tags(&self) -> &[Tag] {
+        &[]
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+}
+
+/// Which mails a request asks for. All that is given has to fit.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Filter {
+    to: Option<String>,
+    from: Option<String>,
+    subject: Option<String>,
+    tags: Vec<(String, String)>,
+    /// Words that are in the mail somewhere.
+    words: Vec<String>,
+}
+
+impl Filter {
+    /// `to`, `from`, `subject` match a part, whatever its case; `tag=name=value` matches whole; each word of `query` is in one of the
+    /// addresses, the subject, the tags or the text.
+    pub(super) fn read(query: &str) -> Result<Self, Problem> {
+        let mut filter = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let text = value.to_lowercase();
+            match &*name {
+                "to" => filter.to = Some(text),
+                "from" => filter.from = Some(text),
+                "subject" => filter.subject = Some(text),
+                "query" => filter.words = text.split_whitespace().map(str::to_owned).collect(),
+                "tag" => {
+                    let (name, value) = value.split_once('=').ok_or_else(|| {
+                        Problem::validation(format!("`tag` must be `name=value`; found {}.", quoted(&value)))
+                    })?;
+                    filter.tags.push((name.to_owned(), value.to_owned()));
+                }
+                _ => {}
+            }
+        }
+        Ok(filter)
+    }
+
+    /// Whether it lets everything through.
+    pub(super) fn is_open(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn lets_through(&self, mail: &impl Mail) -> bool {
+        let holds = |wanted: &Option<String>, text: &str| {
+            wanted.as_ref().is_none_or(|wanted| text.to_lowercase().contains(wanted))
+        };
+        let tagged = |(name, value): &(String, String)| {
+            mail.tags().iter().any(|tag| tag.name == *name && tag.value == *value)
+        };
+        (self.to.is_none() || mail.recipients().any(|one| holds(&self.to, one)))
+            && holds(&self.from, mail.from())
+            && holds(&self.subject, mail.subject())
+            && self.tags.iter().all(tagged)
+            && self.words.iter().all(|word| has(mail, word))
+    }
+}
+
+fn has(mail: &impl Mail, word: &str) -> bool {
+    let holds = |text: &str| text.to_lowercase().contains(word);
+    holds(mail.subject())
+        || holds(mail.from())
+        || mail.recipients().any(holds)
+        || mail.tags().iter().any(|tag| format!("{}={}", tag.name, tag.value).to_lowercase().contains(word))
+        || mail.text().is_some_and(|text| holds(&text[..text.floor_char_boundary(LOOKED_INTO)]))
+}

@@ -1,0 +1,250 @@
+//! One mail as the page shows it, whether it left or came in: its source, its bodies and the files in it.
+
+pub(super) mod defused;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use mail_parser::MessageParser;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::messages;
+use crate::delivery::captured::CapturedMail;
+use crate::lock::lock;
+use crate::problem::{self, Problem};
+use crate::resources::received::record::{Attachment, Received, attachments, content_of};
+use crate::resources::timestamp::database;
+use crate::state::Tenant;
+
+/// Where a mail is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tray {
+    /// `/_/messages/…`
+    Sent,
+    /// `/_/received/…`
+    Received,
+}
+
+/// One mail.
+pub(super) enum Letter {
+    Sent(Arc<CapturedMail>),
+    Received(Arc<Received>),
+}
+
+impl Letter {
+    pub(super) fn find(tenant: &Tenant, tray: Tray, id: &str) -> Result<Self, Problem> {
+        match tray {
+            Tray::Sent => messages::find(tenant, id).map(Self::Sent),
+            Tray::Received => Uuid::try_parse(id)
+                .ok()
+                .and_then(|id| lock(&tenant.received).get(id).cloned())
+                .map(Self::Received)
+                .ok_or_else(|| Problem::not_found("Received email not found.")),
+        }
+    }
+
+    pub(super) fn id(&self) -> String {
+        match self {
+            Self::Sent(mail) => mail.id.clone(),
+            Self::Received(mail) => mail.id.to_string(),
+        }
+    }
+
+    fn source(&self) -> &Bytes {
+        match self {
+            Self::Sent(mail) => &mail.mime,
+            Self::Received(mail) => &mail.raw,
+        }
+    }
+
+    fn html(&self) -> Option<&str> {
+        match self {
+            Self::Sent(mail) => mail.html.as_deref(),
+            Self::Received(mail) => mail.html.as_deref(),
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Sent(mail) => mail.text.as_deref(),
+            Self::Received(mail) => mail.text.as_deref(),
+        }
+    }
+
+    /// The HTML body as a document that can do nothing: no script, nothing from elsewhere; what it shows of the mail's own parts is in it.
+    pub(super) fn html_page(&self) -> Result<Response<Bytes>, Problem> {
+        let html = self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))?;
+        let source = self.source();
+        let mut files = None;
+        let page = defused::document(html, |content_id| {
+            let files = files.get_or_insert_with(|| attachments(source, Uuid::nil));
+            let file = files.iter().find(|file| file.content_id.as_deref() == Some(content_id))?;
+            Some((file.content_type.clone(), content_of(source, file)))
+        });
+        Ok(defused::response(page))
+    }
+
+    /// The text body, for whoever wants it alone.
+    pub(super) fn text_page(&self) -> Result<Response<Bytes>, Problem> {
+        let text = self.text().ok_or_else(|| Problem::not_found("The mail has no text body."))?;
+        Ok(inert(
+            Bytes::copy_from_slice(text.as_bytes()),
+            HeaderValue::from_static("text/plain; charset=utf-8"),
+        ))
+    }
+
+    /// The mail as it travels, to be saved.
+    pub(super) fn download(&self) -> Response<Bytes> {
+        let bytes = self.source().clone();
+        saved(bytes, "message/rfc822", &format!("{}.eml", self.id()))
+    }
+
+    /// One of the files in it, to be saved.
+    pub(super) fn file(&self, place: &str) -> Result<Response<Bytes>, Problem> {
+        let source = self.source();
+        let files = attachments(source, Uuid::nil);
+        let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
+        let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
+        Ok(saved(content_of(source, file), &file.content_type, &file.filename))
+    }
+
+    /// All that is known of it but its bodies.
+    pub(super) fn about(&self, tenant: &Tenant) -> Response<Bytes> {
+        let source = self.source();
+        let parsed = MessageParser::new().parse(&source[..]);
+        let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
+        let headers =
+            headers.map(|(name, value)| Header { name, value: messages::unfolded(value) }).collect();
+        let files = attachments(source, Uuid::nil);
+        problem::json(
+            StatusCode::OK,
+            &About {
+                mail: match self {
+                    Self::Sent(mail) => Item::Sent(messages::Item::of(tenant, mail)),
+                    Self::Received(mail) => Item::Received(ReceivedItem::of(mail)),
+                },
+                html_size: self.html().map(str::len),
+                text_size: self.text().map(str::len),
+                headers,
+                files: files.iter().map(File::of).collect(),
+            },
+        )
+    }
+}
+
+/// A stranger wrote it, so a browser saves it and doesn't show it.
+fn saved(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
+    let content_type = HeaderValue::try_from(content_type)
+        .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
+    let mut response = inert(bytes, content_type);
+    let name: String = filename.chars().map(|char| if misleads(char) { '_' } else { char }).collect();
+    let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+/// Whether a character makes a file name look like another one: controls, and marks of direction.
+fn misleads(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Bytes that can do nothing in a browser, whatever they are.
+fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
+    let mut response = Response::new(bytes);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+#[derive(Serialize)]
+struct About<'a> {
+    #[serde(flatten)]
+    mail: Item<'a>,
+    /// In bytes.
+    html_size: Option<usize>,
+    text_size: Option<usize>,
+    headers: Vec<Header<'a>>,
+    /// In the order of the mail; the place in it is what `files/{n}` takes.
+    files: Vec<File<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    Sent(messages::Item<'a>),
+    Received(ReceivedItem<'a>),
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    name: &'a str,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    filename: &'a str,
+    content_type: &'a str,
+    size: usize,
+    content_id: Option<&'a str>,
+    inline: bool,
+}
+
+impl<'a> File<'a> {
+    fn of(file: &'a Attachment) -> Self {
+        Self {
+            filename: &file.filename,
+            content_type: &file.content_type,
+            size: file.size,
+            content_id: file.content_id.as_deref(),
+            inline: file.inline,
+        }
+    }
+}
+
+/// A received mail in a list, with the fields of a captured one as far as it has them.
+#[derive(Serialize)]
+pub(super) struct ReceivedItem<'a> {
+    id: String,
+    from: &'a str,
+    to: &'a [String],
+    cc: &'a [String],
+    bcc: &'a [String],
+    reply_to: &'a [String],
+    /// The recipients of the envelope.
+    received_for: &'a [String],
+    subject: &'a str,
+    created_at: String,
+    size: usize,
+    message_id: &'a str,
+    attachments: Vec<File<'a>>,
+}
+
+impl<'a> ReceivedItem<'a> {
+    pub(super) fn of(mail: &'a Received) -> Self {
+        Self {
+            id: mail.id.to_string(),
+            from: &mail.from,
+            to: &mail.to,
+            cc: &mail.cc,
+            bcc: &mail.bcc,
+            reply_to: &mail.reply_to,
+            received_for: &mail.recipients,
+            subject: &mail.subject,
+            created_at: database(mail.created_at),
+            size: mail.raw.len(),
+            message_id: &mail.message_id,
+            attachments: mail.attachments.iter().map(File::of).collect(),
+        }
+    }
+}

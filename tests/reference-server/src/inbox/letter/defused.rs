@@ -1,0 +1,184 @@
+//! The HTML of a mail as a document that can do nothing.
+//!
+//! The document's policy does the work: in a sandbox there is no script, no form and no way out of the frame, and nothing may be loaded but
+//! pictures that are in the document itself. What a policy doesn't reach is taken out of the text: `link` (a browser may open a connection
+//! for one that it will not load), `meta` (which could switch such guesses on again) and `base`. All else stays as the sender wrote it.
+
+use std::borrow::Cow;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, header};
+use percent_encoding::percent_decode_str;
+
+/// How many bytes of pictures are put into a document; after that they stay away.
+const MOST_PICTURES: usize = 32 << 20;
+
+/// Elements that are made unknown ones. Nothing of them is ever shown.
+const UNMADE: [&str; 3] = ["link", "meta", "base"];
+
+/// A link opens in a window, which the sandbox has none of, so that a click does nothing; where it leads is shown instead.
+const OWN: &str = "<base target=\"_blank\"><style>a[href]:hover::after,a[href]:focus-visible::after{content:attr(href)!important;\
+    position:fixed!important;inset:auto auto 0 0!important;z-index:2147483647!important;max-width:100%!important;max-height:40%!important;\
+    overflow:hidden!important;box-sizing:border-box!important;padding:5px 10px!important;border-radius:0 6px 0 0!important;\
+    background:#1f2328!important;color:#fff!important;font:12px/1.4 ui-monospace,monospace!important;text-align:left!important;\
+    text-decoration:none!important;text-transform:none!important;overflow-wrap:anywhere!important;white-space:normal!important;\
+    direction:ltr!important;unicode-bidi:bidi-override!important;pointer-events:none!important}</style>";
+
+const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'self'";
+
+/// The document. `part` finds what the HTML calls `cid:…`, with its media type.
+pub(in crate::inbox) fn document(
+    html: &str,
+    mut part: impl FnMut(&str) -> Option<(String, Bytes)>,
+) -> String {
+    let (before, mut rest) = html.split_at(end_of_doctype(html));
+    let mut page = String::with_capacity(html.len() + OWN.len());
+    page.push_str(before);
+    page.push_str(OWN);
+    let mut left = MOST_PICTURES;
+    while let Some(at) = rest.find(['<', 'c', 'C']) {
+        let (text, found) = rest.split_at(at);
+        page.push_str(text);
+        let taken = if let Some(name) = unmade(found) {
+            page.push_str("<x-");
+            page.push_str(name);
+            1 + name.len()
+        } else if let Some((reference, id)) = content_id(found) {
+            let picture = part(&id).filter(|(kind, _)| is_picture(kind)).and_then(|(kind, bytes)| {
+                let size = bytes.len().div_ceil(3) * 4;
+                left = left.checked_sub(size)?;
+                Some(format!("data:{kind};base64,{}", STANDARD.encode(&bytes)))
+            });
+            page.push_str(picture.as_deref().unwrap_or(reference));
+            reference.len()
+        } else {
+            page.push_str(&found[..1]);
+            1
+        };
+        rest = &found[taken..];
+    }
+    page.push_str(rest);
+    page
+}
+
+/// Where the document type ends, or 0 if there is none; white space and comments may stand before it.
+fn end_of_doctype(html: &str) -> usize {
+    let mut rest = html;
+    loop {
+        rest = rest.trim_start_matches(|char: char| char.is_ascii_whitespace() || char == '\u{feff}');
+        match rest.strip_prefix("<!--").and_then(|comment| comment.split_once("-->")) {
+            Some((_, after)) => rest = after,
+            None => break,
+        }
+    }
+    let is_doctype = rest.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype"));
+    let end = rest.find('>').filter(|_| is_doctype);
+    end.map_or(0, |end| html.len() - rest.len() + end + 1)
+}
+
+/// The name of the element that begins here, if it is one of those.
+fn unmade(tag: &str) -> Option<&str> {
+    let name = tag.strip_prefix('<')?;
+    UNMADE.iter().find_map(|unmade| {
+        let found = name.get(..unmade.len()).filter(|found| found.eq_ignore_ascii_case(unmade))?;
+        let ends = name[unmade.len()..]
+            .starts_with(|next: char| next.is_ascii_whitespace() || matches!(next, '/' | '>'));
+        ends.then_some(found)
+    })
+}
+
+/// The reference `cid:…` that begins here, and the id in it.
+fn content_id(text: &str) -> Option<(&str, Cow<'_, str>)> {
+    let id = text.get(..4).filter(|scheme| scheme.eq_ignore_ascii_case("cid:")).map(|_| &text[4..])?;
+    let end = id.find(|char: char| char.is_ascii_whitespace() || "\"'<>()\\;,&".contains(char));
+    let id = &id[..end.unwrap_or(id.len())];
+    // No id is longer than a line of a header.
+    let fits = !id.is_empty() && id.len() <= 998;
+    fits.then(|| (&text[..4 + id.len()], percent_decode_str(id).decode_utf8_lossy()))
+}
+
+/// Whether this is the media type of a picture, and nothing more than that.
+fn is_picture(kind: &str) -> bool {
+    kind.strip_prefix("image/").is_some_and(|subtype| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-');
+        !subtype.is_empty() && subtype.bytes().all(fits)
+    })
+}
+
+pub(in crate::inbox) fn response(page: String) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(page));
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_DNS_PREFETCH_CONTROL, "off"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("permissions-policy"), "autoplay=(), fullscreen=(), picture-in-picture=()"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defused(html: &str) -> String {
+        let page =
+            document(html, |id| (id == "logo").then(|| ("image/png".to_owned(), Bytes::from_static(b"abc"))));
+        page.replace(OWN, "|")
+    }
+
+    #[test]
+    fn what_a_policy_does_not_reach_is_taken_out() {
+        for (html, shown) in [
+            ("<p>Hi</p>", "|<p>Hi</p>"),
+            ("<!doctype html><p>Hi", "<!doctype html>|<p>Hi"),
+            (
+                "\u{feff} <!-- a > b --> <!DOCTYPE html PUBLIC \"x\">Hi",
+                "\u{feff} <!-- a > b --> <!DOCTYPE html PUBLIC \"x\">|Hi",
+            ),
+            ("<!-- never closed <!doctype html>", "|<!-- never closed <!doctype html>"),
+            ("<!doctype", "|<!doctype"),
+            ("<link rel=preconnect href=//x>", "|<x-link rel=preconnect href=//x>"),
+            (
+                "<LiNk/rel=x><meta\thttp-equiv=refresh><BASE>",
+                "|<x-LiNk/rel=x><x-meta\thttp-equiv=refresh><x-BASE>",
+            ),
+            ("<<link\n>", "|<<x-link\n>"),
+            ("<linked><basefont><link", "|<linked><basefont><link"),
+            ("é<ü<l", "|é<ü<l"),
+        ] {
+            assert_eq!(defused(html), shown, "{html}");
+        }
+    }
+
+    #[test]
+    fn pictures_come_from_the_mail_s_own_parts() {
+        for (html, shown) in [
+            ("<img src='cid:logo'>", "|<img src='data:image/png;base64,YWJj'>"),
+            ("<img src=CID:l%6Fgo>", "|<img src=data:image/png;base64,YWJj>"),
+            ("url(cid:logo)", "|url(data:image/png;base64,YWJj)"),
+            ("cid:other cid: cid", "|cid:other cid: cid"),
+        ] {
+            assert_eq!(defused(html), shown, "{html}");
+        }
+        let script = document("cid:a", |_| Some(("text/html".to_owned(), Bytes::from_static(b"<b>"))));
+        assert!(script.ends_with("cid:a"));
+        let quoted = document("cid:a", |_| Some(("image/\"onload=".to_owned(), Bytes::new())));
+        assert!(quoted.ends_with("cid:a"));
+    }
+
+    #[test]
+    fn one_large_picture_in_many_places_does_not_fill_the_memory() {
+        let large = Bytes::from(vec![0; 8 << 20]);
+        let page =
+            document(&"<img src=cid:a>".repeat(10_000), |_| Some(("image/png".to_owned(), large.clone())));
+        assert!(page.len() < 64 << 20);
+    }
+}

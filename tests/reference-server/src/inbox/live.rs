@@ -1,0 +1,214 @@
+//! What happens, as it happens: `GET /_/stream`, server-sent events for the page.
+//!
+//! The stream begins with `hello`, upon which the page loads what there is; all that comes later is in the stream. So nothing is missed between
+//! the two, and a page whose connection was lost or that was too slow is told `hello` again and loads afresh.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use super::letter::ReceivedItem;
+use super::messages;
+use crate::lock::lock;
+use crate::news::{News, What};
+use crate::resources::timestamp::database;
+use crate::service::Service;
+
+/// How long after a message the next one may come at the earliest: a sandbox that takes thousands of mails a second tells of them in handfuls.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often something is said while nothing happens, so that a connection that is gone is noticed.
+const PULSE: Duration = Duration::from_secs(15);
+/// How many mails one message brings; of more the page is told to load afresh.
+const MOST: usize = 60;
+
+/// Marks an answer that goes on; the mount that can do so takes it up. (Where none does, it ends after `hello`, and the page asks again.)
+#[derive(Clone, Debug)]
+pub(crate) struct Live {
+    tenant: Arc<str>,
+}
+
+/// The answer as far as it is known at once.
+pub(super) fn answer(service: &Service, tenant: &str) -> Response<Bytes> {
+    let mut response = Response::new(hello(service, tenant));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response.extensions_mut().insert(Live { tenant: tenant.into() });
+    response
+}
+
+impl Live {
+    /// Follows the news until the client is gone or the mount stops.
+    pub(crate) fn follow(
+        self,
+        service: Arc<Service>,
+        stopped: watch::Receiver<bool>,
+    ) -> mpsc::Receiver<Bytes> {
+        let (sender, receiver) = mpsc::channel(4);
+        // Before the first message is written, so that nothing is lost between the two.
+        let news = service.news().listen();
+        tokio::spawn(async move {
+            let mut stopped = stopped;
+            tokio::select! {
+                () = self.tell(&service, news, &sender) => {}
+                () = sender.closed() => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
+        });
+        receiver
+    }
+
+    async fn tell(&self, service: &Service, mut news: Receiver<News>, sender: &mpsc::Sender<Bytes>) {
+        let mut next = hello(service, &self.tenant);
+        loop {
+            if sender.send(next).await.is_err() {
+                return;
+            }
+            sleep(PAUSE).await;
+            next = loop {
+                match timeout(PULSE, self.gather(&mut news)).await {
+                    Err(_) => break Bytes::from_static(b":\n\n"),
+                    Ok(None) => return,
+                    Ok(Some(gathered)) => {
+                        if let Some(message) = gathered.message(service, &self.tenant) {
+                            break message;
+                        }
+                    }
+                }
+            };
+        }
+    }
+
+    /// Waits for something, and takes all that is there by then. None: there will never be anything more.
+    async fn gather(&self, news: &mut Receiver<News>) -> Option<Gathered> {
+        let mut gathered = Gathered::default();
+        match news.recv().await {
+            Ok(one) => gathered.add(one, &self.tenant),
+            Err(RecvError::Lagged(_)) => gathered.afresh = true,
+            Err(RecvError::Closed) => return None,
+        }
+        loop {
+            match news.try_recv() {
+                Ok(one) => gathered.add(one, &self.tenant),
+                Err(TryRecvError::Lagged(_)) => gathered.afresh = true,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(gathered),
+            }
+        }
+    }
+}
+
+/// Some news of one tenant.
+#[derive(Default)]
+struct Gathered {
+    mails: Vec<Uuid>,
+    received: Vec<Uuid>,
+    emails: HashSet<Uuid>,
+    told: Vec<(Uuid, Uuid)>,
+    requests: bool,
+    clock: bool,
+    /// Too much to be told one by one.
+    afresh: bool,
+}
+
+impl Gathered {
+    fn add(&mut self, news: News, tenant: &str) {
+        if news.tenant.is_some_and(|concerned| *concerned != *tenant) {
+            return;
+        }
+        match news.what {
+            What::Mail { id, .. } => self.mails.push(id),
+            What::Received { id } => self.received.push(id),
+            What::EmailEvent { email, .. } => drop(self.emails.insert(email)),
+            What::WebhookEvent { webhook, event } => self.told.push((webhook, event)),
+            What::Request => self.requests = true,
+            What::Clock => self.clock = true,
+            What::Forgotten => self.afresh = true,
+        }
+    }
+
+    fn has_anything(&self) -> bool {
+        let lists = self.mails.len() + self.received.len() + self.emails.len() + self.told.len();
+        lists > 0 || self.requests || self.clock
+    }
+
+    fn message(self, service: &Service, name: &str) -> Option<Bytes> {
+        if self.afresh || self.mails.len() + self.received.len() > MOST || self.emails.len() > 4 * MOST {
+            return Some(hello(service, name));
+        }
+        if !self.has_anything() {
+            return None;
+        }
+        let tenant = service.state().find(name);
+        let tenant = tenant.as_deref();
+        let mails: Vec<_> = {
+            let found = tenant.map(|tenant| lock(&tenant.captured));
+            let found = found.as_deref();
+            self.mails.iter().filter_map(|id| found?.get(*id).cloned()).collect()
+        };
+        let received: Vec<_> = {
+            let found = tenant.map(|tenant| lock(&tenant.received));
+            let found = found.as_deref();
+            self.received.iter().filter_map(|id| found?.get(*id).cloned()).collect()
+        };
+        let touched =
+            self.told.iter().filter_map(|(webhook, event)| tenant?.told.get(*webhook, *event)?.email);
+        let touched: HashSet<_> = touched.chain(self.emails.iter().copied()).take(4 * MOST).collect();
+        let emails = touched.into_iter().map(|id| {
+            let email = tenant.and_then(|tenant| lock(&tenant.emails).get(id).cloned());
+            json!({"id": id.to_string(), "last_event": email.map(|email| email.last_event().as_str())})
+        });
+        let message = Message {
+            now: database(service.clock().now()),
+            mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),
+            received: received.iter().map(|mail| ReceivedItem::of(mail)).collect(),
+            emails: emails.collect(),
+            requests: self.requests,
+            clock: self.clock,
+        };
+        Some(event("news", &message))
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    now: String,
+    /// Oldest first, as they came.
+    mails: Vec<messages::Item<'a>>,
+    received: Vec<ReceivedItem<'a>>,
+    /// To which something has happened, or of which a webhook was told.
+    emails: Vec<Value>,
+    requests: bool,
+    clock: bool,
+}
+
+/// How things stand.
+fn hello(service: &Service, name: &str) -> Bytes {
+    let tenant = service.state().find(name);
+    let count = |count: fn(&crate::state::Tenant) -> usize| tenant.as_deref().map_or(0, count);
+    let stand = json!({
+        "key": name,
+        "now": database(service.clock().now()),
+        "sent": count(|tenant| lock(&tenant.captured).len()),
+        "received": count(|tenant| lock(&tenant.received).len()),
+    });
+    let mut bytes = b"retry: 1000\n".to_vec();
+    bytes.extend_from_slice(&event("hello", &stand));
+    bytes.into()
+}
+
+fn event(name: &str, data: &impl Serialize) -> Bytes {
+    // JSON is written on one line; only a map with keys that are no strings can't be.
+    let data = serde_json::to_string(data).unwrap_or_else(|_| "{}".to_owned());
+    format!("event: {name}\ndata: {data}\n\n").into()
+}

@@ -1,0 +1,36 @@
+// What a recipient or a mail server would do, done by hand.
+
+import { beginning, address, post } from "./api.js";
+import { h, toast } from "./dom.js";
+
+const USUAL = [["delivered", "Deliver"], ["opened", "Open"], ["clicked", "Click"], ["bounced", "Bounce"], ["complained", "Complain"]];
+const RARE = [["delivery_delayed", "Delay"], ["suppressed", "Suppress"], ["failed", "Fail"]];
+
+export function actions(path, mail) {
+  const act = async (type, word) => {
+    const body = { type };
+    if (type === "clicked" && mail.html_size) {
+      const link = await firstLink(path);
+      if (link) body.detail = { link };
+    }
+    try {
+      await post(`${path}/events`, body);
+      toast(`${word}: done`);
+    } catch (error) { toast(error.message, true); }
+  };
+  const button = ([type, word]) => h("button.small", { type: "button", "data-act": type, onclick: () => act(type, word) }, word);
+  const more = h("select.small", { "aria-label": "Make something else happen", onchange: ({ currentTarget: select }) => {
+    const chosen = RARE.find(([type]) => type === select.value);
+    select.value = "";
+    if (chosen) act(...chosen);
+  } }, h("option", { value: "" }, "More"), RARE.map(([type, word]) => h("option", { value: type }, word)));
+  return h("div.group.happen", { role: "group", "aria-label": "Make it happen" }, USUAL.map(button), more);
+}
+
+/** A click is one on a link; the first of the mail will do. */
+async function firstLink(path) {
+  try {
+    const { text } = await beginning(address(`${path}/html`), 500_000);
+    return new DOMParser().parseFromString(text, "text/html").querySelector("a[href^='http']")?.getAttribute("href") ?? null;
+  } catch { return null; }
+}

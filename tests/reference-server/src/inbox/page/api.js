@@ -1,0 +1,56 @@
+// Asking the sandbox. Everything here is of this origin, and of one account.
+
+export const key = new URLSearchParams(location.search).get("key") || "sb_local";
+
+/** What went wrong, in the sandbox's own words. */
+export class Refused extends Error {
+  constructor(status, message) { super(message); this.status = status; }
+}
+
+/** An address with the key in it, for what can't send a header: frames, downloads, streams. */
+export function address(path, parameters = {}) {
+  const query = new URLSearchParams({ ...parameters, key });
+  return `${path}?${query}`;
+}
+
+async function ask(method, path, body) {
+  const headers = { authorization: `Bearer ${key}` };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    throw new Refused(0, "The sandbox does not answer. Is it still running?");
+  }
+  if (!answer.ok) {
+    const problem = await answer.json().catch(() => ({}));
+    throw new Refused(answer.status, problem.message ?? `The sandbox answered ${answer.status}.`);
+  }
+  return answer;
+}
+
+export const get = async (path, parameters) => {
+  const query = parameters ? `?${new URLSearchParams(Object.entries(parameters).filter(([, value]) => value))}` : "";
+  return (await ask("GET", path + query)).json();
+};
+export const post = async (path, body) => (await ask("POST", path, body)).json();
+export const remove = async (path) => (await ask("DELETE", path)).json();
+
+/** The beginning of a long text: at most so many bytes are read. */
+export async function beginning(path, most) {
+  const answer = await ask("GET", path);
+  const reader = answer.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "", read = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return { text: text + decoder.decode(), whole: true };
+    const rest = most - read;
+    text += decoder.decode(value.subarray(0, rest), { stream: true });
+    read += value.length;
+    if (value.length > rest) {
+      reader.cancel().catch(() => {});
+      return { text, whole: false };
+    }
+  }
+}

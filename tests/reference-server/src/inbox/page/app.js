@@ -1,0 +1,105 @@
+// Where the page begins: which view is open, the keyboard, what is the same everywhere.
+
+import { key } from "./api.js";
+import { clockTool } from "./clock.js";
+import { byId } from "./dom.js";
+import { faultsTool } from "./faults.js";
+import { keysTool } from "./keys.js";
+import { listen } from "./live.js";
+import { mails } from "./list.js";
+import { requests } from "./requests.js";
+import { templates } from "./templates.js";
+
+const VIEWS = { sent: mails("sent"), received: mails("received"), templates, requests };
+const [list, detail] = [byId("list"), byId("detail")];
+let view = null;
+
+/** `#/sent`, `#/sent/<id>`, … */
+function route() {
+  const [, name = "sent", id = ""] = location.hash.split("/");
+  const next = VIEWS[name] ?? VIEWS.sent;
+  const was = document.body.dataset.open;
+  if (next !== view) {
+    view?.leave?.();
+    view = next;
+    for (const link of document.querySelectorAll("nav [data-view]")) {
+      if (link.dataset.view === view.name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    view.enter(list, detail);
+  }
+  document.body.dataset.open = id ? "detail" : "list";
+  view.show(decodeURIComponent(id), detail);
+  for (const row of list.querySelectorAll(".row")) mark(row, row.dataset.id === id);
+  // On a narrow screen the one has taken the place of the other; who goes by keyboard goes along.
+  if (id && was === "list" && narrow()) detail.focus();
+  if (!id && was === "detail" && narrow()) list.focus();
+}
+
+const narrow = () => matchMedia("(max-width: 52rem)").matches;
+
+function mark(row, open) {
+  if (open) row.setAttribute("aria-current", "true");
+  else row.removeAttribute("aria-current");
+}
+
+/** Moves in the list; while something is open, the next is opened. */
+function step(by) {
+  const rows = [...list.querySelectorAll(".row")];
+  if (!rows.length) return;
+  const focused = rows.indexOf(document.activeElement);
+  const open = rows.findIndex((row) => row.getAttribute("aria-current"));
+  const from = focused >= 0 ? focused : open;
+  const next = rows[Math.min(rows.length - 1, Math.max(0, from < 0 ? 0 : from + by))];
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  if (open >= 0 && !narrow()) location.replace(next.href);
+}
+
+function close() {
+  const row = list.querySelector(".row[aria-current]");
+  location.hash = `#/${location.hash.split("/")[1] || "sent"}`;
+  row?.focus();
+}
+
+const GO = { i: "#/sent", t: "#/templates", r: "#/requests" };
+let going = 0;
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const field = event.target.closest?.("input, textarea, select");
+  if (event.key === "Escape") {
+    if (field && list.contains(field) && field.value) { field.value = ""; field.dispatchEvent(new Event("input", { bubbles: true })); }
+    else if (field) field.blur();
+    else if (document.body.dataset.open === "detail") close();
+    return;
+  }
+  if (field) return;
+  const act = {
+    j: () => step(1), ArrowDown: () => step(1), k: () => step(-1), ArrowUp: () => step(-1),
+    "/": () => list.querySelector("input[type=search]")?.focus(),
+    "?": () => byId("help").showModal(),
+    g: () => { going = Date.now(); },
+  }[event.key];
+  const go = Date.now() - going < 1500 ? GO[event.key] : undefined;
+  if (go) { going = 0; location.hash = go; }
+  else if (/^[1-9]$/.test(event.key)) detail.querySelectorAll(".tab")[event.key - 1]?.click();
+  // Arrows scroll what is being read.
+  else if (act && !(event.key.startsWith("Arrow") && detail.contains(event.target) && event.target !== detail)) act();
+  else return;
+  event.preventDefault();
+});
+
+addEventListener("hashchange", route);
+byId("open-help").addEventListener("click", () => byId("help").showModal());
+byId("key").textContent = key;
+for (const dialog of document.querySelectorAll("dialog")) {
+  // A click beside it closes it.
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+}
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); list.focus(); });
+keysTool();
+clockTool();
+faultsTool();
+route();
+listen();

@@ -1,0 +1,112 @@
+// The bodies of a mail, and what is attached. The HTML is only ever shown in a frame that the sandbox serves with a policy of its own:
+// nothing in it runs, and nothing is loaded.
+
+import { address, beginning } from "./api.js";
+import { copyButton, fill, foreign, glyph, h } from "./dom.js";
+import { bytes } from "./format.js";
+
+/** HTML from this size on is shown when it is asked for: laying out so much takes a browser seconds. */
+const HEAVY = 2_000_000;
+/** What some mail programs show before they cut a mail off. */
+const CLIPPED = 102_000;
+/** How much of a text is shown. */
+const LONGEST = 400_000;
+
+export function html(path, mail) {
+  if (mail.html_size === null) return nothing("This mail has no HTML body.");
+  const page = address(`${path}/html`);
+  return framed(page, mail.html_size, "The mail's HTML");
+}
+
+/** A document of others in its frame, with what one wants to know about it. */
+export function framed(page, size, title) {
+  const stage = h("div.stage");
+  const show = () => {
+    const frame = h("iframe", { sandbox: "", referrerpolicy: "no-referrer", title, src: page });
+    let again = 0;
+    // A link that insists on this frame is stopped by the page's policy; what was there comes back.
+    frame.addEventListener("load", () => { if (again++ > 0 && again < 4) frame.src = page; });
+    fill(stage, frame);
+  };
+  const width = (name, label, path) => h("button.small", { type: "button", "data-width": name, "aria-pressed": name === "wide", onclick: (event) => {
+    stage.classList.toggle("phone", name === "phone");
+    for (const button of event.currentTarget.parentElement.children) button.setAttribute("aria-pressed", button === event.currentTarget);
+  } }, glyph(path), h("span", null, label));
+  const links = h("div.links", { hidden: true });
+  const bar = h("div.panelbar", null,
+    h("div.group", { role: "group", "aria-label": "Width" }, width("wide", "Wide", "M2.500 4.500h15v9h-15zM7 17h6"), width("phone", "Phone", "M6.500 2.500h7v15h-7zM9.500 15h1")),
+    h("button.small", { type: "button", "aria-expanded": "false", onclick: async ({ currentTarget: button }) => {
+      links.hidden = !links.hidden;
+      button.setAttribute("aria-expanded", !links.hidden);
+      if (!links.hidden) fill(links, await linksOf(page));
+    } }, glyph("M8.500 11.500a3 3 0 0 0 4.300 0l2.700-2.700a3 3 0 0 0-4.300-4.300l-1 1M11.500 8.500a3 3 0 0 0-4.300 0l-2.700 2.700a3 3 0 0 0 4.300 4.300l1-1"), "Links"),
+    size > CLIPPED && h("span.warn.hint", null, `${bytes(size)} of HTML: Gmail cuts off after 102 kB`),
+    h("span.soft.hint.end", null, glyph("M10 2.500 4 5v4.500c0 4 2.600 6.600 6 8 3.400-1.400 6-4 6-8V5z"), "Nothing in it runs or loads"));
+  if (size > HEAVY) fill(stage, h("div.idle", null, h("p", null, `This is ${bytes(size)} of HTML. Laying it out may take a while.`), h("button", { type: "button", onclick: show }, "Show it all the same")));
+  else show();
+  return [bar, links, stage];
+}
+
+/** Where the links of a document lead. It is read as a document that is never shown, in which nothing runs or loads. */
+async function linksOf(page) {
+  let text;
+  try { ({ text } = await beginning(page, HEAVY)); } catch (error) { return h("p.bad", null, error.message); }
+  const all = [...new DOMParser().parseFromString(text, "text/html").querySelectorAll("a[href], area[href]")];
+  if (!all.length) return h("p.soft", null, "There are no links in it.");
+  const shown = all.slice(0, 200).map((link) => {
+    const to = link.getAttribute("href");
+    const words = link.textContent.replace(/\s+/g, " ").trim().slice(0, 120);
+    const bad = !/^\s*(https?:|mailto:|tel:|#)/i.test(to) && !/\{\{\{/.test(to);
+    return h("li", null, h("span.soft", null, foreign(words || "no text")), h("code", null, foreign(to.slice(0, 2000))), bad && h("span.event.bad", null, "not a web address"), copyButton(to));
+  });
+  return [h("ul", null, shown), all.length > 200 && h("p.soft", null, `and ${all.length - 200} more`)];
+}
+
+export function text(path, mail) {
+  if (mail.text_size === null) return nothing("This mail has no text body.");
+  return long(`${path}/text`, "Text", mail.text_size);
+}
+
+export function source(path, mail) {
+  return long(`${path}/download`, "Source", mail.size);
+}
+
+function long(path, name, size) {
+  const holder = h("div.long", { "aria-busy": "true" });
+  const load = async (most) => {
+    try {
+      const { text, whole } = await beginning(path, most);
+      fill(holder,
+        h("div.panelbar", null, h("span.soft.hint", null, bytes(size)), h("span.end", null, copyButton(() => text))),
+        h("pre", { dir: "auto", class: name.toLowerCase() }, foreign(text, true)),
+        !whole && h("p.cut", null, `This is the beginning, ${bytes(most)} of ${bytes(size)}. `, h("button.small", { type: "button", onclick: () => load(most * 10) }, "Show more")));
+    } catch (error) { fill(holder, h("p.bad", null, error.message)); }
+    holder.removeAttribute("aria-busy");
+  };
+  load(LONGEST);
+  return holder;
+}
+
+export function headers(mail) {
+  return h("div.sheet", null, h("table.pairs", null, h("caption.only-heard", null, "Headers"), h("tbody", null, mail.headers.map(({ name, value }) => pair(name, value)))));
+}
+
+export function pair(name, value) {
+  return h("tr", null, h("th", { scope: "row" }, foreign(name)), h("td", null, foreign(value)));
+}
+
+export function files(path, mail) {
+  if (!mail.files.length) return nothing("Nothing is attached.");
+  return h("ul.files", null, mail.files.map((file, place) => h("li", null,
+    h("span.kind", { "aria-hidden": "true" }, extension(file)),
+    h("div", null, h("strong", null, foreign(file.filename)),
+      h("span.soft", null, foreign(file.content_type), ` · ${bytes(file.size)}`, file.content_id && [" · shown as ", h("code", null, foreign(`cid:${file.content_id}`))])),
+    h("a.button.small", { href: address(`${path}/files/${place}`), download: "", "aria-label": `Download ${file.filename}` }, glyph("M10 3v9m-4-3.500 4 4 4-4M4 16.500h12"), "Download"))));
+}
+
+function extension(file) {
+  const found = /\.([A-Za-z0-9]{1,4})$/.exec(file.filename);
+  return (found?.[1] ?? file.content_type.split("/")[1]?.slice(0, 4) ?? "?").toLowerCase();
+}
+
+export function nothing(words) { return h("div.idle", null, h("p", null, words)); }

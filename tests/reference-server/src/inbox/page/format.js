@@ -1,0 +1,58 @@
+// Times and sizes, as people read them. Times are the sandbox's: its clock may stand elsewhere than the browser's.
+
+let ahead = 0;
+
+/** Remembers what time it is there. */
+export function itIs(text) { ahead = parsed(text) - Date.now(); }
+
+/** The time there, in milliseconds. */
+export const now = () => Date.now() + ahead;
+
+/** Both forms that the service writes. */
+export function parsed(text) {
+  return Date.parse(String(text).replace(" ", "T").replace(/\+00$/, "Z"));
+}
+
+const DAY = 86_400_000;
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const year = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const exact = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
+
+/** As short as it can be told apart. */
+export function short(text) {
+  const then = parsed(text);
+  const since = now() - then;
+  if (Number.isNaN(then)) return "";
+  if (since >= -5_000 && since < 60_000) return "now";
+  if (since >= 0 && since < 3_600_000) return `${Math.floor(since / 60_000)} min`;
+  if (Math.abs(since) < DAY && new Date(then).getDate() === new Date(now()).getDate()) return clock.format(then);
+  return (Math.abs(since) < 300 * DAY ? day : year).format(then);
+}
+
+export const long = (text) => whole.format(parsed(text));
+export const precise = (text) => exact.format(parsed(text));
+export const moment = () => whole.format(now());
+
+export function bytes(count) {
+  if (count < 1000) return `${count} B`;
+  const units = ["kB", "MB", "GB"];
+  let value = count / 1000, at = 0;
+  while (value >= 999.5 && at < units.length - 1) { value /= 1000; at += 1; }
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
+}
+
+/** The name in `Name <address>`, or the address. */
+export function nameOf(mailbox) {
+  const found = /^\s*"?(.*?)"?\s*<[^<>]*>\s*$/.exec(mailbox ?? "");
+  return found?.[1] ? found[1].replace(/\\(.)/g, "$1") : (mailbox ?? "").replace(/^<|>$/g, "");
+}
+
+/** What an event is called, and how it is meant. */
+export const EVENTS = {
+  accepted: ["accepted", "calm"], queued: ["queued", "calm"], scheduled: ["scheduled", "calm"], sent: ["sent", "calm"],
+  delivered: ["delivered", "good"], opened: ["opened", "good"], clicked: ["clicked", "good"], received: ["received", "good"],
+  delivery_delayed: ["delayed", "warn"], suppressed: ["suppressed", "warn"], canceled: ["canceled", "warn"],
+  bounced: ["bounced", "bad"], complained: ["complained", "bad"], failed: ["failed", "bad"],
+};

@@ -1,0 +1,32 @@
+// Which account is looked at. Every API key is one of its own.
+
+import { get, key, post } from "./api.js";
+import { byId, fill, h, toast } from "./dom.js";
+
+export function keysTool() {
+  const dialog = byId("keys");
+  const known = h("ul.accounts");
+  const other = h("input", { id: "other-key", placeholder: "sb_…", autocomplete: "off", spellcheck: "false", autocapitalize: "off", pattern: "(sb|re)_.+", title: "A key begins with sb_ or re_" });
+  fill(dialog,
+    h("form", { method: "dialog" }, h("h2", { id: "keys-title" }, "Account"), h("button.round.close", { "aria-label": "Close" }, "×")),
+    h("p.soft", null, "Every API key that begins with sb_ or re_ is an account of its own. Programs that use different keys never meet."),
+    known,
+    h("form.inline", { onsubmit: (event) => { event.preventDefault(); if (other.value) location.assign(link(other.value)); } }, h("label", null, "Another key", other), h("button", null, "Show")),
+    h("details", null, h("summary", null, "Forget everything of this account"), h("p.soft", null, "Mails, templates, contacts, webhooks: all that ", h("bdi", null, key), " has."),
+      h("button.danger", { type: "button", onclick: async () => {
+        try { await post("/_/reset"); dialog.close(); location.hash = "#/sent"; toast("All is forgotten"); } catch (error) { toast(error.message, true); }
+      } }, "Forget it all")));
+  byId("open-keys").addEventListener("click", async () => {
+    dialog.showModal();
+    try { fill(known, (await accounts()).map(account)); } catch (error) { fill(known, h("li.bad", null, error.message)); }
+  });
+}
+
+const link = (name) => `?${new URLSearchParams({ key: name })}`;
+
+export async function accounts() { return (await get("/_/tenants")).data; }
+
+export function account(one) {
+  const received = one.received ? `, ${one.received.toLocaleString()} received` : "";
+  return h("li", null, h("a", { href: link(one.key), "aria-current": one.key === key ? "page" : null }, h("bdi", null, one.key), h("span.soft", null, `${one.sent.toLocaleString()} sent${received}`)));
+}

@@ -1,0 +1,227 @@
+// The list of mails, newest first: a page at a time, and what comes in as it comes.
+
+import { get, key } from "./api.js";
+import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
+import { EVENTS, nameOf, short } from "./format.js";
+import { on } from "./live.js";
+import { mailChanged, showMail } from "./mail.js";
+import { welcome } from "./welcome.js";
+
+const PAGE = 50;
+/** More rows than this are not kept while the list stands at its top. */
+const MOST = 400;
+const PATHS = { sent: "/_/messages", received: "/_/received" };
+const FILTERS = [["from", "From", "part of an address"], ["to", "To", "part of an address"], ["subject", "Subject", "part of it"], ["tag", "Tag", "name=value"]];
+
+const counts = { sent: 0, received: 0 };
+let current = null;
+
+on("hello", (hello) => {
+  Object.assign(counts, { sent: hello.sent, received: hello.received });
+  current?.reload();
+});
+on("news", (news) => {
+  counts.sent += news.mails.length;
+  counts.received += news.received.length;
+  current?.take(news);
+  for (const email of news.emails) mailChanged(email.id, email.last_event);
+});
+
+export function mails(tray) {
+  return {
+    name: "mail",
+    enter(pane, detail) { current = new List(tray, pane, detail); },
+    leave() { current = null; },
+    show(id, detail) {
+      if (id) showMail(tray, id, detail);
+      else current.nothingOpen();
+    },
+  };
+}
+
+class List {
+  items = [];
+  more = false;
+  filter = {};
+  asked = 0;
+  loaded = false;
+
+  constructor(tray, pane, detail) {
+    Object.assign(this, { tray, pane, detail });
+    this.rows = h("ul.rows", { "aria-label": tray === "sent" ? "Sent mails" : "Received mails" });
+    this.note = h("div.note");
+    this.end = h("button.small.more", { type: "button", hidden: true, onclick: () => this.older() }, "Older mails");
+    this.scroll = h("div.scroll", null, this.rows, this.note, this.end);
+    this.search = h("input", { type: "search", placeholder: "Search", "aria-label": "Search addresses, subjects, tags and text", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", oninput: () => this.changed() });
+    this.fields = FILTERS.map(([name, label, hint]) => h("label", null, label,
+      h("input", { name, placeholder: hint, autocomplete: "off", spellcheck: "false", autocapitalize: "off", oninput: () => this.changed() })));
+    this.filters = h("div.filters", { id: "filters", hidden: true }, this.fields);
+    this.toggle = h("button.round", { type: "button", title: "Filters", "aria-label": "Filters", "aria-expanded": "false", "aria-controls": "filters", onclick: () => {
+      this.filters.hidden = !this.filters.hidden;
+      this.toggle.setAttribute("aria-expanded", !this.filters.hidden);
+      if (!this.filters.hidden) this.filters.querySelector("input").focus();
+    } }, glyph("M3 5h14M6 10h8M8.500 15h3"));
+    this.trays = h("div.trays", { role: "group", "aria-label": "Sent or received" }, Object.keys(PATHS).map((name) =>
+      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, name === "sent" ? "Sent" : "Received", h("b.count"))));
+    fill(pane, h("div.head", null, h("div.find", null, glyph("M8.500 3.500a5 5 0 1 1 0 10 5 5 0 0 1 0-10zm4 9 4 4"), this.search, this.toggle), this.filters, this.trays), this.scroll);
+    new IntersectionObserver(([entry]) => { if (entry.isIntersecting) this.older(); }, { root: this.scroll, rootMargin: "400px" }).observe(this.end);
+    this.count();
+    this.reload();
+  }
+
+  count() {
+    for (const tray of this.trays.children) {
+      const count = counts[tray.dataset.tray];
+      tray.lastElementChild.textContent = count ? count.toLocaleString() : "";
+    }
+  }
+
+  changed() {
+    clearTimeout(this.wait);
+    this.wait = setTimeout(() => {
+      this.filter = {};
+      for (const { lastElementChild: field } of this.fields) {
+        // A tag that is not written to its end yet is no filter yet.
+        if (field.value && (field.name !== "tag" || field.value.includes("="))) this.filter[field.name] = field.value;
+      }
+      if (this.search.value.trim()) this.filter.query = this.search.value;
+      this.toggle.classList.toggle("lit", this.fields.some((label) => label.lastElementChild.value));
+      this.reload();
+    }, 120);
+  }
+
+  get filtered() { return Object.keys(this.filter).length > 0; }
+
+  /** Loads afresh: at once, and when it is asked for again and again, a few times a second. */
+  reload() {
+    if (this.resting) { this.again = true; return; }
+    this.resting = setTimeout(() => {
+      this.resting = null;
+      if (this.again) { this.again = false; this.reload(); }
+    }, 250);
+    this.load();
+  }
+
+  async load() {
+    const asked = ++this.asked;
+    try {
+      const page = await get(PATHS[this.tray], { limit: PAGE, ...this.filter });
+      if (asked !== this.asked) return;
+      this.items = page.data;
+      this.more = page.has_more;
+      this.loaded = true;
+      this.draw();
+    } catch (error) {
+      if (asked === this.asked) fill(this.note, h("p.bad", null, error.message));
+    }
+  }
+
+  async older() {
+    const last = this.items.at(-1);
+    if (!this.more || this.loading || !last) return;
+    this.loading = true;
+    const asked = this.asked;
+    try {
+      const page = await get(PATHS[this.tray], { limit: PAGE, after: last.id, ...this.filter });
+      if (asked !== this.asked) return;
+      this.items.push(...page.data);
+      this.more = page.has_more;
+      this.rows.append(...page.data.map((item) => this.row(item)));
+      this.end.hidden = !this.more;
+    } catch (error) {
+      // The mail that stood last was forgotten meanwhile.
+      if (error.status === 422) this.reload();
+      else toast(error.message, true);
+    } finally { this.loading = false; }
+  }
+
+  /** What is new. */
+  take(news) {
+    this.count();
+    const fresh = news[this.tray === "sent" ? "mails" : "received"];
+    if (this.filtered && fresh.length) this.reload();
+    else if (fresh.length) this.put(fresh);
+    for (const { id, last_event: event } of news.emails) {
+      const item = this.items.find((item) => item.email_id === id);
+      if (!item || !event || item.last_event === event) continue;
+      item.last_event = event;
+      this.rowOf(item.id)?.querySelector(".event")?.replaceWith(badge(event));
+    }
+  }
+
+  put(fresh) {
+    const known = new Set(this.items.map((item) => item.id));
+    fresh = fresh.filter((item) => !known.has(item.id)).reverse();
+    if (!fresh.length || !this.loaded) return;
+    this.items.unshift(...fresh);
+    const rows = fresh.map((item) => this.row(item));
+    for (const row of rows) row.firstElementChild.classList.add("fresh");
+    // Who reads further down keeps the place.
+    const top = this.scroll.scrollTop, height = this.scroll.scrollHeight;
+    this.rows.prepend(...rows);
+    if (top > 8) this.scroll.scrollTop = top + this.scroll.scrollHeight - height;
+    else if (this.items.length > MOST) {
+      this.items.length = MOST / 2;
+      while (this.rows.children.length > MOST / 2) this.rows.lastElementChild.remove();
+      this.more = true;
+    }
+    this.end.hidden = !this.more;
+    this.empty();
+    const said = fresh.length === 1 ? `New mail: ${fresh[0].subject || "no subject"}` : `${fresh.length} new mails`;
+    byId("heard").textContent = said;
+  }
+
+  draw() {
+    this.count();
+    const focused = this.rows.contains(document.activeElement) ? document.activeElement.dataset.id : null;
+    fill(this.rows, this.items.map((item) => this.row(item)));
+    if (focused) this.rowOf(focused)?.focus();
+    this.end.hidden = !this.more;
+    this.empty();
+  }
+
+  rowOf(id) { return this.rows.querySelector(`[data-id="${CSS.escape(id)}"]`); }
+
+  row(item) {
+    const sent = this.tray === "sent";
+    const people = sent ? [...item.to, ...item.cc, ...item.bcc] : [item.from];
+    const open = location.hash === `#/${this.tray}/${item.id}`;
+    return h("li", null, h("a.row", { href: `#/${this.tray}/${item.id}`, "data-id": item.id, "aria-current": open ? "true" : null },
+      h("span.who", null, foreign(nameOf(people[0] ?? "nobody")), people.length > 1 && h("span.soft", null, ` +${people.length - 1}`)),
+      h("time", { datetime: item.created_at, title: item.created_at }, short(item.created_at)),
+      h("span.subject", null, item.subject ? foreign(item.subject) : h("i", null, "no subject")),
+      h("span.foot", null, sent && badge(item.last_event),
+        item.attachments.length > 0 && h("span.soft", { title: "Attachments" }, glyph("m14.500 9-5.300 5.300a3 3 0 0 1-4.300-4.300l6-6a2 2 0 0 1 2.900 2.900l-5.700 5.700a1 1 0 0 1-1.400-1.400l5-5"), item.attachments.length),
+        (item.tags ?? []).slice(0, 3).map((tag) => h("span.tag", null, `${tag.name}=${tag.value}`)))));
+  }
+
+  empty() {
+    const some = this.items.length > 0;
+    fill(this.note, some ? null : this.filtered
+      ? [h("p", null, "No mail fits."), h("button.small", { type: "button", onclick: () => {
+        for (const field of [this.search, ...this.fields.map((label) => label.lastElementChild)]) field.value = "";
+        this.changed();
+      } }, "Show all")]
+      : h("p", null, this.tray === "sent" ? `No mail has left from ${key} yet.` : `No mail has come in for ${key} yet.`));
+    if (document.body.dataset.open === "list") this.nothingOpen();
+    this.scroll.classList.toggle("bare", !some);
+  }
+
+  nothingOpen() {
+    if (!this.loaded) return;
+    const bare = !this.items.length && !this.filtered;
+    document.body.dataset.bare = bare;
+    if (bare) { if (!this.detail.querySelector(".welcome")) fill(this.detail, welcome(this.tray)); }
+    else fill(this.detail, h("div.idle", null, h("img", { src: "/_/assets/icon.svg", alt: "", width: 56, height: 56 }), h("p", null, "Choose a mail to look at."),
+      h("p.soft.hints", null, h("kbd", null, "j"), h("kbd", null, "k"), " to move, ", h("kbd", null, "Enter"), " to open, ", h("kbd", null, "?"), " for more")));
+  }
+}
+
+export function badge(event) {
+  const [word, tone] = EVENTS[event] ?? [event ?? "forgotten", "calm"];
+  return h(`span.event.${tone}`, null, word);
+}
+// Times like "3 min" grow older while one looks at them.
+setInterval(() => {
+  for (const time of document.querySelectorAll(".rows time")) time.textContent = short(time.dateTime);
+}, 30_000);

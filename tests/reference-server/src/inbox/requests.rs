@@ -1,0 +1,239 @@
+//! The recorded requests as the page shows them: `GET /_/requests`, `GET /_/requests/{number}`, and the one that made a mail.
+//!
+//! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant whose key it carried; one whose key names no
+//! tenant is shown to all, since whoever looks for it wants to know why it failed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::delivery::captured::CapturedMail;
+use crate::problem::{self, Problem};
+use crate::resources::logs;
+use crate::resources::timestamp::database;
+use crate::service::Service;
+use crate::state::requests::RecordedRequest;
+
+/// How much of a body is shown, in bytes.
+const LONGEST: usize = 256 << 10;
+/// The most requests of one page, and how many there are when nothing is said.
+const MOST: usize = 100;
+
+const HIDDEN: &str = "[hidden]";
+/// Headers whose values let somebody in.
+const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
+
+/// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is a whole one or its first digits.
+pub(super) fn index(
+    service: &Service,
+    tenant: &str,
+    query: Option<&str>,
+) -> Result<Response<Bytes>, Problem> {
+    let filter = Filter::read(query.unwrap_or_default())?;
+    let mut whose = Whose::new(service, tenant);
+    let all = service.state().requests.shared();
+    let mut found = all.iter().rev().filter(|request| filter.lets_through(request) && whose.is(request));
+    let page: Vec<_> = found.by_ref().take(MOST).map(Item::of).collect();
+    let has_more = found.next().is_some();
+    Ok(problem::json(StatusCode::OK, &List { object: "list", data: page, has_more }))
+}
+
+/// `GET /_/requests/{number}`.
+pub(super) fn show(service: &Service, tenant: &str, number: &str) -> Result<Response<Bytes>, Problem> {
+    let request = number.parse().ok().and_then(|number| service.state().requests.get(number));
+    let request = request.filter(|request| Whose::new(service, tenant).is(request));
+    let request = request.ok_or_else(|| Problem::not_found("The request is not kept (any more)."))?;
+    Ok(problem::json(StatusCode::OK, &Whole::of(&request)))
+}
+
+/// `GET /_/messages/{id}/request`: the request that was answered with this mail's email.
+pub(super) fn that_made(
+    service: &Service,
+    tenant: &str,
+    mail: &CapturedMail,
+) -> Result<Response<Bytes>, Problem> {
+    let mut whose = Whose::new(service, tenant);
+    let id = mail.email_id.as_bytes();
+    let all = service.state().requests.shared();
+    let made = all.iter().find(|request| {
+        // Anything that lists an email is longer than an answer to who sent it, and came by another method.
+        request.method == http::Method::POST
+            && request.status.is_success()
+            && request.answer_body.len() < LONGEST
+            && request.answer_body.windows(id.len()).any(|part| part == id)
+            && whose.is(request)
+    });
+    let made = made.ok_or_else(|| {
+        Problem::not_found("No request is kept that was answered with this email: a broadcast or an automation sent it, or it was long ago.")
+    })?;
+    Ok(problem::json(StatusCode::OK, &Whole::of(made)))
+}
+
+#[derive(Default)]
+struct Filter {
+    method: Option<String>,
+    path: Option<String>,
+    status: Option<String>,
+    before: Option<u64>,
+}
+
+impl Filter {
+    fn read(query: &str) -> Result<Self, Problem> {
+        let mut filter = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
+            match &*name {
+                "method" => filter.method = Some(value.to_ascii_uppercase()),
+                "path" => filter.path = Some(value.to_lowercase()),
+                "status" => filter.status = Some(value.trim_end_matches(['x', 'X']).to_owned()),
+                "before" => {
+                    let number = value.parse();
+                    filter.before = Some(number.map_err(|_| {
+                        Problem::validation("`before` must be the number of a request of the list.")
+                    })?);
+                }
+                _ => {}
+            }
+        }
+        Ok(filter)
+    }
+
+    fn lets_through(&self, request: &RecordedRequest) -> bool {
+        self.before.is_none_or(|before| request.number < before)
+            && self.method.as_ref().is_none_or(|method| request.method.as_str() == method)
+            && self.path.as_ref().is_none_or(|path| request.path.to_lowercase().contains(path))
+            && self.status.as_ref().is_none_or(|status| request.status.as_str().starts_with(status))
+    }
+}
+
+/// Whether requests belong to a tenant. What a credential says is remembered: to read a token takes long.
+struct Whose<'a> {
+    service: &'a Service,
+    tenant: &'a str,
+    known: HashMap<HeaderValue, bool>,
+}
+
+impl<'a> Whose<'a> {
+    fn new(service: &'a Service, tenant: &'a str) -> Self {
+        Self { service, tenant, known: HashMap::new() }
+    }
+
+    fn is(&mut self, request: &RecordedRequest) -> bool {
+        let Some(value) = request.headers.get(header::AUTHORIZATION) else { return true };
+        if let Some(known) = self.known.get(value) {
+            return *known;
+        }
+        let owner = self.service.credential(&request.headers);
+        let is = owner.map_or(true, |owner| owner.tenant == self.tenant);
+        self.known.insert(value.clone(), is);
+        is
+    }
+}
+
+#[derive(Serialize)]
+struct List<T> {
+    object: &'static str,
+    data: Vec<T>,
+    has_more: bool,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    number: u64,
+    created_at: String,
+    method: &'a str,
+    path: &'a str,
+    query: Option<&'a str>,
+    status: u16,
+    /// Of the request's body, in bytes.
+    size: usize,
+}
+
+impl<'a> Item<'a> {
+    fn of(request: &'a Arc<RecordedRequest>) -> Self {
+        Self {
+            number: request.number,
+            created_at: database(request.received_at),
+            method: request.method.as_str(),
+            path: &request.path,
+            query: request.query.as_deref(),
+            status: request.status.as_u16(),
+            size: request.body.len(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    item: Item<'a>,
+    headers: Vec<Header<'a>>,
+    body: Body,
+    answer_headers: Vec<Header<'a>>,
+    answer_body: Body,
+    /// The exchange was too large to be kept with its bodies.
+    bodies_dropped: bool,
+}
+
+impl<'a> Whole<'a> {
+    fn of(request: &'a Arc<RecordedRequest>) -> Self {
+        Self {
+            item: Item::of(request),
+            headers: headers(&request.headers),
+            body: Body::of(&request.path, &request.body),
+            answer_headers: headers(&request.answer_headers),
+            answer_body: Body::of(&request.path, &request.answer_body),
+            bodies_dropped: request.bodies_dropped,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    name: &'a str,
+    value: String,
+}
+
+fn headers(headers: &HeaderMap) -> Vec<Header<'_>> {
+    let shown = headers.iter().map(|(name, value)| {
+        let name = name.as_str();
+        let value = if CREDENTIALS.contains(&name) {
+            // How somebody was let in is worth seeing, what let them in is not.
+            let scheme = value.to_str().ok().filter(|_| name.ends_with("authorization"));
+            let scheme = scheme.and_then(|value| value.split_once(' ')).map(|(scheme, _)| scheme);
+            scheme.map_or_else(|| HIDDEN.to_owned(), |scheme| format!("{scheme} {HIDDEN}"))
+        } else {
+            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        };
+        Header { name, value }
+    });
+    shown.collect()
+}
+
+#[derive(Serialize)]
+struct Body {
+    /// In bytes, of all of it.
+    size: usize,
+    text: String,
+    shortened: bool,
+}
+
+impl Body {
+    fn of(path: &str, body: &Bytes) -> Self {
+        let size = body.len();
+        if path.starts_with("/oauth/") && size > 0 {
+            return Self { size, text: format!("{HIDDEN}: it may hold credentials"), shortened: false };
+        }
+        let told = logs::tells_secrets(path).then(|| serde_json::from_slice::<Value>(body));
+        if let Some(Ok(mut value)) = told {
+            logs::hide(&mut value);
+            return Self { size, text: value.to_string(), shortened: false };
+        }
+        let shown = &body[..size.min(LONGEST)];
+        Self { size, text: String::from_utf8_lossy(shown).into_owned(), shortened: shown.len() < size }
+    }
+}

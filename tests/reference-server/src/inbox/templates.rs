@@ -1,0 +1,161 @@
+//! Templates with values in them, before anything is sent: `GET /_/templates`, `GET /_/templates/{id_or_alias}/preview`, and its HTML alone
+//! under `/_/templates/{id_or_alias}/preview.html`.
+//!
+//! `?variables=` is a JSON object of strings and numbers, `?to=` an address whose contact fills what speaks of the recipient, and
+//! `?version=published` asks for the version that is sent in place of the newest one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use super::letter::defused;
+use crate::paging::{Mode, Page, Window, list, quoted};
+use crate::problem::{self, Problem};
+use crate::resources::contacts::book::PropertyValue;
+use crate::resources::templates::version::{Rendered, Type, Version};
+use crate::resources::templates::{self, Template};
+use crate::state::Tenant;
+
+/// `GET /_/templates`, mode A.
+pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+    let window = Window::read(query, Mode::A)?;
+    let page = tenant.templates.page(&window, |_| true)?;
+    let data = page.items.iter().map(|template| Item::of(template)).collect();
+    Ok(list(&Page { items: data, has_more: page.has_more }))
+}
+
+/// `GET /_/templates/{id_or_alias}/preview`: all but the HTML.
+pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+    let (version, wish) = asked(tenant, id, query)?;
+    let missing = version.missing(&wish.variables);
+    let rendered = wish.render(tenant, &version)?;
+    let preview = Preview {
+        object: "preview",
+        from: version.from.as_ref().map(|from| from.text.as_str()),
+        subject: rendered.subject,
+        text: rendered.text,
+        html_size: rendered.html.len(),
+        missing,
+    };
+    Ok(problem::json(StatusCode::OK, &preview))
+}
+
+/// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as a document that can do nothing.
+pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+    let (version, wish) = asked(tenant, id, query)?;
+    let rendered = wish.render(tenant, &version)?;
+    Ok(defused::response(defused::document(&rendered.html, |_| None)))
+}
+
+fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, Wish), Problem> {
+    let wish = Wish::read(query.unwrap_or_default())?;
+    let id = percent_decode_str(id).decode_utf8_lossy();
+    let template = templates::find(tenant, &id).ok_or_else(|| Problem::not_found("Template not found."))?;
+    let version = match (&template.published, wish.published) {
+        (Some(published), true) => published,
+        (None, true) => return Err(Problem::not_found("The template was never published.")),
+        (_, false) => &template.newest,
+    };
+    Ok((Arc::clone(version), wish))
+}
+
+#[derive(Default)]
+struct Wish {
+    variables: BTreeMap<String, PropertyValue>,
+    to: Option<String>,
+    published: bool,
+}
+
+impl Wish {
+    fn read(query: &str) -> Result<Self, Problem> {
+        let mut wish = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "variables" => wish.variables = variables(&value)?,
+                "to" => wish.to = Some(value.into_owned()).filter(|to| !to.is_empty()),
+                "version" => wish.published = value == "published",
+                _ => {}
+            }
+        }
+        Ok(wish)
+    }
+
+    fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {
+        let contact = self.to.as_deref().and_then(|to| tenant.contacts.by_address(to));
+        let recipient = self.to.as_deref().map(|to| (to, contact.as_deref()));
+        version.render(&self.variables, recipient).ok_or_else(|| {
+            Problem::validation("With these values the template is larger than an email may be.")
+        })
+    }
+}
+
+fn variables(json: &str) -> Result<BTreeMap<String, PropertyValue>, Problem> {
+    let wrong = |what: String| {
+        Problem::validation(format!("`variables` must be an object of strings and numbers; {what}."))
+    };
+    let value: Value =
+        serde_json::from_str(json).map_err(|error| wrong(format!("it can't be read: {error}")))?;
+    let Value::Object(fields) = value else { return Err(wrong("found something else".to_owned())) };
+    fields
+        .into_iter()
+        .map(|(key, value)| match value {
+            Value::String(text) => Ok((key, PropertyValue::Text(text))),
+            Value::Number(number) => Ok((key, PropertyValue::Number(number))),
+            _ => Err(wrong(format!("{} is neither", quoted(&key)))),
+        })
+        .collect()
+}
+
+#[derive(Serialize)]
+struct Preview<'a> {
+    object: &'static str,
+    from: Option<&'a str>,
+    subject: Option<String>,
+    text: Option<String>,
+    html_size: usize,
+    /// The variables for which a send would have to bring a value.
+    missing: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    id: String,
+    name: &'a str,
+    alias: Option<&'a str>,
+    /// There is a version that is sent.
+    published: bool,
+    /// There is a newer one.
+    edited: bool,
+    variables: Vec<Variable<'a>>,
+}
+
+#[derive(Serialize)]
+struct Variable<'a> {
+    key: &'a str,
+    r#type: Type,
+    fallback_value: Option<&'a PropertyValue>,
+}
+
+impl<'a> Item<'a> {
+    fn of(template: &'a Template) -> Self {
+        let variables = template.newest.variables.iter().map(|variable| Variable {
+            key: &variable.key,
+            r#type: variable.r#type,
+            fallback_value: variable.fallback_value.as_ref(),
+        });
+        Self {
+            id: template.id.to_string(),
+            name: &template.name,
+            alias: template.alias.as_deref(),
+            published: template.published.is_some(),
+            edited: template.published.as_ref().is_some_and(|published| published.id != template.newest.id),
+            variables: variables.collect(),
+        }
+    }
+}

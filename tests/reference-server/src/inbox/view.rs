@@ -1,0 +1,139 @@
+//! The routes that the page looks through. They only show, and looking makes no tenant.
+//!
+//! A frame, a download and a stream of events can't send a header, so here the key may also be `?key=`. That makes no difference to others: a page from
+//! elsewhere is refused before (see [`guard`](crate::guard)).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use serde_json::json;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use super::filter::Filter;
+use super::letter::{Letter, ReceivedItem, Tray};
+use super::{Outcome, filtered, live, messages, page, requests, templates, timeline};
+use crate::keys;
+use crate::lock::lock;
+use crate::paging::{Mode, Page, Window, list};
+use crate::problem::{self, Problem};
+use crate::service::Service;
+use crate::state::Tenant;
+
+/// Answers a `GET` of one of these routes. None: it is none of them.
+pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str]) -> Option<Outcome> {
+    if request.method() != Method::GET {
+        return None;
+    }
+    let query = request.uri().query();
+    let viewer = || viewer(service, request);
+    let letter = |tray: &str, id: &str| {
+        let tray = if tray == "messages" { Tray::Sent } else { Tray::Received };
+        let viewer = viewer()?;
+        Letter::find(&viewer, tray, id).map(|letter| (viewer, letter))
+    };
+    Some(match path {
+        [] => Ok(page::show()),
+        ["assets", name] => page::asset(name),
+        ["stream"] => viewer().map(|viewer| live::answer(service, &viewer.name)),
+        ["tenants"] => Ok(tenants(service)),
+        ["received"] => viewer().and_then(|viewer| received(&viewer, query)),
+        ["received", id] if Uuid::try_parse(id).is_ok() => {
+            letter("received", id).map(|(viewer, letter)| letter.about(&viewer))
+        }
+        ["messages" | "received", id, "about"] => {
+            letter(path[0], id).map(|(viewer, letter)| letter.about(&viewer))
+        }
+        ["messages" | "received", id, "html"] => {
+            letter(path[0], id).and_then(|(_, letter)| letter.html_page())
+        }
+        ["messages" | "received", id, "text"] => {
+            letter(path[0], id).and_then(|(_, letter)| letter.text_page())
+        }
+        ["messages" | "received", id, "download"] => letter(path[0], id).map(|(_, letter)| letter.download()),
+        ["messages" | "received", id, "files", place] => {
+            letter(path[0], id).and_then(|(_, letter)| letter.file(place))
+        }
+        ["messages" | "received", id, "timeline"] => {
+            letter(path[0], id).map(|(viewer, letter)| match letter {
+                Letter::Sent(mail) => timeline::of_sent(&viewer, mail.email_uuid()),
+                Letter::Received(mail) => timeline::of_received(&viewer, mail.id),
+            })
+        }
+        ["messages", id, "request"] => viewer()
+            .and_then(|viewer| requests::that_made(service, &viewer.name, &*messages::find(&viewer, id)?)),
+        ["requests"] => viewer().and_then(|viewer| requests::index(service, &viewer.name, query)),
+        ["requests", number] => viewer().and_then(|viewer| requests::show(service, &viewer.name, number)),
+        ["templates"] => viewer().and_then(|viewer| templates::index(&viewer, query)),
+        ["templates", id, "preview"] => viewer().and_then(|viewer| templates::preview(&viewer, id, query)),
+        ["templates", id, "preview.html"] => viewer().and_then(|viewer| templates::html(&viewer, id, query)),
+        ["latest.html" | "latest.txt" | "latest.json" | "latest.eml"] => {
+            viewer().and_then(|viewer| latest(&viewer, path[0], query))
+        }
+        _ => return None,
+    })
+}
+
+/// Whether these are the segments of one of the routes, whatever the method.
+pub(super) fn has(path: &[&str]) -> bool {
+    match path {
+        [one] => ["stream", "tenants", "requests", "templates"].contains(one) || one.starts_with("latest."),
+        ["assets" | "requests", _] | ["messages" | "received", _, "files", _] => true,
+        ["messages" | "received", _, side] => {
+            ["about", "html", "text", "download", "timeline", "request"].contains(side)
+        }
+        ["templates", _, side] => side.starts_with("preview"),
+        _ => false,
+    }
+}
+
+/// Whoever looks, by the key in the header or in the query.
+pub(super) fn viewer(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
+    let query = request.uri().query().unwrap_or_default();
+    let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
+    let credential = match &key {
+        Some((_, key)) => {
+            keys::credential(key, &service.state().key_book).ok_or_else(Problem::invalid_api_key)?
+        }
+        None => service.credential(request.headers())?,
+    };
+    Ok(service.state().look(&credential.tenant))
+}
+
+/// `GET /_/tenants`: the accounts that there are, the one that was used last first.
+fn tenants(service: &Service) -> Response<Bytes> {
+    let tenants = service.state().all();
+    let data: Vec<_> = tenants
+        .iter()
+        .map(|tenant| {
+            let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
+            json!({"key": tenant.name, "sent": sent, "received": received})
+        })
+        .collect();
+    problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
+}
+
+/// `GET /_/received`, mode A: what came in, with the filters of `GET /_/messages`.
+fn received(tenant: &Tenant, query: Option<&str>) -> Outcome {
+    let query = query.unwrap_or_default();
+    let filter = Filter::read(query)?;
+    let query = messages::renamed(query);
+    let page = filtered(&tenant.received, &Window::read(Some(&query), Mode::A)?, &filter)?;
+    let items = page.items.iter().map(|mail| ReceivedItem::of(mail)).collect();
+    Ok(list(&Page { items, has_more: page.has_more }))
+}
+
+/// `GET /_/latest.html?to=…`: the newest captured mail that fits, for a test that has a browser and nothing else.
+fn latest(tenant: &Tenant, name: &str, query: Option<&str>) -> Outcome {
+    let filter = Filter::read(query.unwrap_or_default())?;
+    let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter)?;
+    let mail = page.items.into_iter().next();
+    let letter = mail.map(Letter::Sent).ok_or_else(|| Problem::not_found("No captured mail fits."))?;
+    match name {
+        "latest.html" => letter.html_page(),
+        "latest.txt" => letter.text_page(),
+        "latest.eml" => Ok(letter.download()),
+        _ => messages::show(tenant, &letter.id()),
+    }
+}

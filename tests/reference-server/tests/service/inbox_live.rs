@@ -1,0 +1,151 @@
+//! The stream of what happens, over a real socket.
+
+use std::time::{Duration, Instant};
+
+use posthaste_reference_server::{ReferenceServer, Settings};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::support::email;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The messages of a stream, one by one.
+struct Stream {
+    response: reqwest::Response,
+    read: String,
+}
+
+impl Stream {
+    async fn of(server: &ReferenceServer) -> Self {
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let url = format!("{}/_/stream?key={}", server.base_url(), server.api_key());
+        let response = client.get(url).send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
+        Self { response, read: String::new() }
+    }
+
+    /// The next message of a kind; others are passed over. None: the stream has ended.
+    async fn next(&mut self, kind: &str) -> Option<Value> {
+        loop {
+            while let Some(end) = self.read.find("\n\n") {
+                let message: String = self.read.drain(..end + 2).collect();
+                let data = message.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned);
+                let is = message.lines().any(|line| line == format!("event: {kind}"));
+                if is {
+                    return Some(serde_json::from_str(&data.unwrap()).unwrap());
+                }
+            }
+            let chunk = timeout(PATIENCE, self.response.chunk()).await.expect("something comes").unwrap()?;
+            self.read.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+}
+
+async fn post(server: &ReferenceServer, path: &str, body: &Value) {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client.post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
+    let response =
+        request.header("content-type", "application/json").body(body.to_string()).send().await.unwrap();
+    assert!(response.status().is_success(), "{}", response.text().await.unwrap());
+}
+
+#[tokio::test]
+async fn what_happens_is_told_as_it_happens() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let mut stream = Stream::of(&server).await;
+    let hello = stream.next("hello").await.unwrap();
+    assert_eq!(
+        (&hello["key"], &hello["sent"], &hello["received"]),
+        (&json!("sb_test"), &json!(0), &json!(0))
+    );
+
+    let start = Instant::now();
+    post(&server, "/emails", &email()).await;
+    let news = stream.next("news").await.unwrap();
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert_eq!(news["mails"][0]["subject"], "Hello");
+    let (id, email_id) = (news["mails"][0]["id"].clone(), news["mails"][0]["email_id"].clone());
+
+    post(&server, &format!("/_/messages/{}/events", id.as_str().unwrap()), &json!({"type": "bounced"})).await;
+    loop {
+        let news = stream.next("news").await.unwrap();
+        let emails = news["emails"].as_array().unwrap();
+        if emails.iter().any(|one| one["id"] == email_id && one["last_event"] == "bounced") {
+            break;
+        }
+    }
+    post(
+        &server,
+        "/_/received",
+        &json!({"from": "a@example.com", "to": "b@acme.test", "subject": "In", "text": "x"}),
+    )
+    .await;
+    loop {
+        if stream.next("news").await.unwrap()["received"][0]["subject"] == "In" {
+            break;
+        }
+    }
+    post(&server, "/_/clock", &json!({"advance": "1h"})).await;
+    while stream.next("news").await.unwrap()["clock"] != true {}
+    post(&server, "/_/reset", &json!({})).await;
+    assert_eq!(stream.next("hello").await.unwrap()["sent"], 0);
+}
+
+#[tokio::test]
+async fn nobody_hears_of_another_tenant() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let mut stream = Stream::of(&server).await;
+    stream.next("hello").await.unwrap();
+    let request = http::Request::post("/emails").header("authorization", "Bearer sb_other");
+    server.service().handle(request.body(email().to_string().into()).unwrap());
+    post(&server, "/emails", &email()).await;
+    loop {
+        let news = stream.next("news").await.unwrap();
+        let mails = news["mails"].as_array().unwrap();
+        assert!(mails.len() < 2 && news["emails"].as_array().unwrap().len() < 2, "{news}");
+        if mails.len() == 1 {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_flood_is_told_in_handfuls() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let mut stream = Stream::of(&server).await;
+    stream.next("hello").await.unwrap();
+    for _ in 0..5_000 {
+        let request = http::Request::post("/emails").header("authorization", "Bearer sb_test");
+        server.service().handle(request.body(email().to_string().into()).unwrap());
+    }
+    // Too much to be told one by one: how things stand, and the page loads afresh.
+    while stream.next("hello").await.unwrap()["sent"] != 5_000 {}
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_the_server_stops_and_does_not_hold_it_up() {
+    let service = posthaste_reference_server::Service::new(Settings::default());
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/_/stream?key=sb_test", listener.local_addr().unwrap());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(posthaste_reference_server::mount::http::serve(listener, service, async {
+        let _ = stopped.await;
+    }));
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut stream = Stream { response: client.get(url).send().await.unwrap(), read: String::new() };
+    stream.next("hello").await.unwrap();
+    let start = Instant::now();
+    stop.send(()).unwrap();
+    assert_eq!(stream.next("hello").await, None);
+    serving.await.unwrap().unwrap();
+    assert!(start.elapsed() < Duration::from_millis(1_500), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_mount_that_can_t_go_on_says_how_things_stand_and_ends() {
+    let server = ReferenceServer::start().await;
+    let mut stream = Stream::of(&server).await;
+    assert_eq!(stream.next("hello").await.unwrap()["sent"], 0);
+    assert_eq!(stream.next("hello").await, None);
+}

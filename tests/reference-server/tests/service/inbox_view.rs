@@ -1,0 +1,314 @@
+//! What the page looks through: its files, a mail's sides, the requests, the templates.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, KEY, Sandbox, email, email_with};
+
+fn open(sandbox: &Sandbox, path: impl Into<String>) -> Answer {
+    sandbox.ask(Method::GET, path).no_key().send("")
+}
+
+#[test]
+fn the_page_and_its_files_may_run_their_own_scripts_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let page = open(&sandbox, "/_/");
+    assert_eq!((page.status.as_u16(), page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let policy = page.header("content-security-policy").unwrap().to_owned();
+    assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+    assert!(policy.ends_with("base-uri 'none'; form-action 'none'; frame-ancestors 'none'"), "{policy}");
+    let text = page.text();
+    let mut files: Vec<_> =
+        text.split('"').filter(|part| part.starts_with("/_/assets/")).map(str::to_owned).collect();
+    assert!(files.len() >= 6, "{files:?}");
+    let mut seen = 0;
+    while let Some(path) = files.get(seen).cloned() {
+        seen += 1;
+        let file = open(&sandbox, &path);
+        let kind = match path.rsplit('.').next() {
+            Some("js") => "text/javascript; charset=utf-8",
+            Some("css") => "text/css; charset=utf-8",
+            _ => "image/svg+xml",
+        };
+        assert_eq!((file.status.as_u16(), file.header("content-type")), (200, Some(kind)), "{path}");
+        assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
+        // What a module imports is a file too.
+        let text = file.text();
+        for name in text.split("from \"./").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let path = format!("/_/assets/{name}");
+            if !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    }
+    assert!(files.len() > 15, "every module was reached: {files:?}");
+    assert_eq!(open(&sandbox, "/_/assets/../page.rs").status, 404);
+    assert_eq!(open(&sandbox, "/_/assets/none.js").status, 404);
+    assert_eq!(sandbox.ask(Method::POST, "/_/assets/app.js").send("").status, 405);
+}
+
+#[test]
+fn html_is_shown_under_a_policy_of_its_own_with_the_mail_s_own_pictures() {
+    let sandbox = Sandbox::new();
+    let mut email = email_with(
+        "html",
+        "<!doctype html><link rel=preconnect href=https://evil.test><script>x()</script><img src='cid:logo'><img src=cid:none>",
+    );
+    email["attachments"] = json!([{"filename": "logo.png", "content": "YWJj", "content_id": "logo"}]);
+    sandbox.sent(&email);
+    let id = sandbox.mail().id;
+    let page = open(&sandbox, format!("/_/messages/{id}/html?key={KEY}"));
+    assert_eq!(page.status, 200, "{}", page.text());
+    assert_eq!(
+        page.header("content-security-policy").unwrap(),
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    );
+    assert_eq!(page.header("x-dns-prefetch-control"), Some("off"));
+    let text = page.text();
+    assert!(text.starts_with("<!doctype html><base target=\"_blank\">"), "{text}");
+    assert!(text.contains("<x-link rel=preconnect") && !text.contains("<link"), "{text}");
+    assert!(
+        text.contains("<img src='data:image/png;base64,YWJj'>") && text.contains("<img src=cid:none>"),
+        "{text}"
+    );
+    // The newest mail, for a browser in a test.
+    assert_eq!(open(&sandbox, format!("/_/latest.html?key={KEY}&to=ada")).text(), text);
+    assert_eq!(open(&sandbox, format!("/_/latest.txt?key={KEY}")).text(), "It works");
+    assert_eq!(open(&sandbox, format!("/_/latest.json?key={KEY}")).json()["id"], id);
+    assert_eq!(open(&sandbox, format!("/_/latest.eml?key={KEY}")).body, sandbox.mail().mime);
+    assert_eq!(open(&sandbox, format!("/_/latest.html?key={KEY}&to=bob")).status, 404);
+}
+
+#[test]
+fn everything_that_was_attached_is_saved_and_never_shown() {
+    let sandbox = Sandbox::new();
+    let mut email = email_with("html", "<p>Hi</p>");
+    email["attachments"] = json!([
+        {"filename": "page\u{202e}fdp.html", "content": "PHNjcmlwdD54KCk8L3NjcmlwdD4="},
+        {"filename": "in.png", "content": "YWJj", "content_id": "x"},
+    ]);
+    sandbox.sent(&email);
+    let id = sandbox.mail().id;
+    let about = sandbox.get(format!("/_/messages/{id}/about")).json();
+    assert!(about.get("html").is_none() && about["html_size"] == 9 && about["subject"] == "Hello", "{about}");
+    let files = about["files"].as_array().unwrap();
+    assert_eq!(files.len(), 2);
+    let place = files.iter().position(|file| file["content_type"] == "text/html").unwrap();
+    let file = open(&sandbox, format!("/_/messages/{id}/files/{place}?key={KEY}"));
+    assert_eq!(file.text(), "<script>x()</script>");
+    assert_eq!(file.header("content-security-policy"), Some("sandbox; default-src 'none'"));
+    assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
+    let disposition = file.header("content-disposition").unwrap();
+    assert!(
+        disposition.starts_with("attachment; filename*=utf-8''page") && !disposition.contains("E2%80%AE"),
+        "{disposition}"
+    );
+    for place in ["2", "-1", "x", "99999999999999999999"] {
+        assert_eq!(sandbox.get(format!("/_/messages/{id}/files/{place}")).status, 404, "{place}");
+    }
+    let source = sandbox.get(format!("/_/messages/{id}/download"));
+    assert_eq!(source.body, sandbox.mail().mime);
+    assert!(source.header("content-disposition").unwrap().starts_with("attachment;"));
+}
+
+#[test]
+fn received_mails_have_the_same_sides() {
+    let sandbox = Sandbox::new();
+    for (subject, text) in [("First", "needle in it"), ("Second", "hay")] {
+        let mail = json!({"from": "Ada <ada@example.com>", "to": "help@acme.test", "subject": subject, "text": text, "html": "<p>Hi</p>"});
+        assert_eq!(
+            sandbox
+                .ask(Method::POST, "/_/received")
+                .header("content-type", "application/json")
+                .json(&mail)
+                .status,
+            201
+        );
+    }
+    let list = sandbox.get("/_/received").json();
+    assert_eq!(
+        (&list["data"][0]["subject"], &list["data"][1]["subject"]),
+        (&json!("Second"), &json!("First"))
+    );
+    assert_eq!(sandbox.get("/_/received?limit=1").json()["has_more"], true);
+    let found = sandbox.get("/_/received?query=NEEDLE").json();
+    assert_eq!((found["data"].as_array().unwrap().len(), &found["data"][0]["subject"]), (1, &json!("First")));
+    let id = found["data"][0]["id"].as_str().unwrap();
+    let about = sandbox.get(format!("/_/received/{id}")).json();
+    assert_eq!(
+        (&about["received_for"], &about["to"]),
+        (&json!(["help@acme.test"]), &json!(["help@acme.test"]))
+    );
+    assert_eq!(sandbox.get(format!("/_/received/{id}/text")).text().trim(), "needle in it");
+    assert!(sandbox.get(format!("/_/received/{id}/html")).text().ends_with("<p>Hi</p>"));
+    let timeline = sandbox.get(format!("/_/received/{id}/timeline")).json();
+    assert_eq!(timeline["events"][0]["event"], "received");
+    assert_eq!(sandbox.ask(Method::GET, format!("/_/received/{id}")).key("sb_other").send("").status, 404);
+}
+
+#[test]
+fn a_search_looks_at_addresses_subjects_tags_and_text() {
+    let sandbox = Sandbox::new();
+    let mut one = email_with("subject", "Invoice 17");
+    one["tags"] = json!([{"name": "kind", "value": "Billing"}]);
+    one["bcc"] = "Hidden <carol@example.org>".into();
+    sandbox.sent(&one);
+    sandbox.sent(&email_with("text", "Something else"));
+    for (query, found) in [
+        ("invoice", 1),
+        ("INVOICE+17", 1),
+        ("invoice+18", 0),
+        ("carol", 1),
+        ("kind%3Dbilling", 1),
+        ("something", 1),
+        ("acme", 2),
+        ("", 2),
+        ("+", 2),
+        ("nobody", 0),
+    ] {
+        let list = sandbox.get(format!("/_/messages?query={query}")).json();
+        assert_eq!(list["data"].as_array().unwrap().len(), found, "{query}");
+    }
+}
+
+#[test]
+fn the_timeline_has_events_and_the_attempts_to_tell_webhooks() {
+    let sandbox = Sandbox::new();
+    let hook = json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.bounced"]});
+    let hook = sandbox.post("/webhooks", &hook).json()["id"].clone();
+    sandbox.sent(&email());
+    sandbox.advance(5);
+    let id = sandbox.mail().id;
+    let happened = sandbox.post(&format!("/_/messages/{id}/events"), &json!({"type": "bounced"}));
+    assert_eq!(happened.status, 201, "{}", happened.text());
+    let timeline = sandbox.get(format!("/_/messages/{id}/timeline")).json();
+    let events: Vec<_> =
+        timeline["events"].as_array().unwrap().iter().map(|one| one["event"].as_str().unwrap()).collect();
+    assert_eq!((events.first(), events.last()), (Some(&"accepted"), Some(&"bounced")));
+    assert!(events.contains(&"sent") && events.contains(&"delivered"), "{events:?}");
+    let told = &timeline["webhooks"][0];
+    assert_eq!(
+        (&told["type"], &told["webhook_id"], &told["endpoint"]),
+        (&json!("email.bounced"), &hook, &json!("http://127.0.0.1:9/hook"))
+    );
+    assert!(told["attempts"].is_array() && told["status"].is_string());
+}
+
+#[test]
+fn the_request_that_made_a_mail_is_found_and_holds_no_credential() {
+    let sandbox = Sandbox::new();
+    sandbox.sent(&email_with("subject", "other"));
+    let sent = sandbox
+        .ask(Method::POST, "/emails")
+        .header("idempotency-key", "k-1")
+        .header("cookie", "c=secret")
+        .json(&email());
+    let id = sent.json()["id"].as_str().unwrap().to_owned();
+    let made = sandbox.get(format!("/_/messages/{id}/request")).json();
+    assert_eq!(
+        (&made["method"], &made["path"], &made["status"]),
+        (&json!("POST"), &json!("/emails"), &json!(200))
+    );
+    let body: Value = serde_json::from_str(made["body"]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(body, email());
+    let value = |name: &str| {
+        made["headers"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()["value"].clone()
+    };
+    assert_eq!(
+        (value("authorization"), value("cookie"), value("idempotency-key")),
+        (json!("Bearer [hidden]"), json!("[hidden]"), json!("k-1"))
+    );
+    assert!(!made.to_string().contains(KEY) && !made.to_string().contains("secret"), "{made}");
+}
+
+#[test]
+fn the_request_log_shows_a_tenant_its_own_requests_and_those_of_nobody() {
+    let sandbox = Sandbox::new();
+    sandbox.service.faults().next(posthaste_reference_server::faults::Action::answer(503, "busy"));
+    assert_eq!(sandbox.post("/emails", &email()).status, 503);
+    sandbox.sent(&email());
+    sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
+    sandbox.ask(Method::GET, "/emails").key("nonsense").send("");
+    sandbox.ask(Method::POST, "/oauth/token").no_key().send("refresh_token=very-secret");
+    let key = sandbox.post("/api-keys", &json!({"name": "x"})).json()["token"].as_str().unwrap().to_owned();
+    let statuses = |query: &str| -> Vec<u64> {
+        let list = sandbox.get(format!("/_/requests?{query}")).json();
+        list["data"].as_array().unwrap().iter().map(|one| one["status"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(statuses("")[3..], [200, 503], "newest first, a fault among them");
+    assert_eq!(statuses("").len(), 5);
+    assert_eq!(
+        (statuses("status=5"), statuses("status=50x"), statuses("method=get&path=EMAIL")),
+        (vec![503], vec![503], vec![403])
+    );
+    let list = sandbox.get("/_/requests").json();
+    let oldest = list["data"][4]["number"].as_u64().unwrap();
+    assert_eq!(statuses(&format!("before={}", oldest + 2)), [200, 503]);
+    for one in list["data"].as_array().unwrap() {
+        let whole = sandbox.get(format!("/_/requests/{}", one["number"])).text();
+        assert!(!whole.contains("very-secret") && !whole.contains(&key) && !whole.contains(KEY), "{whole}");
+    }
+    assert_eq!(sandbox.get("/_/requests/999").status, 404);
+    let others = sandbox.ask(Method::GET, format!("/_/requests/{}", oldest + 2)).key(KEY).send("");
+    assert_eq!(others.status, 404, "another tenant's");
+}
+
+#[test]
+fn a_template_is_shown_with_values_as_a_send_would_render_it() {
+    let sandbox = Sandbox::new();
+    let template = json!({"name": "Order", "alias": "order", "subject": "Order {{{ORDER}}}", "html": "<p>Hi {{{NAME}}}, {{{EMAIL}}}: {{{TOTAL}}}</p>",
+        "variables": [{"key": "NAME", "type": "string", "fallback_value": "friend"}, {"key": "ORDER", "type": "string"}, {"key": "TOTAL", "type": "number", "fallback_value": 42}]});
+    let id = sandbox.post("/templates", &template).json()["id"].as_str().unwrap().to_owned();
+    let listed = sandbox.get("/_/templates").json();
+    assert_eq!(
+        (&listed["data"][0]["alias"], &listed["data"][0]["variables"][2]["fallback_value"]),
+        (&json!("order"), &json!(42))
+    );
+    let shown = sandbox.get(format!("/_/templates/{id}/preview")).json();
+    assert_eq!((&shown["subject"], &shown["missing"]), (&json!("Order {{{ORDER}}}"), &json!(["ORDER"])));
+    let query = "variables=%7B%22ORDER%22%3A%22A%201%22%2C%22TOTAL%22%3A7%7D&to=ada%40example.com";
+    let shown = sandbox.get(format!("/_/templates/order/preview?{query}")).json();
+    assert_eq!((&shown["subject"], &shown["missing"]), (&json!("Order A 1"), &json!([])));
+    let page = open(&sandbox, format!("/_/templates/order/preview.html?{query}&key={KEY}"));
+    assert!(page.text().ends_with("<p>Hi friend, ada@example.com: 7</p>"), "{}", page.text());
+    assert!(page.header("content-security-policy").unwrap().starts_with("sandbox; default-src 'none'"));
+    assert_eq!(sandbox.get("/_/templates/order/preview?version=published").status, 404);
+    assert_eq!(sandbox.get("/_/templates/none/preview").status, 404);
+    for wrong in ["%5B%5D", "x", "%7B%22A%22%3Atrue%7D"] {
+        let answer = sandbox.get(format!("/_/templates/order/preview?variables={wrong}"));
+        assert_eq!(answer.status, 422);
+        assert!(
+            answer.message().contains("`variables` must be an object of strings and numbers"),
+            "{}",
+            answer.message()
+        );
+    }
+    assert!(
+        sandbox.service.requests().iter().all(|request| request.path == "/templates"),
+        "the page leaves no trace"
+    );
+}
+
+#[test]
+fn tenants_are_known_and_looking_makes_none() {
+    let sandbox = Sandbox::new();
+    for path in [
+        "/_/messages?key=sb_nobody",
+        "/_/received?key=sb_nobody",
+        "/_/requests?key=sb_nobody",
+        "/_/templates?key=sb_nobody",
+        "/_/stream?key=sb_nobody",
+    ] {
+        assert_eq!(open(&sandbox, path).status, 200, "{path}");
+    }
+    assert_eq!(open(&sandbox, "/_/tenants").json()["data"], json!([]));
+    sandbox.sent(&email());
+    sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
+    let tenants = open(&sandbox, "/_/tenants").json();
+    assert_eq!(
+        tenants["data"],
+        json!([{"key": "sb_other", "sent": 1, "received": 0}, {"key": KEY, "sent": 1, "received": 0}])
+    );
+    assert_eq!(open(&sandbox, "/_/messages?key=other").status, 403);
+    assert_eq!(open(&sandbox, "/_/messages").status, 401);
+}
