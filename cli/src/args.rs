@@ -151,6 +151,18 @@ pub(crate) struct Global {
     pub(crate) makes_profile: bool,
 }
 
+impl Command {
+    /// Whether it goes on until a signal comes, which is then how it ends and no failure.
+    pub(crate) fn ends_by_signal(&self) -> bool {
+        match self {
+            Self::Received(command) | Self::Emails(commands::emails::Command::Receiving(command)) => {
+                command.ends_by_signal()
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Global {
     /// Whether the command brings its own service.
     #[cfg(feature = "sandbox")]

@@ -87,9 +87,10 @@ async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
         return with_service(command, context).await;
     }
     let mut signals = Signals::listen()?;
+    let ends_by_signal = command.ends_by_signal();
     let result = tokio::select! {
         result = with_service(command, context) => result,
-        signal = signals.next() => Err(Fail::Interrupted(signal)),
+        signal = signals.next() => if ends_by_signal { Ok(()) } else { Err(Fail::Interrupted(signal)) },
     };
     // A call can be over, out of time or interrupted, while a renewal that it began is on its way.
     signals.when_free().await;

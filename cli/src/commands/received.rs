@@ -1,7 +1,8 @@
-//! `received`: emails that came in, and what is attached to them.
+//! `received`: emails that came in, and what is attached to them, one by one or as they come.
 
 mod attachments;
 pub(crate) mod file_name;
+mod watch;
 
 use crate::change;
 use crate::context::Context;
@@ -16,6 +17,14 @@ pub(crate) enum Command {
     List(ListArgs),
     Get(GetArgs),
     Attachments(attachments::Args),
+    Watch(watch::Args),
+}
+
+impl Command {
+    /// Whether a signal is how it ends, and no failure.
+    pub(crate) fn ends_by_signal(&self) -> bool {
+        matches!(self, Self::Watch(_))
+    }
 }
 
 /// List received emails, newest first
@@ -85,5 +94,6 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         }
         Command::Get(args) => change::show(context, |client| client.received().get(args.id.as_str())).await,
         Command::Attachments(args) => attachments::run(args, context).await,
+        Command::Watch(args) => watch::run(args, context).await,
     }
 }

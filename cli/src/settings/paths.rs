@@ -31,6 +31,27 @@ pub(crate) fn config_dir(env: &Env) -> Option<PathBuf> {
     Some(base.join(FOLDER))
 }
 
+/// The folder of what the program has to remember, such as cursors: `state` in `POSTHASTE_CONFIG_DIR`, else `$XDG_STATE_HOME/posthaste`,
+/// `~/.local/state/posthaste`.
+///
+/// None where the machine knows no home folder.
+pub(crate) fn state_dir(env: &Env) -> Option<PathBuf> {
+    if let Some(folder) = env.path("POSTHASTE_CONFIG_DIR") {
+        return Some(folder.join("state"));
+    }
+    if let Some(base) = env.path("XDG_STATE_HOME").filter(|base| base.is_absolute()) {
+        return Some(base.join(FOLDER));
+    }
+    #[cfg(windows)]
+    let base = etcetera::base_strategy::Windows::new().ok()?.cache_dir();
+    #[cfg(not(windows))]
+    let base = match env.path("HOME") {
+        Some(home) => home.join(".local/state"),
+        None => etcetera::base_strategy::Xdg::new().ok()?.state_dir()?,
+    };
+    Some(base.join(FOLDER))
+}
+
 /// The configuration file.
 pub(crate) fn config_file(env: &Env) -> Option<PathBuf> {
     config_dir(env).map(|folder| folder.join("config.toml"))
@@ -54,7 +75,8 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn create_dir(folder: &Path) -> io::Result<()> {
+/// Makes a folder (0700) with all that it lies in.
+pub(crate) fn create_dir(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -89,6 +111,14 @@ mod tests {
             config_dir(&Env::of(&[("XDG_CONFIG_HOME", "relative"), ("HOME", "/c")])),
             Some("/c/.config/posthaste".into())
         );
+    }
+
+    #[test]
+    fn what_is_remembered_lies_where_state_belongs() {
+        let all = [("POSTHASTE_CONFIG_DIR", "/a"), ("XDG_STATE_HOME", "/b"), ("HOME", "/c")];
+        assert_eq!(state_dir(&Env::of(&all)), Some("/a/state".into()));
+        assert_eq!(state_dir(&Env::of(&all[1..])), Some("/b/posthaste".into()));
+        assert_eq!(state_dir(&Env::of(&all[2..])), Some("/c/.local/state/posthaste".into()));
     }
 
     #[cfg(unix)]

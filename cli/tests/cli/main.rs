@@ -25,6 +25,7 @@ mod lists;
 mod outcomes;
 mod readme;
 mod received;
+mod received_watch;
 mod sandbox;
 mod sandbox_control;
 mod send;

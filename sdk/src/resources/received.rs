@@ -170,6 +170,28 @@ impl<'a> Received<'a> {
         List::new(self.client, Operation::get("received.list", "/emails/receiving"))
     }
 
+    /// The emails that came in after this one: [`list`](Self::list) from there towards newer ones. Streamed, the oldest of them comes first,
+    /// and what comes in while the pages are walked follows at the end; so asking again with the last id that was seen loses nothing and repeats
+    /// nothing, however much came in between.
+    ///
+    /// A service may forget the email itself; it then refuses the id, as [`Error::Api`](crate::Error::Api) (the specification is silent on that).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, mut last: posthaste::ReceivedEmailId) -> posthaste::Result<()> {
+    /// use futures_util::TryStreamExt;
+    ///
+    /// let mut new = client.received().since(&last).stream();
+    /// while let Some(email) = new.try_next().await? {
+    ///     println!("{:?} wrote: {:?}", email.from, email.subject);
+    ///     last = email.id;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn since(&self, id: impl Into<ReceivedEmailId>) -> List<ReceivedEmailSummary> {
+        self.list().before(id.into())
+    }
+
     /// One received email: `GET /emails/receiving/{email_id}`.
     pub fn get(&self, id: impl Into<ReceivedEmailId>) -> Call<ReceivedEmail> {
         let operation =

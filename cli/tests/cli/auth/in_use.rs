@@ -1,5 +1,7 @@
 //! A login, or a key, that is kept: who uses it, for which service, in which profile, and how it ends.
 
+use std::io::{BufRead as _, BufReader};
+
 use super::*;
 
 #[test]
@@ -182,4 +184,32 @@ fn a_call_that_runs_out_of_time_does_not_take_a_renewal_with_it() {
     posthaste.run(&SEND).ok();
     let kinds: Vec<_> = service.core().token_events().into_iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
+}
+
+#[test]
+fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
+    let service = service();
+    let posthaste = logged_in(&service, &["--scope", "full_access"]);
+    let arrive = |subject: &str| {
+        let mail =
+            format!("From: ada@example.com\r\nTo: in@acme.test\r\nSubject: {subject}\r\n\r\nHello\r\n");
+        service.core().receive("sb_test", &["in@acme.test"], mail).unwrap();
+    };
+    let watch = ["received", "watch", "--from-start", "--interval", "20ms", "--columns", "subject"];
+    let mut child = posthaste.command().args(watch).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for subject in ["one", "two", "three"] {
+        arrive(subject);
+        assert_eq!(lines.next().unwrap().unwrap(), subject);
+        // The token that it has is refused from now on.
+        service.core().clock().advance(Duration::from_secs(901));
+    }
+    arrive("four");
+    assert_eq!(lines.next().unwrap().unwrap(), "four");
+    let renewed = service.core().token_events().into_iter();
+    assert!(renewed.filter(|event| matches!(event.kind, TokenEventKind::Rotated { .. })).count() >= 3);
+    // Beyond the life of the refresh token: nobody can renew it any more.
+    service.core().clock().advance(Duration::from_hours(24 * 400));
+    let ended = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(4), "{ended:?}");
 }

@@ -127,3 +127,25 @@ async fn an_email_that_was_not_received_is_not_found() {
     }
     assert_eq!(bench.get("/emails/receiving/x").status, 422);
 }
+
+#[tokio::test]
+async fn what_came_in_since_an_email_is_streamed_oldest_first_while_more_comes_in() {
+    let bench = Bench::start().await;
+    let last = arrives(&bench);
+    let mut expected: Vec<_> = (0..3_000).map(|_| arrives(&bench)).collect();
+    let client = bench.client();
+    let mut new = client.received().since(last.as_str()).stream();
+    let mut seen = Vec::new();
+    while let Some(email) = new.try_next().await.unwrap() {
+        seen.push(email.id.to_string());
+        if seen.len() % 100 == 50 && expected.len() < 3_500 {
+            // In the middle of a page.
+            expected.extend((0..25).map(|_| arrives(&bench)));
+        }
+    }
+    assert_eq!(seen, expected);
+    let end = seen.pop().unwrap();
+    assert!(client.received().since(end.as_str()).await.unwrap().data.is_empty());
+    let forgotten = client.received().since("00000000-0000-4000-8000-000000000000").await.unwrap_err();
+    assert!(matches!(&forgotten, Error::Api(error) if error.status == 422), "{forgotten}");
+}

@@ -1,0 +1,107 @@
+//! What came in since the cursor, oldest first, a page in memory at a time.
+//!
+//! The list is walked from the last email that was printed towards newer ones, so whatever comes in meanwhile follows at the end, and no
+//! page shifts under the walk. If the service no longer knows that email, the place is looked for from the new end: up to an email that
+//! was printed, or one that is older than the last printed one. So nothing is left out, and nothing that is remembered is printed again.
+
+use std::ops::ControlFlow;
+
+use futures_util::TryStreamExt as _;
+use posthaste::Error;
+use serde_json::Value;
+
+use super::Watch;
+use super::cursor::Cursor;
+use crate::fail::Fail;
+use crate::narrate;
+use crate::output::table::at;
+use crate::output::time;
+
+/// Prints everything behind the cursor.
+pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
+    let Some(last) = cursor.last().map(|last| last.id.clone()) else {
+        let oldest = end(watch, |_| ControlFlow::Continue(())).await?;
+        return from(oldest, watch, cursor).await;
+    };
+    match newer(&last, watch, cursor).await {
+        Err(Fail::Sdk(error)) if names_nothing(&error) => {}
+        walked => return walked,
+    }
+    let limit = cursor.last().and_then(|last| time::read(&last.created_at));
+    let older = |row: &Value| match (limit, time::read(&at(row, "/created_at"))) {
+        (Some(limit), Some(created_at)) => created_at < limit,
+        // What tells no time is rather printed again than left out.
+        _ => false,
+    };
+    let mut known = None;
+    let boundary = end(watch, |row| {
+        if cursor.knows(&at(row, "/id")) {
+            known = Some(at(row, "/id"));
+            return ControlFlow::Break(());
+        }
+        if older(row) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .await?;
+    match known {
+        Some(known) => newer(&known, watch, cursor).await,
+        None => {
+            if boundary.is_some() {
+                watch.context.out.warn(
+                    "the service has forgotten the emails that were printed last; going on by the time at which they came",
+                );
+            }
+            from(boundary, watch, cursor).await
+        }
+    }
+}
+
+/// Walks from the newest email towards older ones until it is told to stop; gives the last one before that.
+async fn end(
+    watch: &Watch<'_>,
+    mut goes_on: impl FnMut(&Value) -> ControlFlow<()>,
+) -> Result<Option<Value>, Fail> {
+    let list = watch.client.received().list().as_json();
+    let mut telling = narrate::Pages::begin(watch.context, &list);
+    let (mut pages, mut last) = (list.pages(), None);
+    while let Some(page) = pages.try_next().await? {
+        telling.page(page.data.len(), page.has_more);
+        for row in page.data {
+            if goes_on(&row).is_break() {
+                return Ok(last);
+            }
+            last = Some(row);
+        }
+    }
+    Ok(last)
+}
+
+/// Prints this email and all newer ones.
+async fn from(oldest: Option<Value>, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
+    let Some(oldest) = oldest else { return Ok(()) };
+    if watch.print(&oldest, cursor)?.is_break() {
+        return Ok(());
+    }
+    newer(&at(&oldest, "/id"), watch, cursor).await
+}
+
+/// Prints all that are newer than this one.
+async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
+    let list = watch.client.received().since(id).as_json();
+    let mut telling = narrate::Pages::begin(watch.context, &list);
+    let mut pages = list.pages();
+    while let Some(page) = pages.try_next().await? {
+        telling.page(page.data.len(), page.has_more);
+        for row in page.data.iter().rev() {
+            if !cursor.knows(&at(row, "/id")) && watch.print(row, cursor)?.is_break() {
+                return Ok(());
+            }
+        }
+        cursor.save()?;
+    }
+    Ok(())
+}
+
+/// The specification is silent on a cursor that names nothing; a service may call it one or the other.
+fn names_nothing(error: &Error) -> bool {
+    matches!(error, Error::Api(api) if matches!(api.status.as_u16(), 400 | 404 | 422))
+}

@@ -1,0 +1,344 @@
+//! `received watch`: every email once, oldest first, whatever happens in between.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http::Method;
+use posthaste_reference_server::Service as Core;
+use posthaste_reference_server::faults::{Action, Rule};
+
+use crate::service::Service;
+use crate::support::{Posthaste, Ran};
+
+const WATCH: [&str; 6] = ["received", "watch", "--columns", "subject", "--interval", "20ms"];
+
+/// Mails of these numbers come in.
+fn arrive(core: &Core, numbers: std::ops::Range<usize>) {
+    for n in numbers {
+        let mail = format!("From: ada@example.com\r\nTo: in@acme.test\r\nSubject: no {n}\r\n\r\nHello\r\n");
+        core.receive("sb_test", &["in@acme.test"], mail).unwrap();
+    }
+}
+
+fn subjects(numbers: std::ops::Range<usize>) -> Vec<String> {
+    numbers.map(|n| format!("no {n}")).collect()
+}
+
+fn look(posthaste: &Posthaste, flags: &[&str]) -> Ran {
+    posthaste.run(&[&WATCH[..], &["--once"], flags].concat())
+}
+
+fn printed(ran: Ran) -> Vec<String> {
+    ran.ok().lines().map(str::to_owned).collect()
+}
+
+/// A watch that goes on until it is ended.
+struct Watching {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    said: Lines<BufReader<std::process::ChildStderr>>,
+}
+
+impl Watching {
+    fn start(posthaste: &Posthaste, flags: &[&str]) -> Self {
+        let mut child = posthaste.command().args([&WATCH[..], flags].concat()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = said.next().unwrap().unwrap();
+        assert!(first.contains("Ctrl-C ends"), "{first}");
+        Self { child, lines, said }
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().unwrap().unwrap()
+    }
+
+    fn says(&mut self) -> String {
+        self.said.next().unwrap().unwrap()
+    }
+
+    #[cfg(unix)]
+    fn end(mut self, signal: &str) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn each_email_is_printed_once_oldest_first_over_many_watches() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    arrive(service.core(), 0..3);
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0], "a first watch begins now");
+    arrive(service.core(), 3..5);
+    assert_eq!(printed(look(&posthaste, &[])), subjects(3..5));
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+    assert_eq!(printed(look(&posthaste, &["--from-start"])), subjects(0..5));
+    arrive(service.core(), 5..7);
+    assert_eq!(printed(look(&posthaste, &["--from-now"])), [""; 0]);
+    arrive(service.core(), 7..10);
+    assert_eq!(printed(look(&posthaste, &["--limit", "1"])), subjects(7..8));
+    assert_eq!(printed(look(&posthaste, &["--limit", "2"])), subjects(8..10));
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+}
+
+#[test]
+fn a_mailbox_that_was_empty_loses_not_even_its_first_email() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    look(&posthaste, &[]).ok();
+    arrive(service.core(), 0..250);
+    assert_eq!(printed(look(&posthaste, &[])), subjects(0..250));
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+}
+
+#[test]
+fn a_backlog_of_thousands_loses_nothing_and_repeats_nothing() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    arrive(service.core(), 0..1);
+    look(&posthaste, &["--from-now"]).ok();
+    arrive(service.core(), 1..3_001);
+    let asked = service.asked();
+    assert_eq!(printed(look(&posthaste, &[])), subjects(1..3_001));
+    assert_eq!(service.asked() - asked, 30, "a page has a hundred");
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+}
+
+#[test]
+fn emails_that_come_while_a_page_is_walked_follow_at_the_end() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    look(&posthaste, &[]).ok();
+    arrive(service.core(), 0..250);
+    let (core, count) = (Arc::downgrade(service.core()), AtomicUsize::new(250));
+    service.core().on_request(move |request| {
+        let so_many = count.load(Ordering::SeqCst);
+        if request.path == "/emails/receiving" && so_many < 1_000 {
+            count.fetch_add(30, Ordering::SeqCst);
+            arrive(&core.upgrade().unwrap(), so_many..so_many + 30);
+        }
+    });
+    let mut all = printed(look(&posthaste, &[]));
+    for _ in 0..40 {
+        all.extend(printed(look(&posthaste, &[])));
+    }
+    assert_eq!(all, subjects(0..1_000));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_watch_that_is_ended_by_a_signal_ends_well_and_is_taken_up_again() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut next = 0;
+    for signal in ["INT", "TERM", "HUP"] {
+        let mut watching = Watching::start(&posthaste, if next == 0 { &["--from-start"] } else { &[] });
+        for _ in 0..3 {
+            arrive(service.core(), next..next + 2);
+            assert_eq!([watching.line(), watching.line()].as_slice(), subjects(next..next + 2), "{signal}");
+            next += 2;
+        }
+        assert_eq!(watching.end(signal), Some(0), "{signal}");
+        arrive(service.core(), next..next + 1);
+        assert_eq!(printed(look(&posthaste, &[])), subjects(next..next + 1), "{signal}");
+        next += 1;
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn after_a_kill_in_the_middle_of_a_backlog_none_is_missing() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    look(&posthaste, &[]).ok();
+    arrive(service.core(), 0..2_000);
+    let mut seen = Vec::new();
+    for lines in [1, 137, 99, 3, 512] {
+        let mut watching = Watching::start(&posthaste, &[]);
+        let printed: Vec<_> = (0..lines).map(|_| watching.line()).collect();
+        assert_eq!(watching.end("KILL"), None);
+        seen.push(printed);
+    }
+    seen.push(printed(look(&posthaste, &[])));
+    let mut next = 0;
+    for run in &seen {
+        let first: usize = run[0].strip_prefix("no ").unwrap().parse().unwrap();
+        assert!(first <= next, "{next} is missing: the next watch began with {first}");
+        assert_eq!(*run, subjects(first..first + run.len()), "a watch prints in order");
+        next = next.max(first + run.len());
+    }
+    let all: BTreeSet<_> = seen.iter().flatten().cloned().collect();
+    assert_eq!(all.len(), 2_000);
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+}
+
+#[test]
+fn an_outage_is_waited_out_and_what_came_meanwhile_is_printed() {
+    let service = Service::start();
+    let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
+    arrive(service.core(), 0..1);
+    for action in [
+        Action::answer(503, "busy"),
+        Action::answer(500, "<html>"),
+        Action::DropBefore,
+        Action::Truncate(3),
+        Action::TooMany { retry_after: Some("1".to_owned()) },
+    ] {
+        let mut watching = Watching::start(&posthaste, &["--from-start"]);
+        assert_eq!(watching.line(), "no 0");
+        let before = service.core().faults().pending();
+        service.core().faults().add(Rule::new(action.clone()).on(Method::GET, "/emails/receiving"));
+        let said = watching.says();
+        assert!(said.contains("looking again in 1 s"), "{action:?}: {said}");
+        assert!(watching.says().contains("answers again"));
+        assert_eq!(service.core().faults().pending(), before);
+        arrive(service.core(), 1..2);
+        assert_eq!(watching.line(), "no 1", "{action:?}");
+        service.core().reset();
+        arrive(service.core(), 0..1);
+    }
+}
+
+#[test]
+fn what_does_not_pass_ends_the_watch_with_its_exit_code() {
+    let service = Service::start().unjudged();
+    let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
+    let refusals =
+        [(401, "invalid_access_token", 4), (403, "invalid_api_key", 4), (451, "validation_error", 3)];
+    for (status, name, code) in refusals {
+        let rule = Rule::new(Action::error(status, name, "no")).on(Method::GET, "/emails/receiving");
+        service.core().faults().add(rule.after(1));
+        let ended = posthaste.run(&[&WATCH[..], &["--from-start"]].concat());
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+    }
+    service.core().faults().add(Rule::new(Action::answer(503, "busy")));
+    look(&posthaste, &[]).fails(7);
+    let keyless = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
+    keyless.run(&["received", "watch"]).fails(4);
+    keyless.env("POSTHASTE_API_KEY", "xx_unknown").run(&["received", "watch", "-q"]).fails(4);
+}
+
+#[test]
+fn two_watches_never_move_one_cursor() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut first = Watching::start(&posthaste, &["--from-start"]);
+    arrive(service.core(), 0..1);
+    assert_eq!(first.line(), "no 0");
+    let said = posthaste.run(&WATCH).fails(1);
+    let holder = format!("process {}", first.child.id());
+    assert!(said.contains(&holder) && said.contains("--cursor FILE"), "{said}");
+    let own = ["--cursor", "own.json", "--from-start"];
+    assert_eq!(printed(look(&posthaste, &own)), subjects(0..1));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        for file in ["own.json", "own.json.lock"] {
+            let mode = posthaste.home().join(file).metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
+    }
+    drop(first);
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0], "the lock has died with its holder");
+}
+
+#[test]
+fn each_profile_and_each_service_has_a_cursor_of_its_own() {
+    let (one, other) = (Service::start(), Service::start());
+    let posthaste =
+        Posthaste::new().env("POSTHASTE_API_KEY", "sb_test").config("[profiles.work]\n[profiles.home]\n");
+    arrive(one.core(), 0..2);
+    arrive(other.core(), 0..3);
+    let look = |service: &Service, profile: &str| {
+        let flags = ["--profile", profile, "--base-url", &service.base_url(), "--from-start"];
+        printed(look(&posthaste, &flags)).len()
+    };
+    assert_eq!((look(&one, "work"), look(&other, "work"), look(&one, "home")), (2, 3, 2));
+    let files: Vec<_> =
+        posthaste.home().join(".local/state/posthaste/received").read_dir().unwrap().collect();
+    assert_eq!(files.len(), 6, "three cursors with a lock each");
+    let wrong = ["--cursor", "c.json", "--base-url"];
+    posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&one.base_url()]].concat()).ok();
+    let said = posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&other.base_url()]].concat()).fails(2);
+    assert!(said.contains("this is the cursor of"), "{said}");
+}
+
+#[test]
+fn emails_that_the_service_has_forgotten_are_no_reason_to_lose_others() {
+    let service = Service::start().unjudged();
+    let posthaste = service.posthaste();
+    arrive(service.core(), 0..5);
+    assert_eq!(printed(look(&posthaste, &["--from-start"])), subjects(0..5));
+    service.core().reset();
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+    arrive(service.core(), 5..155);
+    let ran = look(&posthaste, &[]);
+    assert!(ran.stderr.contains("has forgotten the emails that were printed last"), "{ran:?}");
+    assert_eq!(printed(ran), subjects(5..155));
+    let ran = look(&posthaste, &[]);
+    assert!(!ran.stderr.contains("forgotten"), "{ran:?}");
+    assert_eq!(printed(ran), [""; 0]);
+}
+
+#[test]
+fn a_cursor_that_cannot_be_read_is_told_and_not_written_over() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    arrive(service.core(), 0..1);
+    std::fs::write(posthaste.home().join("c.json"), "{").unwrap();
+    let said = look(&posthaste, &["--cursor", "c.json"]).fails(1);
+    assert!(said.contains("can't be read") && said.contains("--from-now"), "{said}");
+    assert_eq!(std::fs::read_to_string(posthaste.home().join("c.json")).unwrap(), "{");
+    assert_eq!(printed(look(&posthaste, &["--cursor", "c.json", "--from-start"])), subjects(0..1));
+    assert_eq!(printed(look(&posthaste, &["--cursor", "c.json"])), [""; 0]);
+}
+
+#[test]
+fn a_line_that_nobody_read_is_printed_again() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    arrive(service.core(), 0..300);
+    let mut child = posthaste.command().args([&WATCH[..], &["--from-start"]].concat()).spawn().unwrap();
+    // The reader goes away at once.
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(printed(look(&posthaste, &[])), subjects(0..300));
+}
+
+#[test]
+fn emails_are_json_lines_for_programs() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    arrive(service.core(), 0..2);
+    let lines = printed(posthaste.run(&["received", "watch", "--from-start", "--once", "-o", "ndjson"]));
+    let rows: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (rows.len(), &rows[1]["subject"], &rows[1]["to"]),
+        (2, &"no 1".into(), &serde_json::json!(["in@acme.test"]))
+    );
+    let filtered =
+        posthaste.run(&["received", "watch", "--from-start", "--once", "--json", "--jq", ".subject"]);
+    assert_eq!(printed(filtered), subjects(0..2));
+    assert_eq!(printed(posthaste.run(&["--sandbox", "received", "watch", "--once"])), [""; 0]);
+}
+
+#[test]
+fn a_wrong_command_line_is_told_with_all_that_is_wrong() {
+    let wrong = ["--from-now", "--from-start", "--interval", "0s", "--limit", "-1"];
+    let said = Posthaste::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);
+    for part in ["exclude each other", "--interval must be a length of time", "--limit is a whole number"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
