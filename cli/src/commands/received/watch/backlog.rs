@@ -42,17 +42,15 @@ pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
         if older(row) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .await?;
-    match known {
-        Some(known) => newer(&known, watch, cursor).await,
-        None => {
-            if boundary.is_some() {
-                watch.context.out.warn(
-                    "the service has forgotten the emails that were printed last; going on by the time at which they came",
-                );
-            }
-            from(boundary, watch, cursor).await
-        }
+    if let Some(known) = known {
+        return newer(&known, watch, cursor).await;
     }
+    if boundary.is_some() {
+        watch.context.out.warn(
+            "the service has forgotten the emails that were printed last; going on by the time at which they came",
+        );
+    }
+    from(boundary, watch, cursor).await
 }
 
 /// Walks from the newest email towards older ones until it is told to stop; gives the last one before that.
@@ -62,17 +60,17 @@ async fn end(
 ) -> Result<Option<Value>, Fail> {
     let list = watch.client.received().list().as_json();
     let mut telling = narrate::Pages::begin(watch.context, &list);
-    let (mut pages, mut last) = (list.pages(), None);
+    let (mut pages, mut reached) = (list.pages(), None);
     while let Some(page) = pages.try_next().await? {
         telling.page(page.data.len(), page.has_more);
         for row in page.data {
             if goes_on(&row).is_break() {
-                return Ok(last);
+                return Ok(reached);
             }
-            last = Some(row);
+            reached = Some(row);
         }
     }
-    Ok(last)
+    Ok(reached)
 }
 
 /// Prints this email and all newer ones.

@@ -248,7 +248,7 @@ mod tests {
         let path = folder.path().join("c.json");
         let mut first = cursor(&path);
         assert!(!first.is_set());
-        for n in 0..RECENT + 1 {
+        for n in 0..=RECENT {
             first.moved_to(&json!({"id": format!("id-{n}"), "created_at": "2026-01-01T00:00:00Z"}));
         }
         assert!(!path.exists(), "a disk is not asked for every line");
