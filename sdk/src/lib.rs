@@ -21,6 +21,7 @@
 //! - **Nothing the service adds breaks you**: unknown fields, unknown enum values, other 2xx codes, either timestamp style.
 //! - **Large things stream**: an [`Attachment::from_file`] costs the same memory whatever its size;
 //!   [`List::stream`] asks page by page.
+//! - **What a webhook receives is verified** before it is believed, over its bytes and in constant time: [`WebhookVerifier`].
 //! - **Nothing secret shows** in `Debug`, in errors or in `tracing` events.
 //!
 //! # Finding your way

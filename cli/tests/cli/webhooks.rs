@@ -63,3 +63,61 @@ fn everything_wrong_is_said_at_once() {
     let said = Posthaste::new().run(&["webhooks", "update", "x"]).fails(2);
     assert!(said.contains("what to change"), "{said}");
 }
+
+#[test]
+fn what_a_webhook_has_told_is_listed_shown_and_told_again() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    // Nobody listens on port 9.
+    let create = ["webhooks", "create", "--endpoint", "http://127.0.0.1:9/", "--event", "contact.created"];
+    let id = posthaste.run(&create).ok();
+    let id = id.trim();
+    for address in ["ada@example.com", "bob@example.com"] {
+        posthaste.run(&["contacts", "create", address]).ok();
+    }
+    let listed = posthaste.run(&["webhooks", "events", id, "--json"]).json();
+    let newest = &listed["data"][0];
+    assert_eq!((listed["data"].as_array().unwrap().len(), &newest["type"]), (2, &json!("contact.created")));
+    let event = newest["id"].as_str().unwrap();
+    let one = posthaste.run(&["webhooks", "events", id, "--limit", "1"]);
+    assert!(one.stderr.contains(&format!("next: --after {event}")), "{one:?}");
+    let older = posthaste.run(&["webhooks", "events", id, "--after", event, "--columns", "type"]).ok();
+    assert_eq!(older, "contact.created\n");
+    posthaste.run(&["webhooks", "events", id, "--before", event]).fails(2);
+
+    let shown = posthaste.run(&["webhooks", "event", id, event, "--json"]).json();
+    assert_eq!(shown["payload"]["data"]["email"], "bob@example.com");
+    let attempts = || {
+        let columns = ["--columns", "http_status_code"];
+        let rows = posthaste.run(&[&["webhooks", "attempts", id, event], &columns[..]].concat()).ok();
+        rows.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let until = |count: usize| {
+        while attempts().len() < count {}
+        assert_eq!(attempts(), vec!["0"; count], "there was no answer");
+    };
+    until(1);
+    assert_eq!(posthaste.run(&["webhooks", "replay", id, event]).ok().trim(), event);
+    until(2);
+    posthaste.run(&["webhooks", "event", id, "msg_00000000000000000000000000000000"]).fails(5);
+}
+
+#[test]
+fn another_secret_goes_where_the_first_one_went() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let id = posthaste.run(&[&CREATE[..], &["--secret-file", "old"]].concat()).ok();
+    let id = id.trim();
+    let ran = posthaste.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]);
+    let read = |name: &str| std::fs::read_to_string(posthaste.home().join(name)).unwrap();
+    let (old, new) = (read("old"), read("new"));
+    assert!(new.starts_with("whsec_") && new != old);
+    assert!(!ran.stderr.contains(new.trim()) && ran.stdout.trim() == id, "{ran:?}");
+    let said = posthaste.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
+    assert!(said.contains("new can't be made"), "{said}");
+    assert_eq!(
+        posthaste.run(&["webhooks", "get", id, "--jq", ".signing_secret"]).ok(),
+        new,
+        "it was not asked"
+    );
+}

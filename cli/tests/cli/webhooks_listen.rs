@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdout};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use posthaste::WebhookVerifier;
+use posthaste_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::sandbox::{kill, wait_for};
@@ -345,4 +346,75 @@ fn a_moved_clock_of_a_sandbox_keeps_no_delivery_back() {
     posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
     let told = listener.next();
     assert_eq!((&told["type"], &told["status"]), (&json!("contact.created"), &json!(204)), "{told}");
+}
+
+/// Waits until the service was asked for a webhook to be made.
+fn until_asked(service: &Service) {
+    while !service.core().requests().iter().any(|request| request.method == http::Method::POST) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_webhook_whose_making_goes_wrong_does_not_stay_behind() {
+    for action in [Action::DropAfter, Action::Truncate(5)] {
+        let service = Service::start();
+        let posthaste = service.posthaste();
+        service.core().faults().add(Rule::new(action).on(http::Method::POST, "/webhooks"));
+        let said = posthaste.run(&["webhooks", "listen"]).fails(7);
+        assert!(said.contains("none stays behind"), "{said}");
+        let requests = service.core().requests();
+        assert!(requests.iter().any(|request| request.method == http::Method::DELETE), "there was one");
+        assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+    }
+}
+
+#[test]
+fn a_signal_while_it_is_made_leaves_nothing_behind() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let slow = Action::Delay(std::time::Duration::from_millis(300));
+    service.core().faults().add(Rule::new(slow).on(http::Method::POST, "/webhooks"));
+    let mut child = posthaste.command().args(["webhooks", "listen"]).spawn().unwrap();
+    until_asked(&service);
+    kill(&child, "INT");
+    assert_eq!(wait_for(&mut child), Some(130));
+    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+
+    // Who asks twice does not wait for an answer that never comes.
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    service.core().faults().add(Rule::new(Action::Stall).on(http::Method::POST, "/webhooks"));
+    let mut child = posthaste.command().args(["webhooks", "listen"]).spawn().unwrap();
+    until_asked(&service);
+    kill(&child, "TERM");
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("so that no webhook stays behind"), "{line}");
+    kill(&child, "TERM");
+    assert_eq!(wait_for(&mut child), Some(143));
+    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+}
+
+#[test]
+fn a_webhook_that_can_not_be_deleted_is_told() {
+    let service = Service::start();
+    let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
+    let mut listener = Listener::start(&posthaste, &[]);
+    let id = listener.announced["webhook_id"].as_str().unwrap().to_owned();
+    let broken = Action::error(503, "service_unavailable", "busy");
+    let rule = Rule::new(broken).on(http::Method::DELETE, "/webhooks/{webhook_id}");
+    service.core().faults().add(rule.always());
+    assert_eq!(listener.stop("INT"), Some(7));
+    let mut said = String::new();
+    listener.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains(&format!("posthaste webhooks delete {id}")), "{said}");
+
+    // Somebody else was faster: that is as good.
+    service.core().faults().clear();
+    posthaste.run(&["webhooks", "delete", &id]).ok();
+    let mut listener = Listener::start(&posthaste, &[]);
+    posthaste.run(&["webhooks", "delete", listener.announced["webhook_id"].as_str().unwrap()]).ok();
+    assert_eq!(listener.stop("INT"), Some(0));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, WebhookId};
+use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, Outcome, WebhookId};
 use url::Url;
 use uuid::Uuid;
 
@@ -54,33 +54,49 @@ impl Registration {
         let endpoint = format!("{base}/{}", Uuid::new_v4().simple());
         let path = Url::parse(&endpoint).map(|url| url.path().to_owned()).unwrap_or_default();
         let webhook = NewWebhook::new(&endpoint, events.iter().cloned().map(EventType::from));
-        let call = client.webhooks().create(&webhook);
-        let mut call = std::future::IntoFuture::into_future(call);
-        let (made, signal) = tokio::select! {
-            made = &mut call => (Some(made), None),
-            signal = signals.next() => (tokio::time::timeout(PATIENCE, call).await.ok(), Some(signal)),
+        let mut call = std::future::IntoFuture::into_future(client.webhooks().create(&webhook));
+        let mut stopped = None;
+        let made = tokio::select! {
+            made = &mut call => Some(made),
+            signal = signals.next() => {
+                stopped = Some(signal);
+                write_stderr("waiting for the service's answer, at most 10 s, so that no webhook stays behind\n");
+                tokio::select! {
+                    made = tokio::time::timeout(PATIENCE, call) => made.ok(),
+                    _ = signals.next() => None,
+                }
+            }
         };
         let doubt = format!("a webhook to {endpoint} may have been made; look: posthaste webhooks list");
-        let made: CreatedWebhook = match made {
+        let made = match made {
             Some(Ok(made)) => made,
-            Some(Err(error)) => {
-                let unknown = error.outcome() == posthaste::Outcome::Unknown;
-                if unknown && remove_by_endpoint(&client, &endpoint).await.is_ok() {
-                    return Err(Fail::Sdk(error));
-                }
-                return Err(Fail::of_call(error, &doubt));
+            // The service said no, or never heard of it.
+            Some(Err(error)) if matches!(error.outcome(), Outcome::Rejected | Outcome::NotSent) => {
+                return Err(Fail::Sdk(error));
             }
-            None => {
-                if remove_by_endpoint(&client, &endpoint).await.is_err() {
-                    context.out.warn(&doubt);
-                }
-                return Err(Fail::Interrupted(signal.unwrap_or(crate::fail::Signal::Interrupt)));
+            unsure => {
+                let looked = tokio::time::timeout(PATIENCE, remove_by_endpoint(&client, &endpoint)).await;
+                let doubtful = !matches!(looked, Ok(Ok(())));
+                return Err(match (unsure, stopped) {
+                    (_, Some(signal)) => {
+                        if doubtful {
+                            context.out.warn(&doubt);
+                        }
+                        Fail::Interrupted(signal)
+                    }
+                    (Some(Err(error)), None) if doubtful => Fail::of_call(error, &doubt),
+                    (Some(Err(error)), None) => Fail::Unavailable {
+                        message: format!("the webhook could not be made, and none stays behind: {error}"),
+                        hint: Some("run it again".to_owned()),
+                    },
+                    (_, None) => Fail::Unavailable { message: doubt, hint: None },
+                });
             }
         };
         let sandboxed = public_url.is_none();
         let CreatedWebhook { id, signing_secret: secret, .. } = made;
         let registration = Self { id, endpoint, secret, path, sandboxed, client };
-        match signal {
+        match stopped {
             None => Ok(registration),
             Some(signal) => {
                 registration.remove(context, signals).await?;
