@@ -1,89 +1,15 @@
-//! A person with a real browser: Chromium, without a window, driven over WebDriver (Debian: `chromium`, `chromium-driver`).
+//! A person who logs in with a real browser.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 use posthaste_reference_server::{ReferenceServer, Settings};
 use thirtyfour::prelude::*;
 use tokio::time::sleep;
 
+use crate::chromium::{Browser, PATIENCE};
 use crate::support::Posthaste;
-
-/// Longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Chromium and what drives it; stopped when dropped.
-struct Browser {
-    driver: WebDriver,
-    process: Child,
-}
-
-impl Browser {
-    /// None where there is no Chromium.
-    async fn start() -> Option<Self> {
-        let (chromium, driver) = (on_path("chromium")?, on_path("chromedriver")?);
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = Command::new(driver)
-            .arg(format!("--port={port}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut wishes = DesiredCapabilities::chrome();
-        wishes.set_binary(chromium.to_str().unwrap()).unwrap();
-        for argument in [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-        ] {
-            wishes.add_arg(argument).unwrap();
-        }
-        let until = Instant::now() + PATIENCE;
-        let driver = loop {
-            match WebDriver::new(format!("http://127.0.0.1:{port}"), wishes.clone()).await {
-                Ok(driver) => break driver,
-                Err(error) if Instant::now() > until => panic!("no browser: {error}"),
-                Err(_) => sleep(Duration::from_millis(100)).await,
-            }
-        };
-        Some(Self { driver, process })
-    }
-
-    async fn stop(self) {
-        self.driver.clone().quit().await.unwrap();
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    let found = std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file());
-    if found.is_none() {
-        skipped(name);
-    }
-    found
-}
-
-#[expect(clippy::print_stderr, reason = "whoever runs the tests has to know what was not tried")]
-fn skipped(name: &str) {
-    eprintln!("skipped: there is no `{name}` on this machine");
-}
 
 /// Runs `auth login`; what the program would open in a browser is opened in this one, and `decide` says what the person does there.
 async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Output {
@@ -108,7 +34,7 @@ async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Outpu
         );
         sleep(Duration::from_millis(20)).await;
     }
-    let driver = &browser.driver;
+    let driver = browser.driver();
     driver.goto(std::fs::read_to_string(&address).unwrap()).await.unwrap();
     let heading = driver.find(By::Css("h1")).await.unwrap().text().await.unwrap();
     assert_eq!(heading, "posthaste asks for access");

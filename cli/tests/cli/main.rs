@@ -12,6 +12,8 @@ mod batch;
 mod broadcasts;
 #[cfg(unix)]
 mod browser;
+#[cfg(unix)]
+mod chromium;
 mod completeness;
 mod config;
 mod contacts;
@@ -21,6 +23,8 @@ mod doctor;
 mod domains;
 mod help;
 mod hostile;
+#[cfg(unix)]
+mod inbox_page;
 mod lists;
 mod outcomes;
 mod readme;

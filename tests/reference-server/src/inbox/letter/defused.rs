@@ -1,8 +1,12 @@
 //! The HTML of a mail as a document that can do nothing.
 //!
 //! The document's policy does the work: in a sandbox there is no script, no form and no way out of the frame, and nothing may be loaded but
-//! pictures that are in the document itself. What a policy doesn't reach is taken out of the text: `link` (a browser may open a connection
-//! for one that it will not load), `meta` (which could switch such guesses on again) and `base`. All else stays as the sender wrote it.
+//! pictures that are in the document itself. But browsers open connections also for what they will not load, in order to be faster: for
+//! frames, for `link`, and for a link as soon as the mouse is pressed on it. A policy doesn't reach that, so it is taken out of the text:
+//! such elements become unknown ones, and a link leads to `#` and says in `data-to` where it led.
+//!
+//! This is done wherever the letters stand, also in text that only looks like a tag: to overlook one would be worse than to change a mail that
+//! quotes HTML without escaping it. All else stays as the sender wrote it, and the source is shown as it is.
 
 use std::borrow::Cow;
 
@@ -14,11 +18,12 @@ use percent_encoding::percent_decode_str;
 /// How many bytes of pictures are put into a document; after that they stay away.
 const MOST_PICTURES: usize = 32 << 20;
 
-/// Elements that are made unknown ones. Nothing of them is ever shown.
-const UNMADE: [&str; 3] = ["link", "meta", "base"];
+/// Elements that are made unknown ones. The policy lets none of them show anything.
+const UNMADE: [&str; 10] =
+    ["link", "meta", "base", "iframe", "frame", "frameset", "object", "embed", "fencedframe", "portal"];
 
 /// A link opens in a window, which the sandbox has none of, so that a click does nothing; where it leads is shown instead.
-const OWN: &str = "<base target=\"_blank\"><style>a[href]:hover::after,a[href]:focus-visible::after{content:attr(href)!important;\
+const OWN: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-to]:focus-visible::after{content:attr(data-to)!important;\
     position:fixed!important;inset:auto auto 0 0!important;z-index:2147483647!important;max-width:100%!important;max-height:40%!important;\
     overflow:hidden!important;box-sizing:border-box!important;padding:5px 10px!important;border-radius:0 6px 0 0!important;\
     background:#1f2328!important;color:#fff!important;font:12px/1.4 ui-monospace,monospace!important;text-align:left!important;\
@@ -38,13 +43,17 @@ pub(in crate::inbox) fn document(
     page.push_str(before);
     page.push_str(OWN);
     let mut left = MOST_PICTURES;
-    while let Some(at) = rest.find(['<', 'c', 'C']) {
+    while let Some(at) = rest.find(['<', 'c', 'C', 'h', 'H']) {
         let (text, found) = rest.split_at(at);
         page.push_str(text);
         let taken = if let Some(name) = unmade(found) {
             page.push_str("<x-");
             page.push_str(name);
             1 + name.len()
+        } else if let Some(length) = link(&page, found) {
+            // Unquoted, as it may stand between quotes; before what was there, as the first of two attributes counts.
+            page.push_str(" href=# data-to=");
+            length
         } else if let Some((reference, id)) = content_id(found) {
             let picture = part(&id).filter(|(kind, _)| is_picture(kind)).and_then(|(kind, bytes)| {
                 let size = bytes.len().div_ceil(3) * 4;
@@ -87,6 +96,21 @@ fn unmade(tag: &str) -> Option<&str> {
             .starts_with(|next: char| next.is_ascii_whitespace() || matches!(next, '/' | '>'));
         ends.then_some(found)
     })
+}
+
+/// How long the `href=` is that begins here, if it is the attribute of a link that leads out of the document.
+fn link(before: &str, text: &str) -> Option<usize> {
+    let name = text.get(..4).filter(|name| name.eq_ignore_ascii_case("href"))?;
+    let space = |char: char| char.is_ascii_whitespace();
+    if !before.ends_with(|char: char| space(char) || matches!(char, '/' | '"' | '\'')) {
+        return None;
+    }
+    let value = text[name.len()..].trim_start_matches(space).strip_prefix('=')?;
+    let start = value.trim_start_matches(space).trim_start_matches(['"', '\'']);
+    let stays = ["#", "data:", "cid:"]
+        .iter()
+        .any(|inner| start.get(..inner.len()).is_some_and(|start| start.eq_ignore_ascii_case(inner)));
+    (!stays).then(|| text.len() - value.len())
 }
 
 /// The reference `cid:…` that begins here, and the id in it.
@@ -145,7 +169,7 @@ mod tests {
             ),
             ("<!-- never closed <!doctype html>", "|<!-- never closed <!doctype html>"),
             ("<!doctype", "|<!doctype"),
-            ("<link rel=preconnect href=//x>", "|<x-link rel=preconnect href=//x>"),
+            ("<link rel=preconnect>", "|<x-link rel=preconnect>"),
             (
                 "<LiNk/rel=x><meta\thttp-equiv=refresh><BASE>",
                 "|<x-LiNk/rel=x><x-meta\thttp-equiv=refresh><x-BASE>",

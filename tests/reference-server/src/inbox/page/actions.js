@@ -1,6 +1,7 @@
 // What a recipient or a mail server would do, done by hand.
 
 import { beginning, address, post } from "./api.js";
+import { inert } from "./bodies.js";
 import { h, toast } from "./dom.js";
 
 const USUAL = [["delivered", "Deliver"], ["opened", "Open"], ["clicked", "Click"], ["bounced", "Bounce"], ["complained", "Complain"]];
@@ -31,6 +32,6 @@ export function actions(path, mail) {
 async function firstLink(path) {
   try {
     const { text } = await beginning(address(`${path}/html`), 500_000);
-    return new DOMParser().parseFromString(text, "text/html").querySelector("a[href^='http']")?.getAttribute("href") ?? null;
+    return inert(text).querySelector("[data-to^='http']")?.dataset.to ?? null;
   } catch { return null; }
 }

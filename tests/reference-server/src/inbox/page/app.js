@@ -53,7 +53,7 @@ function step(by) {
   const next = rows[Math.min(rows.length - 1, Math.max(0, from < 0 ? 0 : from + by))];
   next.focus();
   next.scrollIntoView({ block: "nearest" });
-  if (open >= 0 && !narrow()) location.replace(next.href);
+  if (open >= 0) location.replace(next.href);
 }
 
 function close() {

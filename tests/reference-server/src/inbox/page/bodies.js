@@ -47,14 +47,19 @@ export function framed(page, size, title) {
   return [bar, links, stage];
 }
 
-/** Where the links of a document lead. It is read as a document that is never shown, in which nothing runs or loads. */
+/** A document that is never shown, in which nothing runs or loads. (Its styles are none: the page's policy would have to stop them.) */
+export function inert(html) {
+  return new DOMParser().parseFromString(html.replace(/<style/gi, "<x-style").replace(/([\s"'/])style\s*=/gi, "$1data-style="), "text/html");
+}
+
+/** Where the links of a document lead. */
 async function linksOf(page) {
   let text;
   try { ({ text } = await beginning(page, HEAVY)); } catch (error) { return h("p.bad", null, error.message); }
-  const all = [...new DOMParser().parseFromString(text, "text/html").querySelectorAll("a[href], area[href]")];
+  const all = [...inert(text).querySelectorAll("[data-to]")];
   if (!all.length) return h("p.soft", null, "There are no links in it.");
   const shown = all.slice(0, 200).map((link) => {
-    const to = link.getAttribute("href");
+    const to = link.dataset.to;
     const words = link.textContent.replace(/\s+/g, " ").trim().slice(0, 120);
     const bad = !/^\s*(https?:|mailto:|tel:|#)/i.test(to) && !/\{\{\{/.test(to);
     return h("li", null, h("span.soft", null, foreign(words || "no text")), h("code", null, foreign(to.slice(0, 2000))), bad && h("span.event.bad", null, "not a web address"), copyButton(to));

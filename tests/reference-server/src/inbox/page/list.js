@@ -107,10 +107,16 @@ class List {
     try {
       const page = await get(PATHS[this.tray], { limit: PAGE, ...this.filter });
       if (asked !== this.asked) return;
-      this.items = page.data;
-      this.more = page.has_more;
+      // Who has read on keeps what was loaded, if the one joins the other.
+      const fresh = new Set(page.data.map((item) => item.id));
+      const last = this.items.findIndex((item) => item.id === page.data.at(-1)?.id);
+      const same = this.of === JSON.stringify(this.filter) && last >= 0 && this.scroll.scrollTop > 8;
+      const kept = same ? this.items.slice(last + 1).filter((item) => !fresh.has(item.id)) : [];
+      this.items = [...page.data, ...kept];
+      if (!kept.length) this.more = page.has_more;
+      this.of = JSON.stringify(this.filter);
       this.loaded = true;
-      this.draw();
+      this.draw(same);
     } catch (error) {
       if (asked === this.asked) fill(this.note, h("p.bad", null, error.message));
     }
@@ -132,7 +138,13 @@ class List {
       // The mail that stood last was forgotten meanwhile.
       if (error.status === 422) this.reload();
       else toast(error.message, true);
-    } finally { this.loading = false; }
+    } finally { this.loading = false; this.goOn(); }
+  }
+
+  /** Loads on if the end of what is loaded is (still) in sight. */
+  goOn() {
+    const near = () => this.end.getBoundingClientRect().top < this.scroll.getBoundingClientRect().bottom + 400;
+    if (this.more) requestAnimationFrame(() => { if (this.end.isConnected && near()) this.older(); });
   }
 
   /** What is new. */
@@ -171,13 +183,17 @@ class List {
     byId("heard").textContent = said;
   }
 
-  draw() {
+  draw(same) {
     this.count();
+    const top = this.scroll.scrollTop, height = this.scroll.scrollHeight;
     const focused = this.rows.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     fill(this.rows, this.items.map((item) => this.row(item)));
-    if (focused) this.rowOf(focused)?.focus();
+    if (focused) this.rowOf(focused)?.focus({ preventScroll: true });
     this.end.hidden = !this.more;
     this.empty();
+    if (same) this.scroll.scrollTop = top + this.scroll.scrollHeight - height;
+    else if (same === false) this.scroll.scrollTop = 0;
+    this.goOn();
   }
 
   rowOf(id) { return this.rows.querySelector(`[data-id="${CSS.escape(id)}"]`); }

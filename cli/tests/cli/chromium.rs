@@ -1,0 +1,86 @@
+//! Chromium, without a window, driven over WebDriver (Debian: `chromium`, `chromium-driver`).
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use thirtyfour::prelude::*;
+use tokio::time::sleep;
+
+/// Longer than any step takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Chromium and what drives it; stopped when dropped.
+pub(crate) struct Browser {
+    driver: WebDriver,
+    process: Child,
+}
+
+impl Browser {
+    /// None where there is no Chromium.
+    pub(crate) async fn start() -> Option<Self> {
+        let (chromium, driver) = (on_path("chromium")?, on_path("chromedriver")?);
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let process = Command::new(driver)
+            .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut wishes = DesiredCapabilities::chrome();
+        wishes.set_binary(chromium.to_str().unwrap()).unwrap();
+        for argument in [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ] {
+            wishes.add_arg(argument).unwrap();
+        }
+        let until = Instant::now() + PATIENCE;
+        let driver = loop {
+            match WebDriver::new(format!("http://127.0.0.1:{port}"), wishes.clone()).await {
+                Ok(driver) => break driver,
+                Err(error) if Instant::now() > until => panic!("no browser: {error}"),
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        };
+        Some(Self { driver, process })
+    }
+
+    pub(crate) fn driver(&self) -> &WebDriver {
+        &self.driver
+    }
+
+    pub(crate) async fn stop(self) {
+        self.driver.clone().quit().await.unwrap();
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let found = std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file());
+    if found.is_none() {
+        skipped(name);
+    }
+    found
+}
+
+#[expect(clippy::print_stderr, reason = "whoever runs the tests has to know what was not tried")]
+fn skipped(name: &str) {
+    eprintln!("skipped: there is no `{name}` on this machine");
+}

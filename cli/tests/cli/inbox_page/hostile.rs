@@ -1,0 +1,206 @@
+//! Mails that mean ill: nothing in them runs, nothing is loaded, nothing breaks.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+
+use super::{Desk, KEY, email};
+
+/// A server that counts who comes by.
+struct Canary {
+    address: String,
+    visits: Arc<AtomicUsize>,
+}
+
+impl Canary {
+    async fn new() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
+        let visits = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&visits);
+        tokio::spawn(async move {
+            while let Ok((connection, _)) = listener.accept().await {
+                // A connection is too much, whatever it would ask for.
+                counted.fetch_add(1, Ordering::SeqCst);
+                drop(connection);
+            }
+        });
+        Self { address, visits }
+    }
+
+    fn visits(&self) -> usize {
+        self.visits.load(Ordering::SeqCst)
+    }
+}
+
+/// Each tries something else. `CANARY` stands for an address that counts visits.
+const ATTACKS: &[&str] = &[
+    "<script>document.title = 'owned'; top.document.title = 'owned'; fetch('CANARY/script')</script><script src=CANARY/src></script>",
+    "<img src=x onerror=\"top.document.title='owned';fetch('CANARY/onerror')\"><body onload=\"top.document.title='owned'\"><svg onload=\"top.document.title='owned'\">",
+    "<img src=CANARY/img><img srcset='CANARY/srcset 1x'><picture><source srcset=CANARY/source><img></picture><input type=image src=CANARY/input><video poster=CANARY/poster src=CANARY/video></video><audio src=CANARY/audio autoplay></audio>",
+    "<link rel=stylesheet href=CANARY/css><link rel=preconnect href=CANARY><link rel=dns-prefetch href=CANARY><link rel=prefetch href=CANARY/prefetch><link rel=preload as=image href=CANARY/preload><link rel=modulepreload href=CANARY/module><LINK/rel=preconnect href=CANARY><link rel=icon href=CANARY/icon>",
+    "<meta http-equiv=refresh content='0;url=CANARY/refresh'><meta http-equiv=x-dns-prefetch-control content=on><base href=CANARY/><img src=relative><a href=relative>x</a>",
+    "<style>@import 'CANARY/import'; @font-face{font-family:f;src:url(CANARY/font)} body{background:url(CANARY/background);font-family:f;cursor:url(CANARY/cursor),auto} a[href^='h']{background-image:url(CANARY/selector)} ::before{content:url(CANARY/content)} li{list-style-image:url(CANARY/list)}</style><ul><li>x</ul><a href=http://x>x</a><div style='background:url(CANARY/inline)'>x</div>",
+    "<iframe src=CANARY/frame></iframe><iframe srcdoc=\"<script>top.document.title='owned'</script><img src=CANARY/srcdoc>\"></iframe><object data=CANARY/object></object><embed src=CANARY/embed><frameset><frame src=CANARY/frameset></frameset>",
+    "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink'><script>top.document.title='owned'</script><image href=CANARY/svg-image xlink:href=CANARY/xlink /><use href=CANARY/use#x /><foreignObject><img src=CANARY/foreign></foreignObject><animate attributeName=href to=javascript:top.document.title='owned' /></svg>",
+    "<form action=CANARY/form method=post><input autofocus onfocus=\"top.document.title='owned'\"><button>Go</button></form><details open ontoggle=\"top.document.title='owned'\">x</details><a href=CANARY/ping ping=CANARY/ping>x</a>",
+    "<table background=CANARY/table><td background=CANARY/td>x</table><math href=javascript:top.document.title='owned'><mtext>x</mtext></math><noscript><img src=CANARY/noscript></noscript><template><img src=CANARY/template></template>",
+    "</title></textarea></style></script><!--><img src=CANARY/comment>--><script>top.document.title='owned'</script><plaintext>",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
+    let desk = Desk::new().await;
+    let canary = Canary::new().await;
+    for (number, attack) in ATTACKS.iter().enumerate() {
+        let mut mail = email(&format!(
+            "Attack {number} <script>document.title='owned'</script><img src={}/subject>",
+            canary.address
+        ));
+        mail["html"] = attack.replace("CANARY", &canary.address).into();
+        desk.send(&mail);
+    }
+    desk.look().await;
+    desk.click(".row").await;
+    for number in (0..ATTACKS.len()).rev() {
+        desk.holds(&format!(
+            "document.querySelector('.mail h1').textContent.startsWith('Attack {number} <script>')"
+        ))
+        .await;
+        desk.find(".stage iframe").await;
+        // The frame is there and drawn; what it was to load it would have asked for by then.
+        desk.driver().enter_frame(0).await.unwrap();
+        desk.driver().find(thirtyfour::By::Css("body, frameset")).await.unwrap();
+        desk.driver().enter_default_frame().await.unwrap();
+        sleep(Duration::from_millis(150)).await;
+        assert_eq!(canary.visits(), 0, "attack {number} came through: {}", ATTACKS[number]);
+        assert_eq!(desk.eval("document.title").await, json!("Inbox · posthaste sandbox"));
+        desk.keys(['j']).await;
+    }
+    // The document alone, outside of the page's frame, is as tame.
+    for mail in desk.server.service().mails(KEY) {
+        desk.driver()
+            .goto(format!("{}/_/messages/{}/html?key={KEY}", desk.server.base_url(), mail.id))
+            .await
+            .unwrap();
+        sleep(Duration::from_millis(60)).await;
+        assert_eq!(canary.visits(), 0, "{}", mail.html.as_deref().unwrap_or_default());
+        assert_ne!(desk.driver().title().await.unwrap(), "owned");
+    }
+    // The canary would have sung.
+    let _ = desk.driver().goto(format!("{}/", canary.address)).await;
+    assert!(canary.visits() > 0);
+    desk.browser.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_is_shown_and_leads_nowhere() {
+    let desk = Desk::new().await;
+    let canary = Canary::new().await;
+    let links = ["_self", "_top", "_blank", "_parent", ""].map(|target| {
+        format!("<p><a target='{target}' id='to{target}' href='{0}/link'>To {target}</a> <a target='{target}' href='javascript:top.document.title=1'>Script</a></p>", canary.address)
+    });
+    let mut mail = email("Links");
+    mail["html"] = links.concat().into();
+    desk.send(&mail);
+    desk.look().await;
+    desk.click(".row").await;
+    for link in 0..10 {
+        desk.find(".stage iframe").await;
+        desk.driver().enter_frame(0).await.unwrap();
+        let links = desk.driver().find_all(thirtyfour::By::Css("a")).await.unwrap();
+        links[link].click().await.unwrap();
+        desk.driver().enter_default_frame().await.unwrap();
+        sleep(Duration::from_millis(100)).await;
+        assert_eq!(canary.visits(), 0, "link {link} was followed");
+        assert_eq!(desk.driver().windows().await.unwrap().len(), 1);
+        assert_eq!(desk.eval("document.title").await, json!("Inbox · posthaste sandbox"));
+        desk.says(".mail h1", "Links").await;
+    }
+    desk.click(".panelbar [aria-expanded]").await;
+    desk.holds(&format!(
+        "document.querySelector('.links').textContent.includes({})",
+        json!(format!("{}/link", canary.address))
+    ))
+    .await;
+    desk.holds("document.querySelectorAll('.links .bad').length === 5").await;
+    assert_eq!(canary.visits(), 0);
+    desk.browser.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn headers_with_unseen_characters_can_t_mislead_or_break_the_page() {
+    let desk = Desk::new().await;
+    let mut parts = String::new();
+    for depth in 0..100 {
+        let _ = write!(
+            parts,
+            "Content-Type: multipart/mixed; boundary=b{depth}
+
+--b{depth}
+"
+        );
+    }
+    let raw = format!(
+        "From: =?utf-8?q?=E2=80=AEevil=00=1B[31m?= <mallory@example.com>\r\nTo: <{}>\r\n\
+         Subject: =?utf-8?q?Invoice_=E2=80=AEgpj.exe=E2=81=A6_=EF=BB=BF=08?=\r\nX-Odd: a\x0cb\x1b[2J <b>\r\nMIME-Version: 1.0\r\n{parts}Content-Type: text/plain\r\n\r\nDeep\r\n",
+        "x".repeat(5_000)
+    );
+    desk.server.service().receive(KEY, &["ada@example.com"], raw.into_bytes()).unwrap();
+    let named = "From: a@example.com\r\nSubject: File\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nHi\r\n\
+        --b\r\nContent-Type: text/html; name=\"=?utf-8?q?=E2=80=AEfdp.html?=\"\r\nContent-Disposition: attachment\r\n\r\n<script>1</script>\r\n--b--\r\n";
+    desk.server.service().receive(KEY, &["ada@example.com"], named.as_bytes().to_vec()).unwrap();
+    desk.look().await;
+    desk.click(".tray[data-tray=received]").await;
+    desk.holds("document.querySelectorAll('.row').length === 2").await;
+    desk.click("li:nth-child(2) .row").await;
+    desk.holds(
+        "[...document.querySelectorAll('.mail h1 .unseen')].map((one) => one.textContent).includes('U+202E')",
+    )
+    .await;
+    desk.holds("!/[\\u202e\\u2066\\ufeff\\u0008\\u0000\\u001b]/.test(document.body.textContent)").await;
+    desk.holds("document.querySelector('.mail h1 bdi') !== null").await;
+    for tab in ["text", "source", "headers", "files", "timeline"] {
+        desk.click(&format!(".tab[data-tab={tab}]")).await;
+        desk.holds("!document.querySelector('.panel [aria-busy]') && !document.querySelector('.panel .bad:not(.event)')").await;
+        desk.holds(
+            "!/[\\u202e\\u2066\\u0008\\u0000\\u001b]/.test(document.querySelector('.panel').textContent)",
+        )
+        .await;
+        // Nothing pushes the page apart.
+        desk.holds("document.documentElement.scrollWidth <= innerWidth").await;
+    }
+    desk.click("li:nth-child(1) .row").await;
+    desk.click(".tab[data-tab=files]").await;
+    desk.holds("document.querySelector('.files .unseen')?.textContent === 'U+202E'").await;
+    desk.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_megabytes_of_html_wait_until_they_are_asked_for() {
+    let desk = Desk::new().await;
+    let mut large = email("Large");
+    large["html"] = "<div><b>x</b> y </div>".repeat(10_000_000 / 22).into();
+    large["text"] = "line of text\n".repeat(800_000).into();
+    desk.send(&large);
+    desk.send(&email("Small"));
+    desk.look().await;
+    desk.click("li:nth-child(2) .row").await;
+    desk.holds("document.querySelector('.stage')?.textContent.includes('10 MB of HTML')").await;
+    desk.click(".tab[data-tab=text]").await;
+    desk.holds("document.querySelector('.cut')?.textContent.includes('This is the beginning')").await;
+    desk.click(".tab[data-tab=source]").await;
+    desk.holds("document.querySelector('.panel pre')?.textContent.includes('MIME-Version')").await;
+    desk.click(".tab[data-tab=html]").await;
+    desk.click(".stage button").await;
+    desk.find(".stage iframe").await;
+    // The page itself goes on.
+    desk.click("li:nth-child(1) .row").await;
+    desk.says(".mail h1", "Small").await;
+    desk.end().await;
+}

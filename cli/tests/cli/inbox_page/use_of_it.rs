@@ -1,0 +1,230 @@
+//! What somebody does with the page on a working day.
+
+use serde_json::json;
+
+use super::{Desk, KEY, email};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_inbox_says_how_to_send_and_a_mail_is_seen_as_soon_as_it_is_accepted() {
+    let desk = Desk::new().await;
+    desk.look().await;
+    let how = desk.find(".welcome").await.text().await.unwrap();
+    assert!(
+        how.contains(&format!(
+            "export POSTHASTE_BASE_URL={} POSTHASTE_API_KEY={KEY}",
+            desk.server.base_url()
+        )),
+        "{how}"
+    );
+    assert!(
+        how.contains("posthaste emails send --from")
+            && how.contains(&format!("curl {}/emails", desk.server.base_url())),
+        "{how}"
+    );
+
+    // Sent by a program, seen here.
+    desk.send(&email("From a program"));
+    desk.waits_for_subjects(&["From a program"]).await;
+    desk.says(".tray[data-tray=sent] .count", "1").await;
+
+    // By the page's own clock: how long after the answer of POST /emails a mail is in the list.
+    let measured = desk
+        .driver()
+        .execute_async(
+            "const done = arguments[0], late = [];
+             const once = (subject) => new Promise((seen) => {
+               const look = () => [...document.querySelectorAll('.row .subject')].some((one) => one.textContent === subject) && (watch.disconnect(), seen(performance.now()));
+               const watch = new MutationObserver(look);
+               watch.observe(document.getElementById('list'), { childList: true, subtree: true });
+             });
+             (async () => {
+               for (let turn = 0; turn < 20; turn += 1) {
+                 const subject = `Measured ${turn}`, seen = once(subject);
+                 await fetch('/emails', { method: 'POST', headers: { authorization: 'Bearer sb_local' },
+                   body: JSON.stringify({ from: 'hi@acme.test', to: 'ada@example.com', subject, text: 'x' }) });
+                 const accepted = performance.now();
+                 late.push(Math.max(0, await seen - accepted));
+                 await new Promise((go) => setTimeout(go, 30));
+               }
+               done(late.sort((one, other) => one - other));
+             })();",
+            vec![],
+        )
+        .await
+        .unwrap();
+    let late: Vec<f64> = serde_json::from_value(measured.json().clone()).unwrap();
+    let middle = late[late.len() / 2];
+    report(&late);
+    assert!(middle < 200.0, "half of the mails were later than {middle} ms: {late:?}");
+    desk.end().await;
+}
+
+#[expect(clippy::print_stderr, reason = "a figure for whoever runs the test with --nocapture")]
+fn report(late: &[f64]) {
+    eprintln!(
+        "seen after the answer, in ms: median {:.1}, worst {:.1}",
+        late[late.len() / 2],
+        late[late.len() - 1]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mails_are_searched_filtered_opened_and_made_to_bounce() {
+    let desk = Desk::new().await;
+    for (subject, to, tag) in [
+        ("Invoice 17", "ada@example.com", "billing"),
+        ("Welcome", "bob@example.org", "welcome"),
+        ("Invoice 18", "bob@example.org", "billing"),
+    ] {
+        let mut one = email(subject);
+        one["to"] = to.into();
+        one["tags"] = json!([{"name": "kind", "value": tag}]);
+        one["html"] = format!("<h1>{subject}</h1><a href='https://acme.test/pay'>Pay</a>").into();
+        one["attachments"] = json!([{"filename": "terms.txt", "content": "YWJj"}]);
+        desk.send(&one);
+    }
+    desk.look().await;
+    desk.waits_for_subjects(&["Invoice 18", "Welcome", "Invoice 17"]).await;
+    desk.find("input[type=search]").await.send_keys("invoice bob").await.unwrap();
+    desk.waits_for_subjects(&["Invoice 18"]).await;
+    // What comes in is held to the search as well.
+    desk.send(&email("Not this one"));
+    desk.says(".tray[data-tray=sent] .count", "4").await;
+    desk.waits_for_subjects(&["Invoice 18"]).await;
+    desk.find("input[type=search]").await.clear().await.unwrap();
+    desk.eval("(document.querySelector('input[type=search]').dispatchEvent(new Event('input')), true)").await;
+    desk.click("[aria-label=Filters]").await;
+    desk.find("input[name=tag]").await.send_keys("kind=billing").await.unwrap();
+    desk.find("input[name=to]").await.send_keys("ada").await.unwrap();
+    desk.waits_for_subjects(&["Invoice 17"]).await;
+
+    desk.click(".row").await;
+    desk.says(".mail h1", "Invoice 17").await;
+    desk.says(".mail header .event", "delivered").await;
+    for (tab, text) in [
+        ("text", "It works"),
+        ("source", "MIME-Version: 1.0"),
+        ("headers", "Message-ID"),
+        ("files", "terms.txt"),
+        ("request", "\"subject\": \"Invoice 17\""),
+        ("timeline", "delivered"),
+    ] {
+        desk.click(&format!(".tab[data-tab={tab}]")).await;
+        desk.holds(&format!(
+            "document.querySelector('.panel[data-tab={tab}]')?.textContent.toUpperCase().includes({})",
+            json!(text.to_uppercase())
+        ))
+        .await;
+    }
+    let request = desk.eval("(document.querySelector('[data-tab=request]').click(), true)").await;
+    assert_eq!(request, json!(true));
+    desk.holds("document.querySelector('.panel').textContent.includes('Bearer [hidden]')").await;
+    desk.click(".tab[data-tab=timeline]").await;
+
+    // An action changes the event: in the head, in the list, in the timeline, and for the API.
+    desk.click("[data-act=bounced]").await;
+    desk.says(".mail header .event", "bounced").await;
+    desk.says(".row .event", "bounced").await;
+    desk.holds("document.querySelector('.timeline').textContent.includes('bounced')").await;
+    desk.click("[data-act=clicked]").await;
+    desk.says(".mail header .event", "clicked").await;
+    desk.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_keyboard_goes_everywhere() {
+    let desk = Desk::new().await;
+    for subject in ["one", "two", "three"] {
+        desk.send(&email(subject));
+    }
+    desk.look().await;
+    desk.waits_for_subjects(&["three", "two", "one"]).await;
+    desk.keys("jj".chars()).await;
+    desk.holds("document.activeElement.querySelector('.subject')?.textContent === 'two'").await;
+    desk.keys(['\u{E007}']).await;
+    desk.says(".mail h1", "two").await;
+    // While one is open, the next is opened.
+    desk.keys(['j']).await;
+    desk.says(".mail h1", "one").await;
+    desk.keys(['k', 'k']).await;
+    desk.says(".mail h1", "three").await;
+    desk.keys(['3']).await;
+    desk.holds("document.querySelector('.tab[data-tab=source]').getAttribute('aria-selected') === 'true'")
+        .await;
+    desk.keys(['\u{E00C}']).await;
+    desk.holds("document.body.dataset.open === 'list' && document.activeElement.matches('.row')").await;
+    desk.keys(['/']).await;
+    desk.holds("document.activeElement.matches('input[type=search]')").await;
+    desk.keys("two".chars()).await;
+    desk.waits_for_subjects(&["two"]).await;
+    desk.keys(['\u{E00C}']).await;
+    desk.waits_for_subjects(&["three", "two", "one"]).await;
+    desk.keys(['\u{E00C}', '?']).await;
+    desk.holds("document.getElementById('help').open").await;
+    desk.keys(['\u{E00C}']).await;
+    desk.holds("!document.getElementById('help').open").await;
+    desk.keys(['g', 'r']).await;
+    desk.holds("location.hash === '#/requests' && document.querySelectorAll('.row').length === 3").await;
+    desk.keys(['g', 't']).await;
+    desk.holds("location.hash === '#/templates'").await;
+    desk.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_the_clock_templates_and_requests_are_at_hand() {
+    let desk = Desk::new().await;
+    let template = json!({"name": "Order", "alias": "order", "subject": "Order {{{ORDER}}}", "html": "<p>{{{ORDER}}}</p>", "variables": [{"key": "ORDER", "type": "string"}]});
+    desk.post("/templates", &template);
+    let mut later = email("Later");
+    later["scheduled_at"] = "in 2 days".into();
+    desk.send(&later);
+    desk.look().await;
+
+    // The next send fails; the one after it does not.
+    desk.click("#open-faults").await;
+    desk.click("#faults .first").await;
+    desk.says("#fault-count", "1").await;
+    desk.click("#faults .close").await;
+    assert_eq!(desk.post("/emails", &email("x"))["statusCode"], 500);
+    desk.holds("document.getElementById('fault-count').hidden").await;
+
+    // Time is moved, and what falls due happens.
+    desk.click("#open-clock").await;
+    desk.click("[data-by='7d']").await;
+    desk.waits_for_subjects(&["Later"]).await;
+    desk.click("#clock .close").await;
+
+    desk.click("nav [data-view=templates]").await;
+    desk.click(".row").await;
+    desk.says(".template .warn", "A send has to bring: ORDER").await;
+    desk.find(".values input").await.send_keys("A 17").await.unwrap();
+    desk.says(".rendered .meta dd", "Order A 17").await;
+
+    desk.click("nav [data-view=requests]").await;
+    desk.click(".row").await;
+    desk.says(".mail h1", "POST /emails").await;
+    desk.says(".mail header .event", "500").await;
+    desk.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_mails_are_a_page_at_a_time() {
+    let desk = Desk::new().await;
+    for number in 0..10_000 {
+        desk.send(&email(&format!("Mail {number}")));
+    }
+    desk.look().await;
+    desk.says(".tray[data-tray=sent] .count", "10,000").await;
+    desk.holds("document.querySelectorAll('.row').length === 50").await;
+    desk.eval("(document.querySelector('.scroll').scrollTop = 1e6, true)").await;
+    desk.holds("document.querySelectorAll('.row').length >= 100").await;
+    // Who reads further down keeps the place, whatever comes in.
+    let place = "[...document.querySelectorAll('.row')].find((row) => row.getBoundingClientRect().top > 200).dataset.id";
+    let before = desk.eval(place).await;
+    desk.send(&email("Newest"));
+    desk.holds("document.querySelector('.row .subject').textContent === 'Newest'").await;
+    assert_eq!(desk.eval(place).await, before);
+    desk.find("input[type=search]").await.send_keys("mail 4321").await.unwrap();
+    desk.waits_for_subjects(&["Mail 4321"]).await;
+    desk.end().await;
+}
