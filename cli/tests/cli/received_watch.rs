@@ -346,6 +346,22 @@ fn emails_are_json_lines_for_programs() {
 }
 
 #[test]
+fn a_stranger_steers_no_terminal_and_forges_no_line() {
+    let service = Service::start();
+    let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80");
+    let mail = "From: ada@example.com\r\nTo: in@acme.test\r\n\
+        Subject: =?utf-8?Q?a=1B]52;c;ZXZpbA=3D=3D=07=0Aforged=0D=E2=80=AEb=C2=9B2J?=\r\n\r\nHello\r\n";
+    service.core().receive("sb_test", &["in@acme.test"], mail).unwrap();
+    let watch = ["received", "watch", "--from-start", "--once"];
+    for flags in [&[][..], &["--columns", "subject"], &["-o", "tsv"], &["--json"], &["-o", "ndjson"]] {
+        let shown = posthaste.run(&[&watch[..], flags].concat()).ok();
+        assert!(shown.contains("forged"), "{shown}");
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\r', '\u{9b}', '\u{202e}']), "{flags:?} {shown:?}");
+        assert!(!shown.lines().any(|line| line.starts_with("forged")), "{flags:?} {shown:?}");
+    }
+}
+
+#[test]
 fn a_wrong_command_line_is_told_with_all_that_is_wrong() {
     let wrong = ["--from-now", "--from-start", "--interval", "0s", "--limit", "-1"];
     let said = Posthaste::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);

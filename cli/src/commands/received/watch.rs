@@ -18,6 +18,7 @@ use crate::fail::{Fail, Kind};
 use crate::input::flags::Flags;
 use crate::output::report;
 use crate::output::table::{Columns, at};
+use crate::output::terminal::safe;
 use crate::settings::{Form, keys};
 
 /// The first pause while the service does not answer, and the longest.
@@ -199,7 +200,8 @@ impl Watch<'_> {
         match out.form() {
             Form::Json => out.document(row)?,
             Form::Human if out.terminal.stdout && self.context.global.columns.is_empty() => {
-                let line = ["/created_at", "/from", "/subject", "/id"].map(|field| at(row, field)).join("  ");
+                let fields = ["/created_at", "/from", "/subject", "/id"];
+                let line = fields.map(|field| safe(&at(row, field)).into_owned()).join("  ");
                 out.result(&[line], row)?;
             }
             _ => out.rows(std::slice::from_ref(row), &self.columns)?,

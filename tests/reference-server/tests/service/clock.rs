@@ -2,7 +2,7 @@
 
 use http::Method;
 use jiff::Timestamp;
-use posthaste_reference_server::{Service, Settings};
+use posthaste_reference_server::{ReferenceServer, Service, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email_with};
@@ -87,6 +87,30 @@ fn what_falls_due_on_the_way_has_happened_in_order_when_the_answer_comes() {
         sandbox.mails().iter().map(|mail| (mail.subject.clone(), mail.captured_at.to_string())).collect();
     let expected = [("later", "2026-03-02T14:00:00Z"), ("sooner", "2026-03-02T13:00:00Z")];
     assert_eq!(left, expected.map(|(subject, at)| (subject.to_owned(), at.to_owned())));
+}
+
+#[tokio::test]
+async fn on_a_fast_clock_scheduled_mail_leaves_by_itself_and_in_order() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let service = server.service();
+    let now = service.clock().now();
+    let (left, mut leaving) = tokio::sync::mpsc::unbounded_channel();
+    service.on_captured(move |mail| left.send((mail.subject.clone(), mail.captured_at)).unwrap());
+    for (subject, hours) in [("third", 3), ("first", 1), ("second", 2)] {
+        let at = now + jiff::SignedDuration::from_hours(hours);
+        let mut email = email_with("subject", subject);
+        email["scheduled_at"] = at.to_string().into();
+        let request = http::Request::post("/emails").header("authorization", "Bearer sb_test");
+        assert_eq!(service.handle(request.body(email.to_string().into()).unwrap()).status(), 200);
+    }
+    service.clock().run_at(50_000.0);
+    // Nobody asks for anything meanwhile.
+    for (subject, hours) in [("first", 1), ("second", 2), ("third", 3)] {
+        let patience = std::time::Duration::from_secs(20);
+        let mail = tokio::time::timeout(patience, leaving.recv()).await.unwrap().unwrap();
+        let due = now + jiff::SignedDuration::from_hours(hours);
+        assert_eq!((mail.0.as_str(), mail.1.as_second()), (subject, due.as_second()));
+    }
 }
 
 #[test]
