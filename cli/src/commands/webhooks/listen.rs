@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use posthaste::{EventType, WebhookVerifier};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -134,7 +135,8 @@ fn announce(
 ) -> Result<(), Fail> {
     let line = match registration {
         None => format!("listening on {url}"),
-        Some(made) => format!("listening on {url} as webhook {} ({})", made.id, made.endpoint),
+        Some(made) if made.sandboxed => format!("listening on {url} as webhook {}", made.id),
+        Some(made) => format!("listening on {url} as webhook {}, from outside {}", made.id, made.endpoint),
     };
     let document = json!({
         "object": "webhook_listener",
@@ -155,13 +157,14 @@ async fn serve(
 ) -> Result<(), Fail> {
     let (telling, mut told) = mpsc::channel::<told::Told>(WAITING);
     let receiver = Arc::new(receiver);
+    let zone = TimeZone::system();
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let mut result = Ok(());
     loop {
         tokio::select! {
             _ = signals.next() => break,
             Some(one) = told.recv() => {
-                result = context.out.item(&one.line(), &one.document());
+                result = context.out.item(&one.line(&zone), &one.document());
                 if result.is_err() {
                     break;
                 }
@@ -182,7 +185,7 @@ async fn serve(
     let rest = async {
         while let Some(one) = told.recv().await {
             if result.is_ok() {
-                result = context.out.item(&one.line(), &one.document());
+                result = context.out.item(&one.line(&zone), &one.document());
             }
         }
     };

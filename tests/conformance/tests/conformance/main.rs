@@ -31,6 +31,7 @@ mod operations;
 mod received;
 mod templates;
 mod topics;
+mod webhook_events;
 mod webhooks;
 
 use serde_json::{Value, json};

@@ -32,6 +32,7 @@ const NOT_PASSED: [HeaderName; 10] = [
 pub(super) struct Forward {
     client: reqwest::Client,
     url: Url,
+    patience: Duration,
 }
 
 /// What the application said.
@@ -50,13 +51,17 @@ pub(super) struct Answer {
 impl Forward {
     /// To this address. Neither proxies nor redirects come between: the application is meant, and nobody else.
     pub(super) fn to(url: Url) -> Result<Self, Fail> {
+        Self::within(url, PATIENCE)
+    }
+
+    fn within(url: Url, patience: Duration) -> Result<Self, Fail> {
         let client = reqwest::Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
-            .timeout(PATIENCE)
+            .timeout(patience)
             .build()
             .map_err(|error| Fail::local("nothing can be passed on", error))?;
-        Ok(Self { client, url })
+        Ok(Self { client, url, patience })
     }
 
     /// Passes one on, and gives back what was answered.
@@ -79,7 +84,10 @@ impl Forward {
             Err(error) => error,
         };
         let (status, why) = if error.is_timeout() {
-            (StatusCode::GATEWAY_TIMEOUT, format!("no answer in {} s", PATIENCE.as_secs()))
+            (
+                StatusCode::GATEWAY_TIMEOUT,
+                format!("{} did not answer in {} ms", self.url, self.patience.as_millis()),
+            )
         } else {
             (StatusCode::BAD_GATEWAY, format!("{} cannot be reached: {}", self.url, root(&error)))
         };
@@ -106,4 +114,50 @@ fn root(error: &dyn std::error::Error) -> String {
         error = source;
     }
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// An application that reads a request and writes this much of an answer and then nothing; what is said of it within that time.
+    async fn pass(written: Vec<u8>, patience: u64) -> Answer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(&written).await;
+            // It is held open until nobody listens any more.
+            std::future::pending::<()>().await;
+        });
+        let forward = Forward::within(url, Duration::from_millis(patience)).unwrap();
+        let answer = forward.pass(&HeaderMap::new(), Bytes::from_static(b"{}")).await;
+        serving.abort();
+        answer
+    }
+
+    #[tokio::test]
+    async fn an_application_that_never_answers_or_never_ends_is_given_up() {
+        for written in [&b""[..], b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhal"]
+        {
+            let answer = pass(written.to_vec(), 100).await;
+            assert_eq!(answer.status, StatusCode::GATEWAY_TIMEOUT, "{answer:?}");
+            assert!(answer.error.unwrap().contains("did not answer in 100 ms"));
+        }
+    }
+
+    #[tokio::test]
+    async fn of_a_huge_answer_only_the_beginning_is_read() {
+        let mut written = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n".to_vec();
+        written.resize(1_000_000, b'x');
+        let answer = pass(written, 10_000).await;
+        assert_eq!(
+            (answer.status, answer.body.len(), answer.error),
+            (StatusCode::OK, MOST_OF_AN_ANSWER, None)
+        );
+    }
 }
