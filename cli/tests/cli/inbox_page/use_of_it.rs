@@ -1,6 +1,11 @@
 //! What somebody does with the page on a working day.
 
+use std::sync::Arc;
+
+use posthaste_reference_server::{Service, Settings, mount};
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 use super::{Desk, KEY, email};
 
@@ -204,6 +209,95 @@ async fn faults_the_clock_templates_and_requests_are_at_hand() {
     desk.click(".row").await;
     desk.says(".mail h1", "POST /emails").await;
     desk.says(".mail header .event", "500").await;
+    desk.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_came_while_the_connection_was_lost_is_there_afterwards() {
+    let desk = Desk::new().await;
+    let service = Service::new(Settings::default());
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let send = |subject: &str| {
+        let request = http::Request::post("/emails").header("authorization", format!("Bearer {KEY}"));
+        let answer = service.handle(request.body(email(subject).to_string().into()).unwrap());
+        assert_eq!(answer.status(), 200);
+    };
+    send("Before");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let first = tokio::spawn(mount::http::serve(listener, Arc::clone(&service), async {
+        let _ = stopped.await;
+    }));
+    desk.driver().goto(format!("http://{address}/_/")).await.unwrap();
+    desk.waits_for_subjects(&["Before"]).await;
+    stop.send(()).unwrap();
+    first.await.unwrap().unwrap();
+    desk.find("#live[data-state=off]").await;
+    send("Meanwhile");
+    let listener = TcpListener::bind(address).await.unwrap();
+    tokio::spawn(mount::http::serve(listener, Arc::clone(&service), std::future::pending()));
+    desk.find("#live[data-state=on]").await;
+    desk.waits_for_subjects(&["Meanwhile", "Before"]).await;
+    send("After");
+    desk.waits_for_subjects(&["After", "Meanwhile", "Before"]).await;
+    desk.browser.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn somebody_on_a_telephone_sees_one_thing_at_a_time() {
+    let desk = Desk::new().await;
+    desk.send(&email("Small"));
+    let metrics = json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true});
+    desk.command("Emulation.setDeviceMetricsOverride", metrics).await;
+    desk.look().await;
+    let fits = "document.documentElement.scrollWidth <= innerWidth";
+    desk.holds(fits).await;
+    desk.click(".row").await;
+    desk.says(".mail h1", "Small").await;
+    desk.holds("getComputedStyle(document.getElementById('list')).display === 'none'").await;
+    for tab in ["source", "headers", "request", "timeline"] {
+        desk.click(&format!(".tab[data-tab={tab}]")).await;
+        desk.holds(fits).await;
+    }
+    desk.click(".back").await;
+    desk.holds("getComputedStyle(document.getElementById('detail')).display === 'none'").await;
+    desk.find(".row").await;
+    desk.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_has_a_name_and_can_be_read_and_dark_is_remembered() {
+    let desk = Desk::new().await;
+    desk.send(&email("Named"));
+    desk.look().await;
+    desk.click(".row").await;
+    desk.find(".tab[aria-selected=true]").await;
+    // By the browser's own tree of accessibility.
+    let tree = desk.driver().cdp().send_raw("Accessibility.getFullAXTree", json!({})).await.unwrap();
+    let mut used = 0;
+    for node in tree["nodes"].as_array().unwrap().iter().filter(|node| node["ignored"] != true) {
+        let role = node["role"]["value"].as_str().unwrap_or_default();
+        if ["button", "link", "textbox", "searchbox", "combobox", "tab", "dialog"].contains(&role) {
+            used += 1;
+            assert_ne!(
+                node["name"]["value"].as_str().unwrap_or_default().trim(),
+                "",
+                "a {role} without a name: {node}"
+            );
+        }
+    }
+    assert!(used > 20, "{used}");
+    let faint =
+        || async { desk.driver().execute(include_str!("contrast.js"), vec![]).await.unwrap().json().clone() };
+    let back = "getComputedStyle(document.body).backgroundColor";
+    let light = desk.eval(back).await;
+    assert_eq!(faint().await, json!([]));
+    desk.click("#theme").await;
+    let dark = desk.eval(back).await;
+    assert_ne!(light, dark);
+    assert_eq!(faint().await, json!([]));
+    desk.look().await;
+    assert_eq!(desk.eval(back).await, dark);
     desk.end().await;
 }
 

@@ -49,7 +49,7 @@ export function clockTool() {
     h("form", { method: "dialog" }, h("h2", { id: "clock-title" }, "Clock"), h("button.round.close", { "aria-label": "Close" }, "×")),
     face,
     h("p.soft", null, "The sandbox's time, for every account. What falls due on the way happens: scheduled emails leave, webhooks are tried again."),
-    h("div.group", { role: "group", "aria-label": "Move on" }, STEPS.map(([by, words]) => h("button", { type: "button", "data-by": by, onclick: () => change({ advance: by }) }, words))),
+    h("div.group", { role: "group", "aria-label": "Move on" }, STEPS.map(([by, words]) => h("button", { type: "button", "data-by": by, autofocus: by === "1m", onclick: () => change({ advance: by }) }, words))),
     h("div.stack", null,
       h("label", null, "How fast it runs", pace),
       h("form.inline", { onsubmit: (event) => { event.preventDefault(); if (when.value) change({ set: new Date(when.value).toISOString() }); } }, h("label", null, "Set it to", when), h("button", null, "Set")),

@@ -21,7 +21,7 @@ let rules = [];
 
 export function faultsTool() {
   const dialog = byId("faults");
-  const select = (id, label, options) => h("label", null, label, h("select", { id }, options.map(([name, text]) => h("option", { value: name }, text))));
+  const select = (id, label, options) => h("label", null, label, h("select", { id, autofocus: id === "fault-which" }, options.map(([name, text]) => h("option", { value: name }, text))));
   const waiting = h("div");
   const draw = () => {
     const count = byId("fault-count");

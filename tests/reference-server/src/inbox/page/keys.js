@@ -1,21 +1,24 @@
 // Which account is looked at. Every API key is one of its own.
 
-import { get, key, post } from "./api.js";
+import { get, key, post, remove } from "./api.js";
 import { byId, fill, h, toast } from "./dom.js";
 
 export function keysTool() {
   const dialog = byId("keys");
   const known = h("ul.accounts");
-  const other = h("input", { id: "other-key", placeholder: "sb_…", autocomplete: "off", spellcheck: "false", autocapitalize: "off", pattern: "(sb|re)_.+", title: "A key begins with sb_ or re_" });
+  const other = h("input", { id: "other-key", autofocus: true, placeholder: "sb_…", autocomplete: "off", spellcheck: "false", autocapitalize: "off", pattern: "(sb|re)_.+", title: "A key begins with sb_ or re_" });
   fill(dialog,
     h("form", { method: "dialog" }, h("h2", { id: "keys-title" }, "Account"), h("button.round.close", { "aria-label": "Close" }, "×")),
     h("p.soft", null, "Every API key that begins with sb_ or re_ is an account of its own. Programs that use different keys never meet."),
     known,
     h("form.inline", { onsubmit: (event) => { event.preventDefault(); if (other.value) location.assign(link(other.value)); } }, h("label", null, "Another key", other), h("button", null, "Show")),
-    h("details", null, h("summary", null, "Forget everything of this account"), h("p.soft", null, "Mails, templates, contacts, webhooks: all that ", h("bdi", null, key), " has."),
-      h("button.danger", { type: "button", onclick: async () => {
-        try { await post("/_/reset"); dialog.close(); location.hash = "#/sent"; toast("All is forgotten"); } catch (error) { toast(error.message, true); }
-      } }, "Forget it all")));
+    h("details", null, h("summary", null, "Forget what this account has"), h("p.soft", null, "The mails that have left, or all that ", h("bdi", null, key), " has: mails, templates, contacts, webhooks."),
+      h("div.group", null, forget("Forget the mails", () => remove("/_/messages")), forget("Forget it all", () => post("/_/reset")))));
+  function forget(words, act) {
+    return h("button.danger", { type: "button", onclick: async () => {
+      try { await act(); dialog.close(); location.hash = "#/sent"; toast("Forgotten"); } catch (error) { toast(error.message, true); }
+    } }, words);
+  }
   byId("open-keys").addEventListener("click", async () => {
     dialog.showModal();
     try { fill(known, (await accounts()).map(account)); } catch (error) { fill(known, h("li.bad", null, error.message)); }
