@@ -29,16 +29,16 @@ pub(crate) struct Args {
     /// Method, path, or both
     #[arg(value_name = "RULE", num_args = 0..=2)]
     rule: Vec<String>,
-    #[command(flatten)]
-    what: What,
-    #[command(flatten)]
-    often: Often,
     /// List the rules that are not used up
     #[arg(long)]
     list: bool,
     /// Take all rules back; =ID takes back one
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     clear: Option<String>,
+    #[command(flatten)]
+    what: What,
+    #[command(flatten)]
+    often: Often,
 }
 
 /// What goes wrong. One of them at most.

@@ -213,3 +213,24 @@ fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
     let ended = Ran::of(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(4), "{ended:?}");
 }
+
+#[test]
+fn one_command_makes_the_worst_renewal_happen_and_nothing_is_sent_by_it() {
+    let service = service();
+    let posthaste = logged_in(&service, &[]);
+    let key = service.posthaste();
+    assert_eq!(key.run(&["sandbox", "fail", "--rotate-then-lose"]).ok(), "1\n");
+    posthaste.run(&SEND).ok();
+    assert!(
+        key.run(&["sandbox", "fail", "--list"]).ok().contains("/oauth/token"),
+        "a fresh token is not renewed"
+    );
+    service.core().clock().advance(Duration::from_secs(901));
+    let ran = posthaste.run(&[&SEND[..], &["--timeout", "2s"]].concat());
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert_eq!(key.run(&["sandbox", "fail", "--list"]).ok(), "", "the rule was met");
+    // The service has replaced the token, and nobody has the new one; the old one was not shown again.
+    let kinds: Vec<_> = service.core().token_events().into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
+    assert_eq!(service.core().mails("sb_test").len(), 1);
+}

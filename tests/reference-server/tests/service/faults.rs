@@ -155,6 +155,40 @@ fn a_bad_rule_is_refused_with_everything_that_is_wrong() {
 }
 
 #[test]
+fn no_body_makes_the_control_routes_fail() {
+    let sandbox = Sandbox::new();
+    let deep = format!("{{\"action\": {}1{}}}", "[".repeat(200), "]".repeat(200));
+    let many = format!("{{{}}}", (0..5_000).map(|n| format!("\"f{n}\": {n}")).collect::<Vec<_>>().join(","));
+    let large = format!("{{\"action\": \"{}\"}}", "x".repeat(1 << 20));
+    let strange = [
+        &deep,
+        &many,
+        &large,
+        "{\"action\": \"slow\", \"delay_ms\": 1e400}",
+        "{\"action\": \"slow\", \"delay_ms\": 18446744073709551616}",
+        "{\"action\": \"truncate\", \"bytes\": 1.5}",
+        "{\"action\": \"drop\", \"path\": \"/\u{202e}\\u0000\"}",
+        "{\"action\": \"drop\", \"path\": \"\"}",
+        "{\"action\": \"drop\", \"path\": \"/_\"}",
+        "{\"scale\": 1e308}",
+        "{\"scale\": -0.0}",
+        "{\"set\": \"9999-12-31T23:59:60Z\"}",
+        "{\"advance\": \"9999999999999999999 days\"}",
+        "{\"advance\": \"1 day\\u0000\"}",
+        "\u{feff}{}",
+        "null",
+    ];
+    for body in strange {
+        for path in ["/_/faults", "/_/clock"] {
+            let answer = sandbox.ask(Method::POST, path).send(body.to_owned());
+            let shown: String = body.chars().take(80).collect();
+            assert!(answer.status.is_client_error(), "{path} {shown} {}", answer.status);
+            assert!(answer.body.len() < 8_192, "{path} {shown}: {} bytes", answer.body.len());
+        }
+    }
+}
+
+#[test]
 fn not_more_rules_wait_than_anybody_can_mean() {
     let sandbox = Sandbox::new();
     for _ in 0..1_000 {
