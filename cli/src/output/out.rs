@@ -164,11 +164,16 @@ impl Out {
 
     /// One of many results that come as they happen: a line for people, a line of JSON for programs.
     pub(crate) fn item(&self, line: &str, document: &Value) -> Result<(), Fail> {
+        self.bytes(self.item_text(line, document)?.as_bytes())
+    }
+
+    /// The same, for somebody who writes it himself.
+    pub(crate) fn item_text(&self, line: &str, document: &Value) -> Result<String, Fail> {
         if self.is_json() {
-            return self.document_in(document, false);
+            return self.text_of(document, false);
         }
         let line = if self.terminal.stdout { safe(line) } else { line.into() };
-        self.line(&line)
+        Ok(format!("{line}\n"))
     }
 
     /// A JSON document, projected and filtered as was wished.
@@ -177,6 +182,11 @@ impl Out {
     }
 
     fn document_in(&self, document: &Value, indented: bool) -> Result<(), Fail> {
+        self.bytes(self.text_of(document, indented)?.as_bytes())
+    }
+
+    /// A JSON document, projected and filtered, with its line ends.
+    fn text_of(&self, document: &Value, indented: bool) -> Result<String, Fail> {
         let mut document = std::borrow::Cow::Borrowed(document);
         if !self.fields.is_empty() {
             let (kept, unknown) = json::project(&document, &self.fields);
@@ -190,14 +200,14 @@ impl Out {
             if self.terminal.stdout {
                 text = json::escape(&text);
             }
-            return self.line(&text);
+            return Ok(text + "\n");
         };
         let lines = jq.run(&document, self.terminal.stdout).map_err(|message| Fail::Local {
             message: format!("the --jq expression failed on this answer: {message}"),
             source: None,
             hint: Some("the request itself succeeded; look at the answer with `--json`".to_owned()),
         })?;
-        lines.iter().try_for_each(|line| self.line(line))
+        Ok(lines.into_iter().fold(String::new(), |text, line| text + &line + "\n"))
     }
 
     /// One line on standard output, as it is.

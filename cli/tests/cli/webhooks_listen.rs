@@ -348,6 +348,24 @@ fn a_moved_clock_of_a_sandbox_keeps_no_delivery_back() {
     assert_eq!((&told["type"], &told["status"]), (&json!("contact.created"), &json!(204)), "{told}");
 }
 
+#[test]
+fn a_reader_that_stopped_reading_keeps_no_webhook_there() {
+    let service = Service::start().unjudged();
+    let posthaste = service.posthaste();
+    let mut listener = Listener::start(&posthaste, &["--event", "contact.created"]);
+    let id = listener.announced["webhook_id"].as_str().unwrap().to_owned();
+    // Together they are more than a pipe holds.
+    let large =
+        json!({ "type": "contact.created", "data": { "first_name": "x".repeat(60_000) } }).to_string();
+    for _ in 0..4 {
+        posthaste.run_with(&["api", "POST", "/_/events", "--input", "-"], &large).ok();
+    }
+    let states = || posthaste.run(&["webhooks", "events", &id, "--columns", "status"]).ok();
+    while states() != "success\n".repeat(4) {}
+    assert_eq!(listener.stop("INT"), Some(0));
+    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+}
+
 /// Waits until the service was asked for a webhook to be made.
 fn until_asked(service: &Service) {
     while !service.core().requests().iter().any(|request| request.method == http::Method::POST) {

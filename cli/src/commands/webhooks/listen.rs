@@ -4,6 +4,7 @@ mod forward;
 mod receiver;
 mod registration;
 mod told;
+mod writer;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use url::Url;
 use self::forward::Forward;
 use self::receiver::Receiver;
 use self::registration::Registration;
+use self::writer::Writer;
 use super::secrets;
 use crate::context::Context;
 use crate::fail::Fail;
@@ -157,18 +159,15 @@ async fn serve(
 ) -> Result<(), Fail> {
     let (telling, mut told) = mpsc::channel::<told::Told>(WAITING);
     let receiver = Arc::new(receiver);
-    let zone = TimeZone::system();
     let (stopping, stopped) = tokio::sync::watch::channel(false);
-    let mut result = Ok(());
+    let mut writer = Writer::start();
+    let show = |one: &told::Told, zone: &TimeZone| context.out.item_text(&one.line(zone), &one.document());
+    let zone = TimeZone::system();
     loop {
         tokio::select! {
             _ = signals.next() => break,
-            Some(one) = told.recv() => {
-                result = context.out.item(&one.line(&zone), &one.document());
-                if result.is_err() {
-                    break;
-                }
-            }
+            Some(one) = told.recv(), if !writer.is_busy => writer.write(show(&one, &zone)?),
+            written = writer.written() => written?,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let (receiver, telling) = (Arc::clone(&receiver), telling.clone());
@@ -183,14 +182,15 @@ async fn serve(
     let _ = stopping.send(true);
     // What is being handled is shown, too: the channel ends with the last connection.
     let rest = async {
-        while let Some(one) = told.recv().await {
-            if result.is_ok() {
-                result = context.out.item(&one.line(&zone), &one.document());
+        loop {
+            if writer.is_busy {
+                writer.written().await?;
             }
+            let Some(one) = told.recv().await else { return Ok(()) };
+            writer.write(show(&one, &zone)?);
         }
     };
-    let _ = tokio::time::timeout(FAREWELL, rest).await;
-    result
+    tokio::time::timeout(FAREWELL, rest).await.unwrap_or(Ok(()))
 }
 
 fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
