@@ -1,5 +1,6 @@
 //! The sandbox's inbox in a real browser: somebody looks while mail is sent, and somebody else means ill.
 
+mod elsewhere;
 mod hostile;
 mod screenshots;
 mod use_of_it;

@@ -1,9 +1,19 @@
 //! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, mail that comes in, time, faults, and forgetting.
 //!
 //! They are no part of the service: they are neither limited nor logged, and scripted faults don't touch them. A tenant
-//! is named by its API key, in `Authorization` as everywhere; the page, which a browser opens, takes it as `?key=`. The links in the mails of
-//! broadcasts, under `/_/unsubscribe/`, and those to received files, under `/_/received/`, need no key, nor does the
-//! page under `/_/consent/` on which a person lets a program in.
+//! is named by its API key, in `Authorization` as everywhere; what only shows something takes it as `?key=` as well, since a frame, a download
+//! and a stream of events can't send a header. The links in the mails of broadcasts, under `/_/unsubscribe/`, and those to received files, under
+//! `/_/received/`, need no key, nor does the page under `/_/consent/` on which a person lets a program in.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `page`, `page/` | the page itself: static files, which ask for all else |
+//! | `view` | the table of what the page looks through |
+//! | `live` | server-sent events: what happens, as it happens |
+//! | `letter`, `letter/defused` | a mail's sides; its HTML as a document that can do nothing |
+//! | `filter`, `messages`, `received`, `export` | lists of mails, and mail that comes in |
+//! | `requests`, `timeline`, `templates` | what made a mail, what became of it, what one would look like |
+//! | `clock`, `faults`, `trigger` | what is made to happen |
 
 mod body;
 mod clock;

@@ -1,0 +1,109 @@
+//! A page from elsewhere, in the browser of somebody who runs a sandbox.
+
+use serde_json::{Value, json};
+use thirtyfour::prelude::*;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::{Desk, KEY, email};
+
+/// Tries everything that a page can without being asked, and says in its title what came of it.
+const ATTACK: &str = "<!doctype html><title>at work</title><body><a id=way href='SANDBOX/_/'>x</a><script>
+    const say = (promise) => promise.then((found) => found, (error) => 'refused');
+    const read = (path, options) => say(fetch('SANDBOX' + path, options).then((answer) => answer.text()).then((text) => `read ${text.length}`));
+    const element = (name, path) => new Promise((done) => {
+      const one = document.createElement(name);
+      one.onload = () => done('loaded');
+      one.onerror = () => done('refused');
+      one.src = 'SANDBOX' + path;
+      document.body.append(one);
+    });
+    (async () => {
+      const found = {
+        fetch: await read('/_/messages?key=sb_local'),
+        authorized: await read('/_/messages', { headers: { authorization: 'Bearer sb_local' } }),
+        api: await read('/emails', { headers: { authorization: 'Bearer sb_local' } }),
+        stream: await new Promise((done) => { const one = new EventSource('SANDBOX/_/stream?key=sb_local'); one.onmessage = one.onopen = () => done('heard'); one.onerror = () => { one.close(); done('refused'); }; }),
+        script: await element('script', '/_/assets/app.js'),
+        image: await element('img', '/_/assets/icon.svg'),
+      };
+      // These can't be read, but they could do something.
+      for (const [method, path] of [['POST', '/_/reset?key=sb_local'], ['POST', '/_/faults?key=sb_local'], ['POST', '/_/clock?key=sb_local'], ['GET', '/_/latest.html?key=sb_local']]) {
+        await say(fetch('SANDBOX' + path, { method, mode: 'no-cors', body: method === 'POST' ? '{}' : undefined }));
+      }
+      const frame = document.createElement('iframe');
+      frame.src = 'SANDBOX/_/';
+      document.body.append(frame);
+      await new Promise((done) => { frame.onload = done; });
+      try { found.frame = frame.contentDocument ? 'open' : 'closed'; } catch { found.frame = 'closed'; }
+      document.title = JSON.stringify(found);
+    })();
+  </script>";
+
+/// Serves this page, whatever is asked for.
+async fn serve(page: String) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let page = page.clone();
+            tokio::spawn(async move {
+                let mut head = vec![0; 8 << 10];
+                let _ = connection.read(&mut head).await;
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{page}",
+                    page.len()
+                );
+                let _ = connection.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_from_elsewhere_reads_nothing_and_does_nothing() {
+    let desk = Desk::new().await;
+    desk.send(&email("Secret"));
+    let sandbox = desk.server.base_url();
+    let port = serve(ATTACK.replace("SANDBOX", &sandbox)).await;
+    for origin in [
+        format!("http://evil.test:{port}"),
+        format!("http://localhost:{port}"),
+        format!("http://127.0.0.1:{port}"),
+    ] {
+        desk.driver().goto(format!("{origin}/")).await.unwrap();
+        desk.holds("document.title.startsWith('{')").await;
+        let found: Value = serde_json::from_str(&desk.driver().title().await.unwrap()).unwrap();
+        for (what, outcome) in found.as_object().unwrap() {
+            let expected = if what == "frame" { "closed" } else { "refused" };
+            assert_eq!(outcome, expected, "{what} from {origin}");
+        }
+        assert_eq!(desk.server.service().mails(KEY).len(), 1, "{origin} did something");
+        assert_eq!(desk.server.service().faults().pending(), 0);
+    }
+    // A link to the inbox is no attack.
+    desk.click("#way").await;
+    desk.waits_for_subjects(&["Secret"]).await;
+    desk.browser.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_was_made_to_lead_here_is_refused() {
+    let desk = Desk::new().await;
+    desk.send(&email("Secret"));
+    let port = desk.server.base_url().rsplit_once(':').unwrap().1.to_owned();
+    // Of one origin with whatever this name led to before, so the browser would let it read everything.
+    for path in ["/_/", "/_/messages?key=sb_local", "/emails", "/_/latest.txt?key=sb_local"] {
+        desk.driver().goto(format!("http://evil.test:{port}{path}")).await.unwrap();
+        let shown = desk.driver().find(By::Tag("body")).await.unwrap().text().await.unwrap();
+        assert!(shown.contains("forbidden_host") && !shown.contains("Secret"), "{path}: {shown}");
+        let read = desk.driver().execute_async(
+            "fetch('/_/messages', { headers: { authorization: 'Bearer sb_local' } }).then((answer) => answer.json()).then(arguments[0])",
+            vec![],
+        );
+        let read = read.await.unwrap().json().clone();
+        assert_eq!((&read["statusCode"], &read["data"]), (&json!(403), &Value::Null));
+    }
+    desk.browser.stop().await;
+}
