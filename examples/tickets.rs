@@ -1,0 +1,101 @@
+//! A support desk: every email that comes in becomes a ticket, once, whatever happens in between.
+//!
+//! The ticket and the cursor are written in one transaction, so that a crash leaves both or none.
+
+use futures_util::TryStreamExt as _;
+use posthaste::{Client, ReceivedEmailSummary};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Takes in all that has come since the last time; gives how many tickets there are of it.
+async fn take_in(client: &Client, desk: &mut Connection) -> Result<usize, Failure> {
+    let mut tickets = 0;
+    let last = desk.query_row("SELECT last FROM cursor", [], |row| row.get::<_, String>(0)).optional()?;
+    let received = client.received();
+    // The first time there is nothing to go on from: all of it, oldest first.
+    let mut new = match last {
+        Some(last) => received.since(last).stream(),
+        None => {
+            let all: Vec<_> = received.list().stream().try_collect().await?;
+            for email in all.iter().rev() {
+                write_down(desk, email)?;
+            }
+            return Ok(all.len());
+        }
+    };
+    while let Some(email) = new.try_next().await? {
+        write_down(desk, &email)?;
+        tickets += 1;
+    }
+    Ok(tickets)
+}
+
+fn write_down(desk: &mut Connection, email: &ReceivedEmailSummary) -> rusqlite::Result<()> {
+    let both = desk.transaction()?;
+    both.execute(
+        "INSERT INTO ticket (email, sender, subject) VALUES (?1, ?2, ?3)",
+        params![email.id.as_str(), email.from, email.subject],
+    )?;
+    both.execute("INSERT OR REPLACE INTO cursor (one, last) VALUES (1, ?1)", [email.id.as_str()])?;
+    both.commit()
+}
+
+fn open(path: &str) -> rusqlite::Result<Connection> {
+    let desk = Connection::open(path)?;
+    desk.execute_batch(
+        "CREATE TABLE IF NOT EXISTS ticket (email TEXT PRIMARY KEY, sender TEXT, subject TEXT);
+         CREATE TABLE IF NOT EXISTS cursor (one INTEGER PRIMARY KEY, last TEXT NOT NULL);",
+    )?;
+    Ok(desk)
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the number of tickets is the program's result")]
+async fn main() -> Result<(), Failure> {
+    let tickets = take_in(&Client::from_env()?, &mut open("desk.db")?).await?;
+    println!("{tickets} new tickets");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use posthaste::RetryPolicy;
+    use posthaste_reference_server::ReferenceServer;
+    use posthaste_reference_server::faults::{Action, Rule};
+
+    use super::*;
+
+    fn arrive(server: &ReferenceServer, numbers: std::ops::Range<usize>) {
+        for n in numbers {
+            let mail =
+                format!("From: ada@example.com\r\nTo: help@acme.test\r\nSubject: no {n}\r\n\r\nHelp!\r\n");
+            server.service().receive(&server.api_key(), &["help@acme.test"], mail).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn every_email_is_one_ticket_also_when_the_service_fails_on_the_way() {
+        let server = ReferenceServer::start().await;
+        let client = Client::builder().base_url(server.base_url()).api_key(server.api_key());
+        let client = client.retry(RetryPolicy::never()).build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("desk.db");
+        let desk = || open(path.to_str().unwrap()).unwrap();
+        arrive(&server, 0..3);
+        assert_eq!(take_in(&client, &mut desk()).await.unwrap(), 3);
+        arrive(&server, 3..253);
+        // The second page does not come; what was taken in of the first one stays.
+        let failing = Rule::new(Action::answer(503, "busy")).on(Method::GET, "/emails/receiving");
+        server.service().faults().add(failing.after(1));
+        take_in(&client, &mut desk()).await.unwrap_err();
+        assert_eq!(take_in(&client, &mut desk()).await.unwrap(), 150);
+        assert_eq!(take_in(&client, &mut desk()).await.unwrap(), 0);
+        let desk = desk();
+        let mut read = desk.prepare("SELECT subject FROM ticket ORDER BY rowid").unwrap();
+        let subjects: Vec<String> =
+            read.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(subjects, (0..253).map(|n| format!("no {n}")).collect::<Vec<_>>());
+    }
+}
