@@ -13,17 +13,15 @@ async fn take_in(client: &Client, desk: &mut Connection) -> Result<usize, Failur
     let mut tickets = 0;
     let last = desk.query_row("SELECT last FROM cursor", [], |row| row.get::<_, String>(0)).optional()?;
     let received = client.received();
-    // The first time there is nothing to go on from: all of it, oldest first.
-    let mut new = match last {
-        Some(last) => received.since(last).stream(),
-        None => {
-            let all: Vec<_> = received.list().stream().try_collect().await?;
-            for email in all.iter().rev() {
-                write_down(desk, email)?;
-            }
-            return Ok(all.len());
+    let Some(last) = last else {
+        // The first time there is nothing to go on from: all of it, oldest first.
+        let all: Vec<_> = received.list().stream().try_collect().await?;
+        for email in all.iter().rev() {
+            write_down(desk, email)?;
         }
+        return Ok(all.len());
     };
+    let mut new = received.since(last).stream();
     while let Some(email) = new.try_next().await? {
         write_down(desk, &email)?;
         tickets += 1;
