@@ -64,6 +64,11 @@ impl Out {
         matches!(self.form, Form::Json | Form::Ndjson)
     }
 
+    /// Whether only a part of each result was asked for, by `--jq` or by fields.
+    pub(crate) fn filters(&self) -> bool {
+        self.jq.is_some() || !self.fields.is_empty()
+    }
+
     /// Whether notes, warnings and errors are JSON: where JSON was asked for by name. A filter alone asks for a result in
     /// another form, and who types one wants to read what is wrong with it.
     pub(crate) fn says_json(&self) -> bool {

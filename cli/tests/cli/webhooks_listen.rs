@@ -159,6 +159,24 @@ fn types_that_were_not_asked_for_are_taken_and_not_shown() {
 }
 
 #[test]
+fn a_filter_gets_deliveries_and_nothing_else() {
+    let posthaste = Posthaste::new();
+    std::fs::write(posthaste.home().join("secret"), SECRET).unwrap();
+    let listen = ["webhooks", "listen", "--secret-file", "secret", "--jq", ".payload.data.email_id"];
+    let mut child = posthaste.command().args(listen).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let url = line.trim().strip_prefix("listening on ").unwrap();
+    assert_eq!(deliver(url, "msg_1", 0, EVENT).0, 204);
+    kill(&child, "TERM");
+    assert_eq!(wait_for(&mut child), Some(0));
+    let mut printed = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    assert_eq!(printed, "e1\n", "what was answered is shown, also when it ends at once");
+}
+
+#[test]
 fn an_unsigned_delivery_is_taken_where_that_was_asked_for() {
     let posthaste = Posthaste::new();
     let mut listener = Listener::start(&posthaste, &["--insecure-no-verify"]);

@@ -45,7 +45,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 #[command(after_help = "Examples:\n  \
     posthaste webhooks listen --forward-to http://localhost:3000/hooks\n  \
     posthaste webhooks listen --public-url https://abc.tunnel.test --event email.bounced,email.complained\n  \
-    posthaste webhooks listen --port 4020 --secret-file hooks.secret --json --jq '.payload.data.email_id'")]
+    posthaste webhooks listen --port 4020 --secret-file hooks.secret --jq '.payload.data.email_id'")]
 pub(crate) struct Args {
     /// Port on 127.0.0.1; 0 is any that is free
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -140,6 +140,11 @@ fn announce(
         Some(made) if made.sandboxed => format!("listening on {url} as webhook {}", made.id),
         Some(made) => format!("listening on {url} as webhook {}, from outside {}", made.id, made.endpoint),
     };
+    if context.out.filters() {
+        // What is picked out of deliveries is not in this.
+        context.out.note(&line);
+        return Ok(());
+    }
     let document = json!({
         "object": "webhook_listener",
         "url": url,
