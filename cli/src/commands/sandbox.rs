@@ -1,5 +1,6 @@
 //! `sandbox`: the whole service on this machine, where emails go nowhere.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -71,6 +72,9 @@ pub(crate) struct Behaviour {
     /// Send every captured email on to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
     #[arg(long, value_name = "URL")]
     smtp: Option<String>,
+    /// Keep everything in this folder, and go on from there at the next start; without it all is forgotten at the end
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
 }
 
 impl Behaviour {

@@ -25,6 +25,7 @@ mod help;
 mod hostile;
 #[cfg(unix)]
 mod inbox_page;
+mod keep;
 mod lists;
 mod outcomes;
 mod readme;

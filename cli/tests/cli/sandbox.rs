@@ -57,6 +57,12 @@ impl Sandbox {
         kill(&self.child, name);
     }
 
+    /// Ends it without a word.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub(crate) fn wait(&mut self) -> Option<i32> {
         wait_for(&mut self.child)
     }

@@ -5,12 +5,12 @@
 //! clock, and on the tick of the long-running mount. So a test sees a day pass without waiting, and a sandbox on the
 //! real clock does its work on time.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
 use crate::settings::ClockStart;
@@ -28,6 +28,15 @@ struct Reading {
     /// The system's time at that moment.
     touched: Timestamp,
     /// How many seconds go by on it in one of the system's, while it runs.
+    scale: f64,
+    frozen: bool,
+}
+
+/// What is kept of a clock. Without an instant it is the system's own.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    shown: Option<Timestamp>,
+    touched: Timestamp,
     scale: f64,
     frozen: bool,
 }
@@ -123,6 +132,29 @@ impl Clock {
         self.change(|reading| Reading { scale, ..reading.showing(reading.now()) });
     }
 
+    /// How it stands beside the system's, to be kept.
+    pub(crate) fn kept(&self) -> Kept {
+        let reading = *lock(&self.reading);
+        // Within a second it is the system's own.
+        let own = !reading.frozen
+            && reading.scale.total_cmp(&1.0).is_eq()
+            && reading.now().duration_since(Timestamp::now()).abs() < SignedDuration::from_secs(1);
+        Kept {
+            shown: (!own).then_some(reading.shown),
+            touched: reading.touched,
+            scale: reading.scale,
+            frozen: reading.frozen,
+        }
+    }
+
+    /// Stands again as it was kept; it has run on meanwhile, unless it stood still.
+    pub(crate) fn stand(&self, kept: &Kept) {
+        if let Some(shown) = kept.shown {
+            *lock(&self.reading) =
+                Reading { shown, touched: kept.touched, scale: kept.scale, frozen: kept.frozen };
+        }
+    }
+
     fn change(&self, change: impl FnOnce(Reading) -> Reading) {
         {
             let mut reading = lock(&self.reading);
@@ -150,60 +182,70 @@ pub(crate) struct Agenda<W> {
     waiting: Mutex<Waiting<W>>,
 }
 
-struct Waiting<W> {
-    heap: BinaryHeap<Entry<W>>,
-    noted: u64,
-}
+/// When a piece of work is due, and the how manieth it is.
+pub(crate) type Turn = (Timestamp, u64);
 
-struct Entry<W> {
-    due: Timestamp,
-    order: u64,
-    work: W,
+struct Waiting<W> {
+    work: BTreeMap<Turn, W>,
+    noted: u64,
+    /// Turns that came or went, once somebody wants to know.
+    touched: Option<Vec<Turn>>,
 }
 
 impl<W> Agenda<W> {
     pub(crate) fn new() -> Self {
-        Self { waiting: Mutex::new(Waiting { heap: BinaryHeap::new(), noted: 0 }) }
+        Self { waiting: Mutex::new(Waiting { work: BTreeMap::new(), noted: 0, touched: None }) }
     }
 
     pub(crate) fn note(&self, due: Timestamp, work: W) {
         let mut waiting = lock(&self.waiting);
-        let order = waiting.noted;
+        let turn = (due, waiting.noted);
         waiting.noted += 1;
-        waiting.heap.push(Entry { due, order, work });
+        waiting.touch(turn);
+        waiting.work.insert(turn, work);
     }
 
     /// Takes the next piece of work that is due at `now`, with the instant at which it was due.
     pub(crate) fn take_due(&self, now: Timestamp) -> Option<(Timestamp, W)> {
         let mut waiting = lock(&self.waiting);
-        if waiting.heap.peek()?.due > now {
-            return None;
-        }
-        waiting.heap.pop().map(|entry| (entry.due, entry.work))
+        let next = waiting.work.first_entry().filter(|next| next.key().0 <= now)?;
+        let (turn, work) = next.remove_entry();
+        waiting.touch(turn);
+        Some((turn.0, work))
     }
 
     pub(crate) fn clear(&self) {
-        lock(&self.waiting).heap.clear();
+        let mut waiting = lock(&self.waiting);
+        let all: Vec<_> = waiting.work.keys().copied().collect();
+        for turn in all {
+            waiting.touch(turn);
+        }
+        waiting.work.clear();
+    }
+
+    /// Shows what came or went since this was asked last: a turn, and the work if it still waits. Everything when it is asked first.
+    pub(crate) fn changes(&self, mut show: impl FnMut(Turn, Option<&W>)) {
+        let mut waiting = lock(&self.waiting);
+        let touched = waiting.touched.replace(Vec::new());
+        let touched = touched.unwrap_or_else(|| waiting.work.keys().copied().collect());
+        for turn in touched {
+            show(turn, waiting.work.get(&turn));
+        }
+    }
+
+    /// Puts work back that waited before. It does not count as a change.
+    pub(crate) fn put_back(&self, (due, order): Turn, work: W) {
+        let mut waiting = lock(&self.waiting);
+        waiting.touched.get_or_insert_default();
+        waiting.noted = waiting.noted.max(order + 1);
+        waiting.work.insert((due, order), work);
     }
 }
 
-impl<W> Ord for Entry<W> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // Reversed: a binary heap hands out its greatest entry first.
-        (other.due, other.order).cmp(&(self.due, self.order))
+impl<W> Waiting<W> {
+    fn touch(&mut self, turn: Turn) {
+        if let Some(touched) = &mut self.touched {
+            touched.push(turn);
+        }
     }
 }
-
-impl<W> PartialOrd for Entry<W> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<W> PartialEq for Entry<W> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<W> Eq for Entry<W> {}

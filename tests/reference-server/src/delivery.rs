@@ -141,6 +141,7 @@ pub(crate) fn happen(
     detail: Option<&Value>,
 ) {
     email.note(at, event);
+    lock(&tenant.emails).touch(email.id);
     service.news().tell(&tenant.name, What::EmailEvent { email: email.id, event: event.as_str() });
     if let Some(kind) = webhooks::payload::kind(event) {
         webhooks::tell(service, tenant, at, kind, Some(email.id), || {
@@ -220,6 +221,7 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
     let remembered = lock(&tenant.emails).contains(email.id);
     if remembered {
         email.set_captured(id);
+        lock(&tenant.emails).touch(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
         service.news().tell(&tenant.name, What::Mail { id, email: email.id });
     }

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::plus;
@@ -38,6 +39,8 @@ struct Slots {
     order: std::collections::VecDeque<(u64, Name)>,
     count: u64,
     bytes: usize,
+    /// Numbers of slots that came or went, once somebody wants to know.
+    touched: Option<Vec<(u64, Name)>>,
 }
 
 /// What a key is looked up by: a digest of method, path and key.
@@ -130,6 +133,67 @@ impl Keys {
     }
 }
 
+/// An answered key, as it is kept.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Kept {
+    name: Name,
+    body: Digest,
+    used: Timestamp,
+    status: u16,
+    headers: Vec<(String, Bytes)>,
+    answer: Bytes,
+}
+
+impl Keys {
+    /// Shows the answered keys that came or went since this was asked last, by number; all of them when it is asked first. Answers whether it was the
+    /// first time.
+    pub(crate) fn changes(&self, mut show: impl FnMut(u64, Option<Kept>)) -> bool {
+        let mut slots = lock(&self.slots);
+        let touched = slots.touched.replace(Vec::new());
+        let first = touched.is_none();
+        let all = || slots.used.iter().map(|(name, slot)| (slot.number, *name)).collect();
+        for (number, name) in touched.unwrap_or_else(all) {
+            let slot = slots.used.get(&name).filter(|slot| slot.number == number);
+            let kept = slot.and_then(|slot| {
+                let answer = slot.answer.as_ref()?;
+                let headers = answer.headers().iter();
+                let headers = headers.map(|(name, value)| {
+                    (name.as_str().to_owned(), Bytes::copy_from_slice(value.as_bytes()))
+                });
+                Some(Kept {
+                    name,
+                    body: slot.body,
+                    used: slot.used,
+                    status: answer.status().as_u16(),
+                    headers: headers.collect(),
+                    answer: answer.body().clone(),
+                })
+            });
+            show(number, kept);
+        }
+        first
+    }
+
+    /// Puts an answered key back, in the order of the numbers.
+    pub(crate) fn put_back(&self, number: u64, kept: Kept) {
+        let mut answer = Response::new(kept.answer);
+        *answer.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+        for (name, value) in kept.headers {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_maybe_shared(value))
+            {
+                answer.headers_mut().append(name, value);
+            }
+        }
+        let mut slots = lock(&self.slots);
+        slots.touched.get_or_insert_default();
+        slots.bytes += answer.body().len();
+        slots.count = slots.count.max(number + 1);
+        slots.order.push_back((number, kept.name));
+        let slot = Slot { number, body: kept.body, used: kept.used, answer: Some(answer) };
+        slots.used.insert(kept.name, slot);
+    }
+}
+
 impl Slots {
     fn expire(&mut self, now: Timestamp) {
         while let Some((number, name)) = self.order.front() {
@@ -151,8 +215,16 @@ impl Slots {
     }
 
     fn remove(&mut self, name: &Name) {
-        if let Some(Slot { answer: Some(answer), .. }) = self.used.remove(name) {
+        let Some(slot) = self.used.remove(name) else { return };
+        if let Some(answer) = slot.answer {
             self.bytes -= answer.body().len();
+            self.touch(slot.number, *name);
+        }
+    }
+
+    fn touch(&mut self, number: u64, name: Name) {
+        if let Some(touched) = &mut self.touched {
+            touched.push((number, name));
         }
     }
 }
@@ -167,6 +239,7 @@ impl Claim<'_> {
         if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
             slot.answer = Some(answer.clone());
             slots.bytes += answer.body().len();
+            slots.touch(self.number, self.name);
         }
     }
 }

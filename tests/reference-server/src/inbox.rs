@@ -64,7 +64,9 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         return closed(answer.unwrap_or_else(Problem::into_response));
     }
     let (answer, allowed): (Option<Outcome>, &[&str]) = match (request.method(), segments.as_slice()) {
-        (&Method::GET, ["ready"]) => (Some(Ok(problem::json(StatusCode::OK, &json!({"ready": true})))), &[]),
+        (&Method::GET, ["ready"]) => {
+            (Some(Ok(problem::json(StatusCode::OK, &json!({"ready": true, "keeps": service.keeps()})))), &[])
+        }
         (&Method::GET, ["export"]) => (
             Some(
                 view::viewer(service, request)

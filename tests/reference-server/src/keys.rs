@@ -10,6 +10,7 @@ use std::sync::RwLock;
 
 use http::{HeaderMap, header};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::lock::{read as look, write};
@@ -21,7 +22,7 @@ use crate::problem::Problem;
 pub(crate) const MADE: &str = "sb_key_";
 
 /// What a credential may do (`SPEC.md`, Authentication).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Permission {
     /// `full_access`: every route.
     FullAccess,

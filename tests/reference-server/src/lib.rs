@@ -25,6 +25,7 @@
 //! | `delivery` | what becomes of an accepted email: its mail, its fate, its hosted attachments |
 //! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
 //! | `state` | what is remembered of each tenant, and the bounds on it |
+//! | [`keep`] | state that outlives the process |
 //! | `clock` | time that a test can move, and work that falls due |
 //! | `links` | addresses that the service hands out, and how it knows its own again |
 //! | `news` | what has just happened, for whoever looks on
@@ -40,6 +41,7 @@ pub mod faults;
 mod guard;
 mod idempotency;
 mod inbox;
+pub mod keep;
 mod keys;
 mod links;
 mod lock;

@@ -16,8 +16,8 @@ const NOWHERE: &str = "http://sandbox.invalid";
 
 /// The service's own address, and the key that it signs links with.
 ///
-/// The key is random, or from the seed like everything that is to be repeatable. It lasts as long as the service, so a link of an earlier
-/// run is refused.
+/// The key is random, or from the seed like everything that is to be repeatable. It lasts as long as the state: a link of an
+/// earlier run is refused, unless that run's state was kept.
 pub(crate) struct Links {
     address: Mutex<Option<String>>,
     names: Mutex<Arc<Names>>,
@@ -32,6 +32,16 @@ impl Links {
             None => rand::thread_rng().fill_bytes(&mut key),
         }
         Self { address: Mutex::new(None), names: Mutex::default(), key }
+    }
+
+    /// Signs with a key of an earlier run, so that the links of that run are known again.
+    pub(crate) fn with_key(mut self, key: [u8; 64]) -> Self {
+        self.key = key;
+        self
+    }
+
+    pub(crate) fn key(&self) -> &[u8; 64] {
+        &self.key
     }
 
     /// The first door that opens is the one that links lead to.

@@ -11,6 +11,7 @@ mod record;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ use crate::delivery::webhooks::post::{Couriers, Posted, WebhookPost};
 use crate::delivery::{self, Work, outside, webhooks};
 use crate::faults::{Action, Faults, Wire, too_many};
 use crate::idempotency::{self, Turn};
+use crate::keep::gate::Gate;
 use crate::keys::Made;
 use crate::links::Links;
 use crate::lock::{lock, read, write};
@@ -81,11 +83,20 @@ pub struct Service {
     news: Bus,
     outbox: Outbox,
     couriers: Couriers,
+    /// Whoever changes something is inside it.
+    gate: Gate,
+    kept: AtomicBool,
 }
 
 impl Service {
     /// A service that remembers nothing yet.
     pub fn new(settings: Settings) -> Arc<Self> {
+        let links = Links::new(settings.seed);
+        let logins = Book::new(settings.oauth_clients.clone(), settings.keep_records);
+        Self::with(settings, links, logins)
+    }
+
+    pub(crate) fn with(settings: Settings, links: Links, oauth: Book) -> Arc<Self> {
         let service = Arc::new(Self {
             clock: Clock::new(settings.clock),
             agenda: Agenda::new(),
@@ -94,9 +105,9 @@ impl Service {
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
             secrets: Ids::new(settings.seed, 2),
-            links: Links::new(settings.seed),
+            links,
             state: State::new(&settings),
-            oauth: Book::new(settings.oauth_clients.clone(), settings.keep_records),
+            oauth,
             errands: Mutex::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
@@ -104,6 +115,8 @@ impl Service {
             news: Bus::new(),
             outbox: Outbox::new(settings.keep_webhook_events),
             couriers: Couriers::default(),
+            gate: Gate::default(),
+            kept: AtomicBool::new(false),
             settings,
         });
         if let Some(address) = &service.settings.public_url {
@@ -126,6 +139,7 @@ impl Service {
     /// [`Wire`]; without a fault there is none.
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let _inside = self.gate.enter();
         let (mut response, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request)))
             .unwrap_or_else(|panic| {
                 let text = panic
@@ -335,6 +349,7 @@ impl Service {
         message: impl Into<Bytes>,
     ) -> Result<String, NotReceived> {
         self.run_due();
+        let _inside = self.gate.enter();
         let credential = keys::credential(tenant, &self.state.key_book).ok_or(NotReceived::UnknownKey)?;
         let tenant = self.state.tenant(&credential.tenant);
         let recipients = recipients.iter().map(ToString::to_string).collect();
@@ -376,6 +391,7 @@ impl Service {
 
     /// Forgets every tenant, every request, every fault, and all that was to happen later.
     pub fn reset(&self) {
+        let _inside = self.gate.enter();
         self.agenda.clear();
         lock(&self.errands).clear();
         self.outbox.clear();
@@ -389,6 +405,7 @@ impl Service {
     /// Does what has fallen due. Every request and every move of the clock does this too; a mount that lives long
     /// calls it now and then, so that a scheduled mail leaves on time.
     pub fn run_due(&self) {
+        let _inside = self.gate.enter();
         {
             let _at_work = lock(&self.at_work);
             let now = self.clock.now();
@@ -407,6 +424,7 @@ impl Service {
 
     /// Brings an errand's outcome: the files, or why they could not be fetched.
     pub fn finish_errand(&self, errand: Errand, outcome: Result<Vec<Fetched>, String>) {
+        let _inside = self.gate.enter();
         delivery::resume(self, errand, outcome);
         self.tell();
     }
@@ -414,6 +432,7 @@ impl Service {
     /// Takes the next attempt to tell a webhook something. The mounts do this.
     pub fn next_post(&self) -> Option<WebhookPost> {
         loop {
+            let _inside = self.gate.enter();
             let job = self.outbox.next()?;
             let webhook = job.told.webhook;
             if let Some(post) = webhooks::prepare(self, job) {
@@ -425,6 +444,7 @@ impl Service {
 
     /// Brings what came of an attempt. If it failed, the next one is noted.
     pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
+        let _inside = self.gate.enter();
         let webhook = webhooks::finish(self, post, posted);
         self.outbox.done(webhook);
         self.run_due();
@@ -473,6 +493,20 @@ impl Service {
 
     pub(crate) fn agenda(&self) -> &Agenda<Work> {
         &self.agenda
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// From now on its state outlives it.
+    pub(crate) fn is_kept(&self) {
+        self.kept.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether its state outlives it.
+    pub fn keeps(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
     }
 
     pub(crate) fn state(&self) -> &State {

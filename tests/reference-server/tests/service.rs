@@ -47,6 +47,8 @@ mod inbox_guard;
 mod inbox_live;
 #[path = "service/inbox_view.rs"]
 mod inbox_view;
+#[path = "service/keep.rs"]
+mod keep;
 #[path = "service/keys.rs"]
 mod keys;
 #[path = "service/lists.rs"]

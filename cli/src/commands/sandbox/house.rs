@@ -3,8 +3,10 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
+use posthaste_reference_server::keep::{self, Keeper, NotKept};
 use posthaste_reference_server::{Service, mount};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -23,6 +25,7 @@ pub(super) struct House {
     smtp: Option<(TcpListener, SocketAddr)>,
     forward: Option<Forward>,
     forwards_to: Option<String>,
+    keeper: Option<Keeper>,
 }
 
 impl House {
@@ -34,10 +37,15 @@ impl House {
             Some(port) => Some(bind(port, "--smtp-port").await?),
             None => None,
         };
-        let service = Service::new(behaviour.settings());
+        let (service, keeper) = match &behaviour.data {
+            Some(folder) => {
+                go_on(folder, behaviour, context).map(|(service, keeper)| (service, Some(keeper)))?
+            }
+            None => (Service::new(behaviour.settings()), None),
+        };
         let forwards_to = target.as_ref().map(|target| target.name().to_owned());
         let forward = target.map(|target| Forward::start(target, &service, context));
-        Ok(Self { service, http, base_url: format!("http://{address}"), smtp, forward, forwards_to })
+        Ok(Self { service, http, base_url: format!("http://{address}"), smtp, forward, forwards_to, keeper })
     }
 
     pub(super) fn base_url(&self) -> &str {
@@ -88,8 +96,35 @@ impl House {
         if let Some(forward) = self.forward {
             forward.end().await;
         }
+        if self.keeper.is_some_and(|keeper| !keeper.close()) {
+            return Err(io::Error::other("the last changes could not be written"));
+        }
         http.and(mail)
     }
+}
+
+/// A service that goes on from what is in a folder.
+fn go_on(folder: &Path, behaviour: &Behaviour, context: &Context) -> Result<(Arc<Service>, Keeper), Fail> {
+    let (warn, shown) = (context.out.warner(), folder.display().to_string());
+    let told = move |outcome: Result<(), &NotKept>| match outcome {
+        Err(error) => warn(&format!("nothing can be kept in {shown} any more: {error}; it is tried again")),
+        Ok(()) => warn(&format!("everything is kept in {shown} again")),
+    };
+    keep::open(folder, behaviour.settings(), told).map_err(|error| {
+        let hint = match &error {
+            NotKept::InUse => "stop the other one, or choose another folder",
+            NotKept::Newer { .. } => "use the newer version, or choose another folder",
+            NotKept::Damaged(_) => {
+                "nothing in it was changed; move it away to begin anew, or choose another folder"
+            }
+            _ => "choose a folder that can be written",
+        };
+        Fail::Local {
+            message: format!("the sandbox cannot go on from {}", folder.display()),
+            source: Some(Box::new(error)),
+            hint: Some(hint.to_owned()),
+        }
+    })
 }
 
 async fn bind(port: u16, flag: &str) -> Result<(TcpListener, SocketAddr), Fail> {

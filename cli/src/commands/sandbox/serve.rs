@@ -55,6 +55,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     lines.extend(
         house.smtp_url().map(|smtp| format!("# mail in {smtp}   password: an API key, or no AUTH for {KEY}")),
     );
+    lines.extend(args.behaviour.data.iter().map(|folder| format!("# data    {}", folder.display())));
     lines.extend(house.forwards_to().map(|server| format!("# forward {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
     lines.push(format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"));

@@ -35,6 +35,24 @@ pub(crate) struct Departure {
     contacts: Vec<Uuid>,
 }
 
+impl Departure {
+    pub(crate) fn new(tenant: &Arc<Tenant>, broadcast: Uuid, contacts: Vec<Uuid>) -> Self {
+        Self { tenant: Arc::downgrade(tenant), broadcast, contacts }
+    }
+
+    pub(crate) fn tenant(&self) -> Option<Arc<Tenant>> {
+        self.tenant.upgrade()
+    }
+
+    pub(crate) fn broadcast(&self) -> Uuid {
+        self.broadcast
+    }
+
+    pub(crate) fn contacts(&self) -> &[Uuid] {
+        &self.contacts
+    }
+}
+
 /// Sends a draft, now or when it is due.
 pub(crate) fn send(
     service: &Service,
@@ -67,7 +85,7 @@ pub(crate) fn fall_due(service: &Service, tenant: &Weak<Tenant>, id: Uuid, due: 
 fn depart(service: &Service, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) {
     let Some(broadcast) = tenant.broadcasts.get(id) else { return };
     let contacts = audience::members(tenant, broadcast.message.segment);
-    go_on(service, Departure { tenant: Arc::downgrade(tenant), broadcast: id, contacts }, at);
+    go_on(service, Departure::new(tenant, id, contacts), at);
 }
 
 /// Lets the next mails leave.

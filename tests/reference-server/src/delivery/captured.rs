@@ -1,5 +1,6 @@
 //! The mail that left, as the inbox keeps it.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use crate::resources::emails::record::Email;
 pub use crate::resources::emails::tags::Tag;
 
 /// A mail as it would have left: its envelope, its bytes, and when.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct CapturedMail {
     /// The mail's own identifier, as the inbox uses it.
@@ -48,7 +49,7 @@ pub struct CapturedMail {
 }
 
 /// What a captured mail says of an attachment.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CapturedAttachment {
     /// Its file name without folders.

@@ -88,12 +88,14 @@ pub(crate) fn prepare(service: &Service, job: Job) -> Option<WebhookPost> {
     let webhook = tenant.webhooks.get(job.told.webhook).filter(|webhook| webhook.enabled);
     let Some(webhook) = webhook else {
         job.told.give_up();
+        tenant.told.touch(job.told.id);
         service
             .news()
             .tell(&tenant.name, What::WebhookEvent { webhook: job.told.webhook, event: job.told.id });
         return None;
     };
     job.told.begin();
+    tenant.told.touch(job.told.id);
     let now = service.clock().now();
     let headers = sign::headers(&job.told, &webhook.secrets_at(now));
     Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, now))
@@ -115,6 +117,7 @@ pub(crate) fn finish(service: &Service, post: WebhookPost, posted: Posted) -> Uu
         service.agenda().note(due, Work::TellWebhook { tenant: Weak::clone(&job.tenant), told, number });
     }
     if let Some(tenant) = job.tenant.upgrade() {
+        tenant.told.touch(job.told.id);
         service
             .news()
             .tell(&tenant.name, What::WebhookEvent { webhook: job.told.webhook, event: job.told.id });

@@ -1,5 +1,6 @@
 //! What is remembered of logins: requests that wait for a person, codes, grants and their refresh tokens.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
@@ -11,6 +12,8 @@ use super::events::{TokenEvent, TokenEventKind};
 use super::jwt::{Claims, SigningKey};
 use super::refusal::Refusal;
 use super::{CODE, REFRESH_TOKEN};
+use crate::keep::changed::Changed;
+use crate::keep::word::{Word, dated};
 use crate::lock::lock;
 use crate::paging::{Page, Window};
 use crate::problem::Problem;
@@ -44,7 +47,7 @@ struct Code {
 }
 
 /// One consent of one person to one client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Grant {
     pub(crate) id: Uuid,
     pub(crate) tenant: String,
@@ -53,10 +56,22 @@ pub(crate) struct Grant {
     pub(crate) logo_uri: Option<String>,
     pub(crate) scopes: Vec<String>,
     pub(crate) created_at: Timestamp,
-    pub(crate) revoked: Option<(Timestamp, &'static str)>,
+    #[serde(default, deserialize_with = "dated")]
+    pub(crate) revoked: Option<(Timestamp, Word)>,
     /// Which refresh token is good, from 1.
     generation: u64,
     issued_at: Timestamp,
+}
+
+/// What of logins outlives a run.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Kept {
+    pkcs8: Vec<u8>,
+    key_id: String,
+    clients: Vec<OAuthClient>,
+    /// Oldest first.
+    grants: Vec<Grant>,
+    tokens: Vec<(String, (Uuid, u64))>,
 }
 
 /// Everything about logins, under one lock: of two requests with the same code or token, one comes first.
@@ -65,7 +80,7 @@ pub(crate) struct Book {
     pub(crate) key: SigningKey,
     seeds: Vec<OAuthClient>,
     most: usize,
-    inner: Mutex<Inner>,
+    inner: Mutex<Changed<Inner>>,
 }
 
 #[derive(Debug)]
@@ -115,12 +130,42 @@ pub(crate) struct Refreshed {
 
 impl Book {
     pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize) -> Self {
-        let inner = Mutex::new(Inner::new(&seeds));
+        let inner = Mutex::new(Changed::new(Inner::new(&seeds)));
         Self { key: SigningKey::make(), seeds, most, inner }
     }
 
+    /// Everything that outlives a run, if something has changed since this was asked last.
+    pub(crate) fn changes(&self) -> Option<Kept> {
+        let mut inner = lock(&self.inner);
+        if !inner.take() {
+            return None;
+        }
+        let (pkcs8, key_id) = self.key.parts();
+        Some(Kept {
+            pkcs8: pkcs8.to_vec(),
+            key_id: key_id.to_owned(),
+            clients: inner.clients.values().cloned().collect(),
+            grants: inner.grants.oldest_first().cloned().collect(),
+            tokens: inner.tokens.iter().map(|(token, good)| (token.clone(), *good)).collect(),
+        })
+    }
+
+    /// Goes on from an earlier run. Its codes and half-made logins are gone: they live for minutes. None if its key is none.
+    pub(crate) fn go_on(self, kept: Kept) -> Option<Self> {
+        let key = SigningKey::of(kept.pkcs8, kept.key_id)?;
+        {
+            let mut inner = lock(&self.inner);
+            inner.clients.extend(kept.clients.into_iter().map(|client| (client.client_id.clone(), client)));
+            for grant in kept.grants {
+                inner.grants.insert(grant.id, grant);
+            }
+            inner.tokens.extend(kept.tokens);
+        }
+        Some(Self { key, ..self })
+    }
+
     pub(crate) fn reset(&self) {
-        *lock(&self.inner) = Inner::new(&self.seeds);
+        **lock(&self.inner) = Inner::new(&self.seeds);
     }
 
     /// Forgets the codes and the grants of a tenant.
@@ -135,7 +180,7 @@ impl Book {
         for id in gone {
             inner.grants.remove(id);
         }
-        let Inner { grants, tokens, .. } = &mut *inner;
+        let Inner { grants, tokens, .. } = &mut **inner;
         tokens.retain(|_, (grant, _)| grants.contains(*grant));
         inner.codes.retain(|_, code| code.tenant != tenant);
     }

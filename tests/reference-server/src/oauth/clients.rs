@@ -1,5 +1,6 @@
 //! Who may ask for access.
 
+use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use super::SCOPES;
@@ -7,7 +8,7 @@ use super::SCOPES;
 /// A program that may log people in: what it is known as, where the browser may come back to, and what it may ask for (`SPEC.md`, OAuth artifacts).
 ///
 /// All are public clients: they have no secret and prove themselves by PKCE.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OAuthClient {
     /// What it is known as.
     pub client_id: String,

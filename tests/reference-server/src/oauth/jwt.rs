@@ -36,6 +36,7 @@ pub(crate) struct SigningKey {
     verifying: DecodingKey,
     public: Jwk,
     id: String,
+    pkcs8: Vec<u8>,
 }
 
 impl SigningKey {
@@ -46,14 +47,23 @@ impl SigningKey {
     pub(crate) fn make() -> Self {
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .expect("random numbers for a key");
-        let signing = EncodingKey::from_ec_der(pkcs8.as_ref());
-        let mut public =
-            Jwk::from_encoding_key(&signing, Algorithm::ES256).expect("the public half of a new key");
         let id = Uuid::new_v4().simple().to_string();
+        Self::of(pkcs8.as_ref().to_vec(), id).expect("a key that was just made")
+    }
+
+    /// A key of an earlier run. None if it is none.
+    pub(crate) fn of(pkcs8: Vec<u8>, id: String) -> Option<Self> {
+        let signing = EncodingKey::from_ec_der(&pkcs8);
+        let mut public = Jwk::from_encoding_key(&signing, Algorithm::ES256).ok()?;
         public.common.key_id = Some(id.clone());
         public.common.public_key_use = Some(jsonwebtoken::jwk::PublicKeyUse::Signature);
-        let verifying = DecodingKey::from_jwk(&public).expect("a key that was just made");
-        Self { signing, verifying, public, id }
+        let verifying = DecodingKey::from_jwk(&public).ok()?;
+        Some(Self { signing, verifying, public, id, pkcs8 })
+    }
+
+    /// What [`of`](Self::of) makes it from again.
+    pub(crate) fn parts(&self) -> (&[u8], &str) {
+        (&self.pkcs8, &self.id)
     }
 
     /// The public half, as a member of a key set (RFC 7517).

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::answers;
@@ -20,13 +20,29 @@ use crate::routes::Context;
 use crate::validation::{Fields, Problems};
 
 /// One key that was made.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct ApiKey {
     id: Uuid,
     name: String,
     token: String,
     created_at: Timestamp,
     pub(crate) last_used_at: Option<Timestamp>,
+    permission: Permission,
+    /// The only domain that it may send from.
+    domain: Option<Uuid>,
+}
+
+impl ApiKey {
+    /// The key itself, and what it may do.
+    pub(crate) fn credential(&self, tenant: &str) -> (&str, Credential<'static>) {
+        let credential = Credential {
+            tenant: tenant.to_owned().into(),
+            permission: self.permission,
+            made: Some(Made { id: self.id, domain: self.domain }),
+            token: false,
+        };
+        (&self.token, credential)
+    }
 }
 
 impl std::fmt::Debug for ApiKey {
@@ -47,18 +63,12 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = context.service.next_id();
     let secret = || context.service.next_secret().simple().to_string();
     let token = format!("{MADE}{}{}", secret(), secret());
-    let key = ApiKey { id, name, token: token.clone(), created_at: context.now(), last_used_at: None };
-    context.tenant.api_keys.add(id, key)?;
     let domain = domain.filter(|_| permission == Permission::SendOnly);
-    context.service.state().key_book.add(
-        &token,
-        Credential {
-            tenant: context.tenant.name.clone().into(),
-            permission,
-            made: Some(Made { id, domain }),
-            token: false,
-        },
-    );
+    let created_at = context.now();
+    let key = ApiKey { id, name, token: token.clone(), created_at, last_used_at: None, permission, domain };
+    let (_, credential) = key.credential(&context.tenant.name);
+    context.tenant.api_keys.add(id, key)?;
+    context.service.state().key_book.add(&token, credential);
     Ok(json(StatusCode::CREATED, &Created { id: id.to_string(), token }))
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ use crate::routes::Context;
 use crate::validation::{Fields, Ignored, Problems};
 
 /// An automation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Automation {
     pub(crate) id: Uuid,
     pub(crate) name: String,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use crate::state::Tenant;
 use crate::validation::{Change, Fields, Problems};
 
 /// One property that contacts can have. Its key and its type never change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ContactProperty {
     pub(crate) id: Uuid,
     pub(crate) key: String,
@@ -30,7 +30,7 @@ pub(crate) struct ContactProperty {
 }
 
 /// What a property holds. The specification has seen `string`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Type {
     String,

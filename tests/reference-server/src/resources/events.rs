@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ use crate::validation::{Change, Fields, Problems};
 const RESERVED_PREFIX: &str = "resend:";
 
 /// A kind of event.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Event {
     id: Uuid,
     name: String,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::answers;
@@ -19,7 +19,7 @@ use crate::routes::Context;
 use crate::validation::{Fields, Problems};
 
 /// One segment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Segment {
     pub(crate) id: Uuid,
     pub(crate) name: String,

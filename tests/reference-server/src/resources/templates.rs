@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::version::{Type, Version};
@@ -25,7 +25,7 @@ use crate::routes::Context;
 use crate::state::Tenant;
 
 /// One template.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Template {
     pub(crate) id: Uuid,
     pub(crate) name: String,

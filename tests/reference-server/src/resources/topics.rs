@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::answers;
@@ -25,7 +25,7 @@ const LONGEST_NAME: usize = 50;
 const LONGEST_DESCRIPTION: usize = 200;
 
 /// One topic.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Topic {
     pub(crate) id: Uuid,
     pub(crate) name: String,
@@ -38,7 +38,7 @@ pub(crate) struct Topic {
 }
 
 /// Who sees a topic where contacts choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Visibility {
     Public,

@@ -13,14 +13,17 @@ pub(crate) struct Ledger<T> {
     items: BTreeMap<u64, (Uuid, T)>,
     places: HashMap<Uuid, u64>,
     next: u64,
+    /// Places at which something has changed, once somebody wants to know.
+    touched: Option<Vec<u64>>,
 }
 
 impl<T> Ledger<T> {
     pub(crate) fn new() -> Self {
-        Self { items: BTreeMap::new(), places: HashMap::new(), next: 0 }
+        Self { items: BTreeMap::new(), places: HashMap::new(), next: 0, touched: None }
     }
 
     pub(crate) fn insert(&mut self, id: Uuid, item: T) {
+        self.note(self.next);
         self.places.insert(id, self.next);
         self.items.insert(self.next, (id, item));
         self.next += 1;
@@ -32,13 +35,24 @@ impl<T> Ledger<T> {
     }
 
     pub(crate) fn get_mut(&mut self, id: Uuid) -> Option<&mut T> {
-        let (_, item) = self.items.get_mut(self.places.get(&id)?)?;
+        let place = *self.places.get(&id)?;
+        self.note(place);
+        let (_, item) = self.items.get_mut(&place)?;
         Some(item)
     }
 
     pub(crate) fn remove(&mut self, id: Uuid) -> Option<T> {
-        let (_, item) = self.items.remove(&self.places.remove(&id)?)?;
+        let place = self.places.remove(&id)?;
+        self.note(place);
+        let (_, item) = self.items.remove(&place)?;
         Some(item)
+    }
+
+    /// Notes that an item has changed within itself.
+    pub(crate) fn touch(&mut self, id: Uuid) {
+        if let Some(place) = self.places.get(&id) {
+            self.note(*place);
+        }
     }
 
     pub(crate) fn contains(&self, id: Uuid) -> bool {
@@ -50,8 +64,39 @@ impl<T> Ledger<T> {
     }
 
     pub(crate) fn clear(&mut self) {
+        if let Some(touched) = &mut self.touched {
+            touched.extend(self.items.keys());
+        }
         self.items.clear();
         self.places.clear();
+    }
+
+    /// The places at which something has changed since this was asked last; none when it is asked first, and from then on it is noted.
+    pub(crate) fn take_touched(&mut self) -> Option<Vec<u64>> {
+        self.touched.replace(Vec::new())
+    }
+
+    /// Every place at which there is something.
+    pub(crate) fn taken(&self) -> Vec<u64> {
+        self.items.keys().copied().collect()
+    }
+
+    pub(crate) fn at(&self, place: u64) -> Option<&(Uuid, T)> {
+        self.items.get(&place)
+    }
+
+    /// Puts an item back where it was. It does not count as a change, nor does anything before it.
+    pub(crate) fn put_back(&mut self, place: u64, id: Uuid, item: T) {
+        self.touched.get_or_insert_default();
+        self.places.insert(id, place);
+        self.items.insert(place, (id, item));
+        self.next = self.next.max(place + 1);
+    }
+
+    fn note(&mut self, place: u64) {
+        if let Some(touched) = &mut self.touched {
+            touched.push(place);
+        }
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = Uuid> + '_ {
@@ -60,7 +105,8 @@ impl<T> Ledger<T> {
 
     /// Forgets the item that came first.
     pub(crate) fn take_oldest(&mut self) -> Option<T> {
-        let (_, (id, item)) = self.items.pop_first()?;
+        let (place, (id, item)) = self.items.pop_first()?;
+        self.note(place);
         self.places.remove(&id);
         Some(item)
     }

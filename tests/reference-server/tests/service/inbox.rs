@@ -14,7 +14,10 @@ fn subjects(answer: &Answer) -> Vec<String> {
 #[test]
 fn readiness_needs_no_key() {
     let sandbox = Sandbox::new();
-    assert_eq!(sandbox.ask(Method::GET, "/_/ready").no_key().send("").json(), json!({"ready": true}));
+    assert_eq!(
+        sandbox.ask(Method::GET, "/_/ready").no_key().send("").json(),
+        json!({"ready": true, "keeps": false})
+    );
 }
 
 #[test]

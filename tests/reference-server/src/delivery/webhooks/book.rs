@@ -1,24 +1,27 @@
 //! What is remembered of the events that webhooks were told, and of each attempt.
 
-use std::sync::{Arc, Mutex};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::after;
+use crate::keep::word::{Word, word};
 use crate::lock::lock;
 use crate::paging::{Page, Window};
 use crate::problem::Problem;
 use crate::state::ledger::Ledger;
 
 /// One event for one webhook. What is sent never changes; how far it has come does.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Told {
     pub(crate) id: Uuid,
     pub(crate) webhook: Uuid,
     /// Its type, such as `email.sent`.
-    pub(crate) kind: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub(crate) kind: Word,
     pub(crate) created_at: Timestamp,
     /// The email that it speaks of.
     pub(crate) email: Option<Uuid>,
@@ -27,7 +30,7 @@ pub(crate) struct Told {
     progress: Mutex<Progress>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Progress {
     pub(crate) status: Status,
     /// Oldest first.
@@ -40,7 +43,7 @@ pub(crate) struct Progress {
 }
 
 /// How an event stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Status {
     /// It waits for its first or its next attempt.
     Pending,
@@ -52,7 +55,7 @@ pub(crate) enum Status {
 }
 
 /// One attempt.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Attempt {
     pub(crate) id: Uuid,
     /// 0 if there was no answer.
@@ -109,6 +112,18 @@ impl Told {
 
     pub(crate) fn progress(&self) -> Progress {
         lock(&self.progress).clone()
+    }
+
+    /// Takes it up after a new start: an attempt that was under way then has no outcome and is made again. Answers when the next attempt is due, and
+    /// after how many that failed.
+    pub(crate) fn take_up(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
+        let mut progress = lock(&self.progress);
+        progress.running = 0;
+        if progress.status == Status::Attempting {
+            progress.status = Status::Pending;
+        }
+        let due = progress.next_attempt_at.unwrap_or(now);
+        (progress.status == Status::Pending).then_some((progress.failed, due))
     }
 
     /// Whether it waits for the attempt after this many failed ones.
@@ -183,6 +198,16 @@ impl Book {
         while events.len() > self.most {
             events.take_oldest();
         }
+    }
+
+    /// The events themselves, for whoever keeps them.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Ledger<Arc<Told>>> {
+        lock(&self.events)
+    }
+
+    /// Notes that an event has come further.
+    pub(super) fn touch(&self, id: Uuid) {
+        lock(&self.events).touch(id);
     }
 
     pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<Told>> {

@@ -8,10 +8,12 @@
 mod action;
 mod graph;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use self::action::{Action, Given, Letter, Part};
+use crate::keep::word::{Word, word};
 use crate::paging::quoted;
 use crate::validation::{Fields, Ignored, Problems};
 
@@ -19,25 +21,26 @@ use crate::validation::{Fields, Ignored, Problems};
 const MOST_STEPS: usize = 150;
 
 /// What an automation does.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Definition {
     pub(crate) steps: Vec<Step>,
     pub(crate) connections: Vec<Connection>,
 }
 
 /// One thing that is done.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Step {
     pub(crate) key: String,
     /// Its type's name on the wire.
-    pub(crate) kind: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub(crate) kind: Word,
     /// Its configuration as it was given.
     pub(crate) config: Value,
     pub(crate) action: Action,
 }
 
 /// One step follows another.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Connection {
     pub(crate) from: String,
     pub(crate) to: String,
@@ -45,7 +48,7 @@ pub(crate) struct Connection {
 }
 
 /// When a connection is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(crate) enum Way {
     Default,
     ConditionMet,

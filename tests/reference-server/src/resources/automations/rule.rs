@@ -1,5 +1,6 @@
 //! Rules: read from a definition, and asked of what a run knows.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::paging::quoted;
@@ -9,7 +10,7 @@ use crate::validation::{Change, Fields, Ignored, Problems, kind};
 const DEEPEST: usize = 16;
 
 /// A tree of rules.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Rule {
     All(Vec<Rule>),
     Any(Vec<Rule>),
@@ -17,7 +18,7 @@ pub(crate) enum Rule {
 }
 
 /// What is asked of a field.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Ask {
     Is(Value),
     IsNot(Value),

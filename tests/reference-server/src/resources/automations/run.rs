@@ -8,18 +8,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::definition::{Action, Definition, Way};
+use crate::keep::word::{Word, word};
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{self, Problem};
 use crate::resources::timestamp::database;
 use crate::routes::Context;
 
 /// A run of an automation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Run {
     pub(crate) id: Uuid,
     pub(crate) automation: Uuid,
@@ -38,13 +39,13 @@ pub(crate) struct Run {
     waits: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Waiting {
     place: usize,
     number: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Status {
     Running,
     Completed,
@@ -66,9 +67,10 @@ impl Status {
 }
 
 /// How far a step is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct Progress {
-    status: &'static str,
+    #[serde(deserialize_with = "word")]
+    status: Word,
     started_at: Option<Timestamp>,
     completed_at: Option<Timestamp>,
     output: Option<Value>,

@@ -1,5 +1,6 @@
 //! What the service remembers of a broadcast, and how far it has come.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -10,7 +11,7 @@ use crate::problem::Problem;
 use crate::resources::emails::recipients::Mailbox;
 
 /// One email for all contacts of a segment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Broadcast {
     pub(crate) id: Uuid,
     pub(crate) created_at: Timestamp,
@@ -21,7 +22,7 @@ pub(crate) struct Broadcast {
 }
 
 /// What can be changed until it goes out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Message {
     pub(crate) segment: Uuid,
     pub(crate) from: Mailbox,
@@ -36,7 +37,7 @@ pub(crate) struct Message {
 }
 
 /// How far a broadcast has come. The specification has seen `draft` and `sent`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Status {
     Draft,
     Scheduled,

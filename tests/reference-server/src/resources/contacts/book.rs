@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use http::StatusCode;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::lock::lock;
@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::state::ledger::Ledger;
 
 /// One contact.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Contact {
     pub(crate) id: Uuid,
     /// `local@domain`, as it was given. Two contacts never share one, however it is capitalised.
@@ -32,7 +32,7 @@ pub(crate) struct Contact {
 }
 
 /// What a property can hold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum PropertyValue {
     Text(String),
@@ -59,7 +59,7 @@ impl std::fmt::Display for PropertyValue {
 }
 
 /// Whether somebody wants the emails of a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Subscription {
     OptIn,
@@ -123,6 +123,18 @@ impl Book {
         pages.by_address.insert(address.to_ascii_lowercase(), id);
         pages.contacts.insert(id, Arc::new(contact));
         Ok(id)
+    }
+
+    /// The contacts themselves, for whoever keeps them.
+    pub(crate) fn with_ledger<R>(&self, look: impl FnOnce(&mut Ledger<Arc<Contact>>) -> R) -> R {
+        let mut pages = lock(&self.pages);
+        let looked = look(&mut pages.contacts);
+        // Some may have been put back.
+        if pages.by_address.len() != pages.contacts.len() {
+            let Pages { contacts, by_address } = &mut *pages;
+            by_address.extend(contacts.oldest_first().map(|one| (one.email.to_ascii_lowercase(), one.id)));
+        }
+        looked
     }
 
     pub(crate) fn get(&self, id: Uuid) -> Option<Arc<Contact>> {

@@ -5,7 +5,8 @@
 //! under `mail.example`, which nobody can own; the DKIM names follow from the domain's id, so they never change. `name` is the whole name
 //! of the record, as the specification writes `<label>.<domain>`.
 
-use serde::Serialize;
+use crate::keep::word::{Word, word};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -16,20 +17,22 @@ const SERVICE: &str = "mail.example";
 /// The preference of mail exchangers; there is one each, so any number does.
 const PRIORITY: u16 = 10;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DnsRecord {
-    record: &'static str,
+    #[serde(deserialize_with = "word")]
+    record: Word,
     name: String,
-    #[serde(rename = "type")]
-    kind: &'static str,
+    #[serde(rename = "type", deserialize_with = "word")]
+    kind: Word,
     value: String,
-    ttl: &'static str,
+    #[serde(deserialize_with = "word")]
+    ttl: Word,
     pub(super) status: RecordStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u16>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RecordStatus {
     NotStarted,

@@ -1,12 +1,13 @@
 //! What the service remembers of a domain: how it is set up, its DNS records, and how their verification stands.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::dns::{self, DnsRecord, RecordStatus};
 
 /// A domain of a tenant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Domain {
     pub(crate) id: Uuid,
     pub(crate) created_at: Timestamp,
@@ -20,7 +21,7 @@ pub(crate) struct Domain {
 }
 
 /// What the caller decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Setup {
     /// In lower case.
     pub(crate) name: String,
@@ -33,7 +34,7 @@ pub(crate) struct Setup {
     pub(crate) capabilities: Capabilities,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Capabilities {
     pub(crate) sending: bool,
     pub(crate) receiving: bool,
@@ -46,7 +47,7 @@ impl Default for Capabilities {
 }
 
 /// What happens where the recipient's server offers no TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Tls {
     /// The mail goes unencrypted.
     #[default]
@@ -55,7 +56,7 @@ pub(crate) enum Tls {
     Enforced,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Region {
     #[default]
     UsEast1,
@@ -79,7 +80,7 @@ impl Region {
 
 /// The specification has seen the first two. Of the others that are known, `temporary_failure` doesn't occur here: no record of a
 /// sandbox vanishes after it was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Status {
     NotStarted,
     Pending,

@@ -11,6 +11,7 @@
 //! a change that brought new records it begins anew. A domain that was verified may send while it is checked again.
 
 use jiff::SignedDuration;
+use serde::{Deserialize, Serialize};
 
 use super::dns::RecordStatus;
 use super::record::{Domain, Status};
@@ -19,7 +20,7 @@ const USUAL: SignedDuration = SignedDuration::from_secs(2);
 const SLOW: SignedDuration = SignedDuration::from_secs(60);
 
 /// A check that has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Check {
     pub(crate) number: u64,
     pub(crate) due_after: SignedDuration,

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use url::Url;
 
@@ -18,7 +18,7 @@ use crate::validation::{Fields, Ignored, Problems, kind, text};
 pub(super) const MOST: usize = 40 << 20;
 
 /// What is attached to an email.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Attachment {
     pub(crate) filename: String,
     pub(crate) content_type: String,
@@ -27,7 +27,7 @@ pub(crate) struct Attachment {
     pub(crate) content: Content,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Content {
     Bytes(Bytes),
     /// To be fetched before the email goes out.

@@ -1,5 +1,6 @@
 //! An email as a request asks for it: every field of `POST /emails`, read and checked.
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -18,14 +19,14 @@ use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems};
 
 /// What an email was made of, where it was not written for its own sake.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Origin {
     pub(crate) broadcast: Option<Uuid>,
     pub(crate) template: Option<Uuid>,
 }
 
 /// An email that keeps all rules.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Draft {
     pub(crate) from: Mailbox,
     pub(crate) to: Vec<Mailbox>,

@@ -1,6 +1,7 @@
 //! Addresses: `email` or `Name <email>`, one or several.
 
 use email_address::EmailAddress;
+use serde::{Deserialize, Serialize};
 
 use crate::paging::quoted;
 use crate::validation::{Fields, Problems, has_control, kind, text};
@@ -9,7 +10,7 @@ use crate::validation::{Fields, Problems, has_control, kind, text};
 pub(super) const MOST_TO: usize = 50;
 
 /// One address as it was given, and taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Mailbox {
     /// As given, without white space around it.
     pub(crate) text: String,

@@ -1,5 +1,6 @@
 //! What the service remembers of an email, and what has happened to it.
 
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use crate::lock::lock;
 const LONGEST_HISTORY: usize = 200;
 
 /// A sent email. What was sent never changes; when it leaves and what happened to it does.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Email {
     pub(crate) id: Uuid,
     /// With its angle brackets.
@@ -35,7 +36,7 @@ pub(crate) struct Email {
 }
 
 /// What has happened to an email so far.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 struct Progress {
     last_event: (Timestamp, Event),
     /// All of them, oldest first.
@@ -48,7 +49,7 @@ struct Progress {
 }
 
 /// An event of an email. The specification has seen two; these are the twelve that are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) enum Event {
     Queued,
     Scheduled,
@@ -169,6 +170,18 @@ impl Email {
             None => return Err(progress.last_event.1),
         }
         Ok(())
+    }
+
+    /// Whether it waits to be sent.
+    pub(crate) fn waits(&self) -> bool {
+        lock(&self.progress).waiting.is_some()
+    }
+
+    /// How much memory it takes, in bytes, nearly.
+    pub(crate) fn size(&self) -> usize {
+        let bodies = [&self.html, &self.text].into_iter().flatten().map(|body| body.len()).sum::<usize>();
+        let waiting = lock(&self.progress).waiting.as_ref().map_or(0, |draft| draft.size());
+        bodies + self.subject.len() + waiting
     }
 
     pub(crate) fn captured(&self) -> Option<Uuid> {

@@ -36,6 +36,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         read.ok()
     })?;
     email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
+    lock(&context.tenant.emails).touch(email.id);
     delivery::schedule(context.service, &context.tenant, &email, due);
     Ok(reference(&email))
 }
@@ -44,6 +45,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
+    lock(&context.tenant.emails).touch(email.id);
     let canceled = What::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
     context.service.news().tell(&context.tenant.name, canceled);
     Ok(reference(&email))

@@ -1,6 +1,6 @@
 //! Tags (`SPEC.md`, POST /emails, Tag rules).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::paging::quoted;
@@ -10,7 +10,7 @@ use crate::validation::{Fields, Ignored, Problems};
 const LONGEST: usize = 256;
 
 /// A name and a value that the sender attached to an email.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
     /// ASCII letters, digits, `_` and `-`; at most 256 characters.
     pub name: String,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::validation::{Fields, Ignored, Problems, kind};
@@ -95,5 +95,15 @@ impl Serialize for Schema {
         let name =
             |holds: Type| TYPES.iter().find(|(_, one)| *one == holds).map_or("string", |(name, _)| name);
         serializer.collect_map(self.0.iter().map(|(key, holds)| (key, name(*holds))))
+    }
+}
+
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::deserialize(deserializer)?;
+        let holds = |value: &Value| TYPES.iter().find(|(name, _)| value == name).map(|(_, holds)| *holds);
+        Ok(Self(
+            fields.iter().map(|(key, value)| (key.clone(), holds(value).unwrap_or(Type::String))).collect(),
+        ))
     }
 }

@@ -3,6 +3,7 @@
 //! The mail itself is kept, and the files in it are taken out of it each time that they are asked for: decoded beside it they would take the
 //! memory twice.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use mail_parser::{
 use uuid::Uuid;
 
 /// One received email.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Received {
     pub(crate) id: Uuid,
     pub(crate) created_at: Timestamp,
@@ -38,7 +39,7 @@ pub(crate) struct Received {
 }
 
 /// What is known of a file in it.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Attachment {
     pub(crate) id: Uuid,
     pub(crate) filename: String,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::delivery::placeholders::{Placeholder, fill_within, line, placeholders};
@@ -12,7 +12,7 @@ use crate::resources::contacts::book::{Contact, PropertyValue};
 use crate::resources::emails::recipients::Mailbox;
 
 /// What an edit makes and a publication fixes. It never changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Version {
     pub(crate) id: Uuid,
     pub(crate) from: Option<Mailbox>,
@@ -25,7 +25,7 @@ pub(crate) struct Version {
 }
 
 /// A variable as it is defined.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Variable {
     pub(crate) id: Uuid,
     pub(crate) key: String,
@@ -35,7 +35,7 @@ pub(crate) struct Variable {
 }
 
 /// What a variable holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Type {
     String,

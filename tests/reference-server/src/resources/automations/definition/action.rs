@@ -1,6 +1,7 @@
 //! What a step does, by its type's configuration.
 
 use jiff::SignedDuration;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -23,7 +24,7 @@ pub(super) const KINDS: [&str; 8] = [
 ];
 
 /// What a step does.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) enum Action {
     Trigger { event_name: String },
     SendEmail(Letter),
@@ -36,7 +37,7 @@ pub(crate) enum Action {
 }
 
 /// An email from a template.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Letter {
     /// The template's id or alias.
     pub(crate) template: String,
@@ -47,7 +48,7 @@ pub(crate) struct Letter {
 }
 
 /// What of a contact changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Part {
     FirstName,
     LastName,
@@ -56,7 +57,7 @@ pub(crate) enum Part {
 }
 
 /// A value, or the name of what the run knows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Given {
     Fixed(Value),
     Var(String),

@@ -1,0 +1,168 @@
+//! `sandbox serve --data`: what is kept over restarts, stops and kills.
+
+use std::collections::HashSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::support::Posthaste;
+
+const MAIL: &str = r#"{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"It works"}"#;
+
+/// A kept connection that asks one thing after the other.
+struct Line {
+    stream: TcpStream,
+    host: String,
+}
+
+impl Line {
+    fn to(base_url: &str) -> Self {
+        let host = base_url.strip_prefix("http://").unwrap().to_owned();
+        Self { stream: TcpStream::connect(&host).unwrap(), host }
+    }
+
+    /// None if the other side is gone.
+    fn ask(&mut self, method: &str, path: &str, body: &str) -> Option<Value> {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer sb_local\r\ncontent-length: {}\r\n\r\n{body}",
+            self.host,
+            body.len()
+        );
+        self.stream.write_all(head.as_bytes()).ok()?;
+        let mut answer = Vec::new();
+        let mut chunk = [0; 65_536];
+        loop {
+            let read = self.stream.read(&mut chunk).ok().filter(|read| *read > 0)?;
+            answer.extend_from_slice(&chunk[..read]);
+            let text = String::from_utf8_lossy(&answer);
+            let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.unwrap().parse::<usize>().unwrap() {
+                assert!(head.starts_with("HTTP/1.1 200"), "{text}");
+                return Some(serde_json::from_str(body).unwrap());
+            }
+        }
+    }
+
+    fn send(&mut self) -> Option<String> {
+        Some(self.ask("POST", "/emails", MAIL)?["id"].as_str().unwrap().to_owned())
+    }
+
+    /// Every item of a list, by pages.
+    fn all(&mut self, path: &str) -> Vec<Value> {
+        let mut all: Vec<Value> = Vec::new();
+        loop {
+            let after = all.last().map(|last| format!("&after={}", last["id"].as_str().unwrap()));
+            let page =
+                self.ask("GET", &format!("{path}?limit=100{}", after.unwrap_or_default()), "").unwrap();
+            all.extend(page["data"].as_array().unwrap().iter().cloned());
+            if page["has_more"] != true {
+                return all;
+            }
+        }
+    }
+}
+
+fn ids(items: &[Value], field: &str) -> HashSet<String> {
+    items.iter().map(|item| item[field].as_str().unwrap().to_owned()).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn what_was_sent_is_there_after_a_stop_and_a_new_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").display().to_string();
+    let mut first = Sandbox::start(&["--data", &data]);
+    assert_eq!(first.told("data"), Some(data.as_str()));
+    let id = Line::to(&first.base_url).send().unwrap();
+    assert_eq!(first.stop(), "");
+    let second = Sandbox::start(&["--data", &data]);
+    let kept = second.client().run(&["emails", "get", &id, "--json"]).json();
+    assert_eq!(kept["subject"], "Hello");
+}
+
+#[test]
+fn a_process_that_is_killed_loses_nothing_that_is_older_than_a_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    let mut expected = HashSet::new();
+    for round in 0..3 {
+        let mut sandbox = Sandbox::start(&["--data", &data, "--keep", "100000"]);
+        let (stop, base_url) = (AtomicBool::new(false), sandbox.base_url.clone());
+        let sent: Vec<(String, Instant)> = std::thread::scope(|scope| {
+            let senders: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let (mut line, mut sent) = (Line::to(&base_url), Vec::new());
+                        while !stop.load(Ordering::SeqCst) {
+                            let Some(id) = line.send() else { break };
+                            sent.push((id, Instant::now()));
+                        }
+                        sent
+                    })
+                })
+                .collect();
+            std::thread::sleep(Duration::from_millis(1_700 + 90 * round));
+            sandbox.kill();
+            let killed = Instant::now();
+            stop.store(true, Ordering::SeqCst);
+            let sent: Vec<_> = senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect();
+            sent.into_iter().filter(|(_, at)| killed.duration_since(*at) > Duration::from_secs(1)).collect()
+        });
+        assert!(sent.len() > 10, "{}", sent.len());
+        expected.extend(sent.into_iter().map(|(id, _)| id));
+
+        let again = Sandbox::start(&["--data", &data, "--keep", "100000"]);
+        let mut line = Line::to(&again.base_url);
+        let emails = ids(&line.all("/emails"), "id");
+        let lost: Vec<_> = expected.difference(&emails).collect();
+        assert!(lost.is_empty(), "{} of {} are lost", lost.len(), expected.len());
+        // Every mail has its email, and every email that was delivered at once its mail.
+        assert_eq!(ids(&line.all("/_/messages"), "email_id"), emails);
+    }
+}
+
+#[test]
+fn two_sandboxes_do_not_share_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    let first = Sandbox::start(&["--data", &data]);
+    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
+    assert!(said.contains("another sandbox is using it") && said.contains(&data), "{said}");
+    Line::to(&first.base_url).send().unwrap();
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_told_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let under = file.join("data").display().to_string();
+    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &under]).fails(1);
+    assert!(said.contains("choose a folder that can be written"), "{said}");
+
+    std::fs::write(folder.path().join("sandbox.redb"), "This is a letter to my grandmother.".repeat(1_000))
+        .unwrap();
+    let data = folder.path().display().to_string();
+    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
+    assert!(said.contains("damaged") && said.contains("move it away"), "{said}");
+    let kept = std::fs::read_to_string(folder.path().join("sandbox.redb")).unwrap();
+    assert!(kept.starts_with("This is a letter"));
+}
+
+#[test]
+fn a_sandbox_that_keeps_is_asked_before_it_forgets() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(&["--data", &folder.path().display().to_string()]);
+    Line::to(&sandbox.base_url).send().unwrap();
+    let posthaste = sandbox.client();
+    let said = posthaste.run(&["sandbox", "reset"]).fails(2);
+    assert!(said.contains("--yes"), "{said}");
+    assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok().lines().count(), 1);
+    posthaste.run(&["sandbox", "reset", "--yes"]).ok();
+    assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok(), "");
+}

@@ -1,0 +1,216 @@
+//! State that outlives the process: `posthaste sandbox serve --data DIR`.
+//!
+//! The service answers from memory, as ever. A keeper writes what has changed into one file, a few times a second and each time in one transaction, so that
+//! a process that is killed has lost at most what it answered within the last second, and what is there fits together. The file is a
+//! [`redb`] database: a crash leaves the last transaction whole, its checksums show damage, and its lock keeps a second process out. Records are
+//! MessagePack with the names of their fields, so that a later version may know more fields.
+//!
+//! Kept are emails and mails, received ones, all resources of all tenants, logins, idempotency keys, what was to happen later, and a clock that was moved.
+//! Not kept are requests and logs, faults, logins that were half made, and attachments that were being fetched: such an email has failed.
+
+mod batch;
+pub(crate) mod changed;
+pub(crate) mod gate;
+mod glass;
+mod restore;
+mod rooms;
+mod store;
+pub(crate) mod word;
+mod work;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use self::batch::{Batch, encode};
+use self::store::Store;
+use crate::lock::lock;
+use crate::service::Service;
+use crate::settings::Settings;
+
+/// How long a change may wait before it is written.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// Why state could not be kept, or not be found again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotKept {
+    /// Another process has it.
+    #[error("another sandbox is using it")]
+    InUse,
+    /// A later version wrote it.
+    #[error(
+        "a newer version of this program wrote it (format {found}; this one knows formats up to {known})"
+    )]
+    Newer {
+        /// The format that was found.
+        found: u64,
+        /// The newest that is known.
+        known: u64,
+    },
+    /// It can't be read. It was left as it is.
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+    /// The system refuses.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// A record could not be written.
+    #[error("a record cannot be written: {0}")]
+    Unwritten(String),
+}
+
+/// Writes what changes, until it is [closed](Self::close) or dropped.
+pub struct Keeper {
+    shared: Arc<Shared>,
+    work: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    stop: Mutex<bool>,
+    wake: Condvar,
+    failing: AtomicBool,
+}
+
+/// A service that goes on where the last one with this folder ended, and who keeps its state. The folder is made if there is none.
+///
+/// `told` hears of it when nothing can be written any more, and when it can be again; the service goes on meanwhile.
+///
+/// # Errors
+/// If the folder can't be used. Nothing in it is changed then.
+pub fn open(
+    folder: &Path,
+    settings: Settings,
+    told: impl Fn(Result<(), &NotKept>) + Send + 'static,
+) -> Result<(Arc<Service>, Keeper), NotKept> {
+    make(folder)?;
+    let store = Store::open(folder)?;
+    let service = restore::service(&store, settings)?;
+    service.is_kept();
+    let shared =
+        Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
+    let known = service.state().all().iter().map(|tenant| tenant.name.clone()).collect();
+    let mut writer = Writer {
+        store,
+        service: Arc::downgrade(&service),
+        known,
+        pending: Batch::default(),
+        clock: Vec::new(),
+        shared: Arc::clone(&shared),
+        told: Box::new(told),
+    };
+    // What came of finding it again is written before anybody is served.
+    writer.write();
+    let work = std::thread::Builder::new().name("keeper".to_owned()).spawn(move || writer.run())?;
+    Ok((service, Keeper { shared, work: Some(work) }))
+}
+
+/// Makes the folder, for its owner alone: there are keys and mails in it.
+fn make(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+impl Keeper {
+    /// Writes what is left, and answers whether that went well.
+    pub fn close(mut self) -> bool {
+        self.stop();
+        !self.shared.failing.load(Ordering::SeqCst)
+    }
+
+    fn stop(&mut self) {
+        *lock(&self.shared.stop) = true;
+        self.shared.wake.notify_all();
+        if let Some(work) = self.work.take() {
+            // A thread that panicked has said so.
+            let _ = work.join();
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").finish_non_exhaustive()
+    }
+}
+
+/// The thread that writes.
+struct Writer {
+    store: Store,
+    service: Weak<Service>,
+    /// The tenants of which something is written.
+    known: BTreeSet<String>,
+    /// What could not be written yet.
+    pending: Batch,
+    /// The clock as it is written.
+    clock: Vec<u8>,
+    shared: Arc<Shared>,
+    told: Box<dyn Fn(Result<(), &NotKept>) + Send>,
+}
+
+impl Writer {
+    fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            let stopped = {
+                let stop = lock(&shared.stop);
+                let waited = shared.wake.wait_timeout_while(stop, PAUSE, |stop| !*stop);
+                *waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
+            };
+            let alive = self.write();
+            if stopped || !alive {
+                return;
+            }
+        }
+    }
+
+    /// False once the service is gone.
+    fn write(&mut self) -> bool {
+        let Some(service) = self.service.upgrade() else { return false };
+        let written = self.collect(&service).and_then(|()| {
+            if self.pending.is_empty() {
+                return Ok(());
+            }
+            self.store.write(&self.pending)
+        });
+        match written {
+            Ok(()) => {
+                self.pending = Batch::default();
+                if self.shared.failing.swap(false, Ordering::SeqCst) {
+                    (self.told)(Ok(()));
+                }
+            }
+            Err(error) => {
+                if !self.shared.failing.swap(true, Ordering::SeqCst) {
+                    (self.told)(Err(&error));
+                }
+            }
+        }
+        true
+    }
+
+    fn collect(&mut self, service: &Service) -> Result<(), NotKept> {
+        let closed = service.gate().close();
+        let mut batch = Batch::collect(service, &mut self.known)?;
+        drop(closed);
+        let clock = encode(&service.clock().kept())?;
+        if clock != self.clock {
+            self.clock.clone_from(&clock);
+            batch.clock = Some(clock);
+        }
+        self.pending.then(batch);
+        Ok(())
+    }
+}

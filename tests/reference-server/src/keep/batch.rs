@@ -1,0 +1,118 @@
+//! What has changed, ready to be written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::NotKept;
+use super::rooms::{self, AGENDA, KEYS, Visit};
+use super::work::KeptWork;
+use crate::service::Service;
+use crate::state::Tenant;
+use crate::state::ledger::Ledger;
+
+/// Tenant, room, place.
+pub(super) type Key = (String, u8, u64);
+
+/// The changes of a moment. Nothing in it says in which order they came: of each record only the last counts.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Tenants of which nothing is left.
+    pub(super) gone: BTreeSet<String>,
+    /// Rooms that begin anew: what is there from before goes.
+    pub(super) emptied: BTreeSet<(String, u8)>,
+    /// What is to be written, or taken away.
+    pub(super) records: BTreeMap<Key, Option<Vec<u8>>>,
+    pub(super) logins: Option<Vec<u8>>,
+    pub(super) clock: Option<Vec<u8>>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.gone.is_empty()
+            && self.emptied.is_empty()
+            && self.records.is_empty()
+            && self.logins.is_none()
+            && self.clock.is_none()
+    }
+
+    /// Collects what has changed since the last time. The gate has to be closed.
+    pub(super) fn collect(service: &Service, known: &mut BTreeSet<String>) -> Result<Self, NotKept> {
+        let mut batch = Self::default();
+        let tenants = service.state().all();
+        let now: BTreeSet<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
+        batch.gone.extend(known.difference(&now).cloned());
+        *known = now;
+        for tenant in &tenants {
+            batch.tenant(tenant)?;
+        }
+        let mut failed = None;
+        service.agenda().changes(|turn, work| {
+            let kept = work.and_then(KeptWork::of).map(|work| encode(&(turn.0, work)));
+            match kept.transpose() {
+                Ok(kept) => drop(batch.records.insert((String::new(), AGENDA, turn.1), kept)),
+                Err(error) => failed = Some(error),
+            }
+        });
+        batch.logins = service.oauth().changes().map(|kept| encode(&kept)).transpose()?;
+        failed.map_or(Ok(batch), Err)
+    }
+
+    fn tenant(&mut self, tenant: &Arc<Tenant>) -> Result<(), NotKept> {
+        rooms::every(tenant, &mut Collect { batch: self, tenant: &tenant.name })?;
+        let mut failed = None;
+        let first = tenant.keys.changes(|number, kept| match kept.map(|kept| encode(&kept)).transpose() {
+            Ok(kept) => drop(self.records.insert((tenant.name.clone(), KEYS, number), kept)),
+            Err(error) => failed = Some(error),
+        });
+        if first {
+            self.emptied.insert((tenant.name.clone(), KEYS));
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Adds what came after this could not be written.
+    pub(super) fn then(&mut self, later: Self) {
+        self.records.retain(|(tenant, room, _), _| {
+            !later.gone.contains(tenant) && !later.emptied.contains(&(tenant.clone(), *room))
+        });
+        self.gone.extend(later.gone);
+        self.emptied.extend(later.emptied);
+        self.records.extend(later.records);
+        self.logins = later.logins.or(self.logins.take());
+        self.clock = later.clock.or(self.clock.take());
+    }
+}
+
+struct Collect<'a> {
+    batch: &'a mut Batch,
+    tenant: &'a str,
+}
+
+impl Visit for Collect<'_> {
+    fn room<T>(&mut self, number: u8, ledger: &mut Ledger<Arc<T>>) -> Result<(), NotKept>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let touched = ledger.take_touched().unwrap_or_else(|| {
+            self.batch.emptied.insert((self.tenant.to_owned(), number));
+            ledger.taken()
+        });
+        for place in touched {
+            let record = ledger.at(place).map(|(id, record)| encode(&(id, &**record))).transpose()?;
+            self.batch.records.insert((self.tenant.to_owned(), number, place), record);
+        }
+        Ok(())
+    }
+}
+
+/// With the names of the fields, so that a later version may add some.
+pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, NotKept> {
+    rmp_serde::to_vec_named(value).map_err(|error| NotKept::Unwritten(error.to_string()))
+}
+
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, NotKept> {
+    rmp_serde::from_slice(bytes).map_err(|error| NotKept::Damaged(error.to_string()))
+}

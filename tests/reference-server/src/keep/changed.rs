@@ -1,0 +1,36 @@
+//! A value that knows whether it was changed.
+
+use std::ops::{Deref, DerefMut};
+
+/// Reading it is free; whoever gets it to change it is believed to have done so.
+#[derive(Debug)]
+pub(crate) struct Changed<T> {
+    value: T,
+    changed: bool,
+}
+
+impl<T> Changed<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { value, changed: true }
+    }
+
+    /// Whether it was changed since this was asked last.
+    pub(crate) fn take(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+}
+
+impl<T> Deref for Changed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Changed<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.changed = true;
+        &mut self.value
+    }
+}

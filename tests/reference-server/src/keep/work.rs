@@ -1,0 +1,78 @@
+//! Work that waits, as it is kept: with names where the agenda has links.
+
+use std::sync::{Arc, Weak};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::delivery::Work;
+use crate::delivery::broadcast::Departure;
+use crate::lock::lock;
+use crate::resources::emails::record::Event;
+use crate::state::{State, Tenant};
+
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct KeptWork {
+    tenant: String,
+    what: What,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+enum What {
+    Depart { email: Uuid },
+    Note { email: Uuid, event: Event },
+    WakeRun { run: Uuid, number: u64 },
+    CheckDomain { domain: Uuid, number: u64 },
+    SendBroadcast { broadcast: Uuid },
+    GoOnWithBroadcast { broadcast: Uuid, contacts: Vec<Uuid> },
+}
+
+impl KeptWork {
+    /// None for work that has lost its tenant or email, and for attempts to tell a webhook something: the event itself says when it is due.
+    pub(super) fn of(work: &Work) -> Option<Self> {
+        let (tenant, what) = match work {
+            Work::Depart { tenant, email } => (tenant.upgrade(), What::Depart { email: email.upgrade()?.id }),
+            Work::Note { tenant, email, event } => {
+                (tenant.upgrade(), What::Note { email: email.upgrade()?.id, event: *event })
+            }
+            Work::TellWebhook { .. } => return None,
+            Work::WakeRun { tenant, run, number } => {
+                (tenant.upgrade(), What::WakeRun { run: *run, number: *number })
+            }
+            Work::CheckDomain { tenant, domain, number } => {
+                (tenant.upgrade(), What::CheckDomain { domain: *domain, number: *number })
+            }
+            Work::SendBroadcast { tenant, broadcast } => {
+                (tenant.upgrade(), What::SendBroadcast { broadcast: *broadcast })
+            }
+            Work::GoOnWithBroadcast(departure) => (
+                departure.tenant(),
+                What::GoOnWithBroadcast {
+                    broadcast: departure.broadcast(),
+                    contacts: departure.contacts().to_vec(),
+                },
+            ),
+        };
+        Some(Self { tenant: tenant?.name.clone(), what })
+    }
+
+    /// None if its tenant or its email is there no more.
+    pub(super) fn revive(self, state: &State) -> Option<Work> {
+        let owner = state.find(&self.tenant)?;
+        let tenant = Arc::downgrade(&owner);
+        Some(match self.what {
+            What::Depart { email } => Work::Depart { tenant, email: email_of(&owner, email)? },
+            What::Note { email, event } => Work::Note { tenant, email: email_of(&owner, email)?, event },
+            What::WakeRun { run, number } => Work::WakeRun { tenant, run, number },
+            What::CheckDomain { domain, number } => Work::CheckDomain { tenant, domain, number },
+            What::SendBroadcast { broadcast } => Work::SendBroadcast { tenant, broadcast },
+            What::GoOnWithBroadcast { broadcast, contacts } => {
+                Work::GoOnWithBroadcast(Departure::new(&owner, broadcast, contacts))
+            }
+        })
+    }
+}
+
+fn email_of(tenant: &Tenant, id: Uuid) -> Option<Weak<crate::resources::emails::record::Email>> {
+    lock(&tenant.emails).get(id).map(Arc::downgrade)
+}

@@ -1,0 +1,359 @@
+//! State that outlives the process.
+
+use std::path::Path;
+
+use http::Method;
+use jiff::Timestamp;
+use posthaste_reference_server::keep::{self, Keeper, NotKept};
+use posthaste_reference_server::{ClockStart, Settings};
+use serde_json::{Value, json};
+
+use crate::support::{KEY, Sandbox, email, email_with};
+
+/// A service that goes on in this folder; its clock stands still.
+fn open(folder: &Path) -> (Sandbox, Keeper) {
+    let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+    let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
+    let (service, keeper) = keep::open(folder, settings, |_| panic!("it could not be written")).unwrap();
+    (Sandbox { service }, keeper)
+}
+
+fn close(sandbox: Sandbox, keeper: Keeper) {
+    assert!(keeper.close());
+    drop(sandbox);
+}
+
+fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+    let answer = sandbox.post(path, body);
+    assert!(answer.status.is_success(), "{path}: {}", answer.text());
+    answer.json()["id"].as_str().unwrap_or_default().to_owned()
+}
+
+/// What can be asked for, with every answer.
+fn everything(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
+    let lists = [
+        "/emails",
+        "/emails/receiving",
+        "/api-keys",
+        "/automations",
+        "/broadcasts",
+        "/contacts",
+        "/contact-properties",
+        "/domains",
+        "/events",
+        "/segments",
+        "/templates",
+        "/topics",
+        "/webhooks",
+        "/_/messages",
+        "/oauth/grants",
+    ];
+    let lists = lists.iter().map(|path| (*path).to_owned());
+    lists
+        .chain(more.iter().cloned())
+        .map(|path| {
+            let answer = sandbox.get(&path);
+            assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+            (path, answer.json())
+        })
+        .collect()
+}
+
+/// Something of everything; the paths of what was made.
+fn furnish(sandbox: &Sandbox) -> Vec<String> {
+    let post = |path: &str, body: Value| created(sandbox, path, &body);
+    let mut paths = Vec::new();
+    let mut made = |path: String| paths.push(path);
+
+    let segment = post("/segments", json!({"name": "All"}));
+    made(format!("/segments/{segment}"));
+    let topic = post("/topics", json!({"name": "News", "default_subscription": "opt_in"}));
+    made(format!("/topics/{topic}"));
+    let property =
+        post("/contact-properties", json!({"key": "plan", "type": "string", "fallback_value": "free"}));
+    made(format!("/contact-properties/{property}"));
+    let contact = post(
+        "/contacts",
+        json!({"email": "ada@example.com", "first_name": "Ada", "properties": {"plan": "pro"}, "segments": [{"id": segment}]}),
+    );
+    made(format!("/contacts/{contact}"));
+    made("/contacts/ada@example.com".to_owned());
+    let template = post(
+        "/templates",
+        json!({"name": "Welcome", "alias": "welcome", "from": "hi@acme.test", "subject": "Hi {{{NAME}}}", "html": "<p>{{{NAME}}}</p>",
+            "variables": [{"key": "NAME", "type": "string", "fallback_value": "you"}]}),
+    );
+    assert_eq!(sandbox.post(&format!("/templates/{template}/publish"), &json!({})).status, 200);
+    made(format!("/templates/{template}"));
+    let domain = post("/domains", json!({"name": "slow.acme.test"}));
+    assert_eq!(sandbox.post(&format!("/domains/{domain}/verify"), &json!({})).status, 200);
+    made(format!("/domains/{domain}"));
+    let webhook = post(
+        "/webhooks",
+        json!({"endpoint": "https://hooks.acme.test/", "events": ["email.sent", "email.delivered"]}),
+    );
+    made(format!("/webhooks/{webhook}"));
+    let broadcast = post(
+        "/broadcasts",
+        json!({"segment_id": segment, "from": "hi@acme.test", "subject": "News", "html": "<p>Hi</p>", "send": true,
+            "scheduled_at": "2026-03-02T14:00:00Z"}),
+    );
+    made(format!("/broadcasts/{broadcast}"));
+    post("/events", json!({"name": "user.created", "schema": {"plan": "string", "since": "date"}}));
+    let automation = post(
+        "/automations",
+        json!({"name": "Welcome", "status": "enabled",
+        "steps": [
+            {"key": "start", "type": "trigger", "config": {"event_name": "user.created"}},
+            {"key": "ask", "type": "condition", "config": {"type": "rule", "field": "event.plan", "operator": "eq", "value": "pro"}},
+            {"key": "pause", "type": "delay", "config": {"duration": "1 hour"}},
+            {"key": "greet", "type": "send_email", "config": {"template": {"id": "welcome", "variables": {"NAME": {"var": "event.plan"}}}}},
+        ],
+        "connections": [
+            {"from": "start", "to": "ask"},
+            {"from": "ask", "to": "pause", "type": "condition_met"},
+            {"from": "pause", "to": "greet"},
+        ]}),
+    );
+    made(format!("/automations/{automation}"));
+    let event = json!({"event": "user.created", "contact_id": contact, "payload": {"plan": "pro", "since": "2026-01-01"}});
+    assert_eq!(sandbox.post("/events/send", &event).status, 202);
+    let runs = format!("/automations/{automation}/runs");
+    let run = sandbox.get(&runs).json()["data"][0]["id"].as_str().unwrap().to_owned();
+    made(format!("{runs}/{run}"));
+    made(runs);
+
+    let mail = "From: Bob <bob@example.com>\r\nTo: support@acme.test\r\nSubject: Help\r\nContent-Type: text/plain\r\n\r\nIt broke\r\n";
+    let received = sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
+    let whole = sandbox.get(format!("/emails/receiving/{received}"));
+    assert_eq!(whole.json()["subject"], "Help");
+    let mut html = email_with("html", "<h1>Grüße</h1>");
+    html["tags"] = json!([{"name": "kind", "value": "first"}]);
+    html["attachments"] = json!([{"filename": "a.bin", "content": "AP8="}]);
+    for body in
+        [&html, &email_with("to", "bounced@example.com"), &email_with("scheduled_at", "2026-03-02T13:00:00Z")]
+    {
+        let id = sandbox.sent(body);
+        made(format!("/emails/{id}"));
+    }
+    paths
+}
+
+fn differences(before: &[(String, Value)], after: &[(String, Value)]) -> String {
+    let pairs = before.iter().zip(after).filter(|(one, other)| one != other);
+    pairs.map(|((path, one), (_, other))| format!("{path}\n  {one}\n  {other}\n")).collect()
+}
+
+#[test]
+fn everything_is_there_again_after_a_restart_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, keeper) = open(folder.path());
+    let paths = furnish(&sandbox);
+    let key = created(&sandbox, "/api-keys", &json!({"name": "mine", "permission": "sending_access"}));
+    let token =
+        sandbox.post("/api-keys", &json!({"name": "other"})).json()["token"].as_str().unwrap().to_owned();
+    let again = |sandbox: &Sandbox| {
+        let ask = sandbox.ask(Method::POST, "/emails").header("idempotency-key", "once");
+        ask.json(&email()).json()["id"].as_str().unwrap().to_owned()
+    };
+    let sent_once = again(&sandbox);
+    let login = sandbox.service.grant("posthaste-cli", KEY, "full_access");
+    sandbox.ask(Method::POST, "/emails").key("sb_neighbour").json(&email());
+    let raw: Vec<_> = sandbox.mails().iter().map(|mail| mail.mime.clone()).collect();
+    let before = everything(&sandbox, &paths);
+    close(sandbox, keeper);
+
+    for _ in 0..2 {
+        let (sandbox, keeper) = open(folder.path());
+        let after = everything(&sandbox, &paths);
+        assert_eq!(differences(&before, &after), "");
+        assert_eq!(sandbox.mails().iter().map(|mail| mail.mime.clone()).collect::<Vec<_>>(), raw);
+        assert_eq!(sandbox.service.mails("sb_neighbour").len(), 1);
+        assert_eq!(again(&sandbox), sent_once, "the key is known");
+        close(sandbox, keeper);
+    }
+
+    let (sandbox, keeper) = open(folder.path());
+    for credential in [&token, &login.access_token] {
+        assert_eq!(sandbox.ask(Method::GET, "/emails").key(credential).send("").status, 200);
+    }
+    assert!(sandbox.get("/api-keys").text().contains(&key));
+    let count = sandbox.mails().len();
+    sandbox.advance(3 * 3600);
+    let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();
+    // The scheduled email, the automation's and the broadcast's.
+    assert_eq!(sandbox.mails().len(), count + 3, "{subjects:?}");
+    assert!(subjects.iter().any(|subject| subject == "Hi pro"), "{subjects:?}");
+    let states = everything(&sandbox, &paths);
+    let state = |start: &str, field: &str| {
+        let found = states.iter().find(|(path, _)| path.starts_with(start) && !path.contains("receiving"));
+        found.unwrap().1[field].clone()
+    };
+    assert_eq!(state("/broadcasts/", "status"), "sent");
+    assert_eq!(state("/domains/", "status"), "verified");
+    assert_eq!(state("/emails/", "last_event"), "delivered");
+    close(sandbox, keeper);
+}
+
+#[test]
+fn what_was_changed_and_forgotten_stays_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, keeper) = open(folder.path());
+    let paths = furnish(&sandbox);
+    let contact = paths.iter().find(|path| path.starts_with("/contacts/")).unwrap().clone();
+    let topic = paths.iter().find(|path| path.starts_with("/topics/")).unwrap().clone();
+    sandbox.ask(Method::POST, "/emails").key("sb_gone").json(&email());
+    close(sandbox, keeper);
+
+    let (sandbox, keeper) = open(folder.path());
+    assert_eq!(sandbox.ask(Method::PATCH, &contact).json(&json!({"first_name": "Countess"})).status, 200);
+    assert_eq!(sandbox.ask(Method::DELETE, &topic).send("").status, 200);
+    assert_eq!(sandbox.ask(Method::POST, "/_/reset").key("sb_gone").send("").status, 200);
+    close(sandbox, keeper);
+
+    let (sandbox, keeper) = open(folder.path());
+    assert_eq!(sandbox.get(&contact).json()["first_name"], "Countess");
+    assert_eq!(sandbox.get(&topic).status, 404);
+    assert!(sandbox.service.mails("sb_gone").is_empty());
+    sandbox.post("/_/reset", &json!({}));
+    sandbox.sent(&email());
+    close(sandbox, keeper);
+
+    let (sandbox, keeper) = open(folder.path());
+    assert_eq!(sandbox.mails().len(), 1);
+    assert_eq!(sandbox.get(&contact).status, 404);
+    sandbox.advance(3 * 3600);
+    assert_eq!(sandbox.mails().len(), 1, "what was to happen later is forgotten, too");
+    close(sandbox, keeper);
+}
+
+#[test]
+fn a_clock_that_was_moved_stands_where_it_stood() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, keeper) = open(folder.path());
+    sandbox.advance(86_400);
+    let now = sandbox.service.clock().now();
+    close(sandbox, keeper);
+    let (sandbox, keeper) = open(folder.path());
+    assert_eq!(sandbox.service.clock().now(), now);
+    close(sandbox, keeper);
+}
+
+#[test]
+fn links_of_an_earlier_run_still_lead_somewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, keeper) = open(folder.path());
+    let mail = "From: bob@example.com\r\nSubject: x\r\n\r\nx\r\n";
+    let id = sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
+    let url = sandbox.get(format!("/emails/receiving/{id}")).json()["raw"]["download_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    close(sandbox, keeper);
+    let (sandbox, keeper) = open(folder.path());
+    let uri: http::Uri = url.parse().unwrap();
+    assert_eq!(sandbox.ask(Method::GET, uri.path()).no_key().send("").text(), mail);
+    close(sandbox, keeper);
+}
+
+#[test]
+fn a_folder_has_one_user_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, keeper) = open(folder.path());
+    let second = keep::open(folder.path(), Settings::default(), |_| {});
+    assert!(matches!(second, Err(NotKept::InUse)), "{:?}", second.err());
+    close(sandbox, keeper);
+    let (sandbox, keeper) = open(folder.path());
+    close(sandbox, keeper);
+}
+
+#[test]
+fn a_file_that_is_damaged_is_told_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sandbox.redb");
+    let (sandbox, keeper) = open(folder.path());
+    furnish(&sandbox);
+    let before = everything(&sandbox, &[]);
+    close(sandbox, keeper);
+    let whole = std::fs::read(&file).unwrap();
+
+    let mut refused = 0;
+    let truncated = [b"something else".to_vec(), whole[..whole.len() / 2].to_vec(), whole[..100].to_vec()];
+    let flipped = (0..40).map(|n| {
+        let mut bytes = whole.clone();
+        let at = n * (bytes.len() / 40);
+        bytes[at..at + 64].iter_mut().for_each(|byte| *byte ^= 0x55);
+        bytes
+    });
+    for bytes in truncated.into_iter().chain(flipped) {
+        std::fs::write(&file, &bytes).unwrap();
+        match keep::open(folder.path(), Settings::default(), |_| {}) {
+            Ok((service, keeper)) => {
+                // A part that nothing stands in.
+                let sandbox = Sandbox { service };
+                assert_eq!(differences(&before, &everything(&sandbox, &[])), "");
+                close(sandbox, keeper);
+            }
+            Err(NotKept::Damaged(_)) => {
+                refused += 1;
+                assert!(std::fs::read(&file).unwrap() == bytes, "it was changed");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused >= 3, "{refused}");
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_told_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sandbox.redb");
+    let (sandbox, keeper) = open(folder.path());
+    sandbox.sent(&email());
+    close(sandbox, keeper);
+    {
+        let database = redb::Database::open(&file).unwrap();
+        let writing = database.begin_write().unwrap();
+        let about = redb::TableDefinition::<&str, &[u8]>::new("about");
+        writing.open_table(about).unwrap().insert("format", 99_u64.to_be_bytes().as_slice()).unwrap();
+        writing.commit().unwrap();
+    }
+    let refused = keep::open(folder.path(), Settings::default(), |_| {}).err().unwrap();
+    assert!(matches!(refused, NotKept::Newer { found: 99, known: 1 }), "{refused}");
+    assert!(refused.to_string().contains("newer version"), "{refused}");
+    let database = redb::Database::open(&file).unwrap();
+    assert!(redb::ReadableDatabase::begin_read(&database).unwrap().list_tables().unwrap().count() == 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_made_is_told_and_one_that_is_made_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let refused = keep::open(&file.join("data"), Settings::default(), |_| {}).err().unwrap();
+    assert!(matches!(refused, NotKept::System(_)), "{refused}");
+    let data = folder.path().join("deep/data");
+    let (sandbox, keeper) = open(&data);
+    close(sandbox, keeper);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&data), mode(&data.join("sandbox.redb"))), (0o700, 0o600));
+}
+
+#[test]
+fn the_oldest_mails_go_first_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = || Settings { keep_mails: 3, ..Settings::default() };
+    let send = |sandbox: &Sandbox, n: usize| drop(sandbox.sent(&email_with("subject", n.to_string())));
+    let (service, keeper) = keep::open(folder.path(), settings(), |_| {}).unwrap();
+    let sandbox = Sandbox { service };
+    (0..3).for_each(|n| send(&sandbox, n));
+    close(sandbox, keeper);
+    let (service, keeper) = keep::open(folder.path(), settings(), |_| {}).unwrap();
+    let sandbox = Sandbox { service };
+    (3..5).for_each(|n| send(&sandbox, n));
+    let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();
+    assert_eq!(subjects, ["4", "3", "2"]);
+    close(sandbox, keeper);
+}
