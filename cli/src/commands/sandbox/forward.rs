@@ -222,8 +222,8 @@ fn count(mails: usize) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_address_that_is_wrong_is_told_without_its_password() {
+    #[tokio::test]
+    async fn an_address_that_is_wrong_is_told_without_its_password() {
         for (text, said) in [
             ("http://me:hidden@mail.acme.test", "smtp://"),
             ("smtp://", "names no server"),
@@ -240,8 +240,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_password_that_can_be_read_on_the_way_is_noticed() {
+    #[tokio::test]
+    async fn a_password_that_can_be_read_on_the_way_is_noticed() {
         for (text, readable) in [
             ("smtp://me:hidden@mail.acme.test", true),
             ("smtp://me:hidden@mail.acme.test:587?tls=required", false),

@@ -1,4 +1,5 @@
 //! The peer in a process of its own, so that its instructions aren't counted: prints its address and serves until it is killed.
+//! With `full` its answer to a send has the headers of the sandbox's.
 
 use posthaste_benchmarks::peer;
 use posthaste_benchmarks::senders::Failure;
@@ -9,5 +10,6 @@ use tokio::net::TcpListener;
 async fn main() -> Result<(), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}", listener.local_addr()?);
-    Ok(peer::serve(listener).await?)
+    let full = std::env::args().nth(1).is_some_and(|word| word == "full");
+    Ok(peer::serve(listener, full).await?)
 }
