@@ -146,6 +146,9 @@ impl std::fmt::Debug for Keeper {
     }
 }
 
+/// Hears when nothing can be written any more, and when it can be again.
+type Told = dyn Fn(Result<(), &NotKept>) + Send;
+
 /// The thread that writes.
 struct Writer {
     store: Store,
@@ -157,7 +160,7 @@ struct Writer {
     /// The clock as it is written.
     clock: Vec<u8>,
     shared: Arc<Shared>,
-    told: Box<dyn Fn(Result<(), &NotKept>) + Send>,
+    told: Box<Told>,
 }
 
 impl Writer {

@@ -141,7 +141,10 @@ fn furnish(sandbox: &Sandbox) -> Vec<String> {
 
 fn differences(before: &[(String, Value)], after: &[(String, Value)]) -> String {
     let pairs = before.iter().zip(after).filter(|(one, other)| one != other);
-    pairs.map(|((path, one), (_, other))| format!("{path}\n  {one}\n  {other}\n")).collect()
+    pairs
+        .map(|((path, one), (_, other))| format!("{path}\n  {one}\n  {other}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
