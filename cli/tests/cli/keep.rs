@@ -34,7 +34,7 @@ impl Line {
         );
         self.stream.write_all(head.as_bytes()).ok()?;
         let mut answer = Vec::new();
-        let mut chunk = [0; 65_536];
+        let mut chunk = [0; 8_192];
         loop {
             let read = self.stream.read(&mut chunk).ok().filter(|read| *read > 0)?;
             answer.extend_from_slice(&chunk[..read]);
@@ -98,15 +98,20 @@ fn a_process_that_is_killed_loses_nothing_that_is_older_than_a_second() {
                 .map(|_| {
                     scope.spawn(|| {
                         let (mut line, mut sent) = (Line::to(&base_url), Vec::new());
+                        let begin = Instant::now();
                         while !stop.load(Ordering::SeqCst) {
                             let Some(id) = line.send() else { break };
                             sent.push((id, Instant::now()));
+                            // A burst, then at a pace that a slow disk keeps up with: the kill comes between two writes or into one.
+                            if begin.elapsed() > Duration::from_millis(500) {
+                                std::thread::sleep(Duration::from_millis(10));
+                            }
                         }
                         sent
                     })
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(1_700 + 90 * round));
+            std::thread::sleep(Duration::from_millis(2_500 + 37 * round));
             sandbox.kill();
             let killed = Instant::now();
             stop.store(true, Ordering::SeqCst);

@@ -1,7 +1,8 @@
 //! State that outlives the process: `posthaste sandbox serve --data DIR`.
 //!
-//! The service answers from memory, as ever. A keeper writes what has changed into one file, a few times a second and each time in one transaction, so that
-//! a process that is killed has lost at most what it answered within the last second, and what is there fits together. The file is a
+//! The service answers from memory, as ever. A keeper writes what has changed into one file, several times a second and each time in one transaction, so
+//! that a process that is killed has lost at most what it answered within about the last second (or while the last two writes took, on a disk that is slower
+//! than that), and what is there fits together. The file is a
 //! [`redb`] database: a crash leaves the last transaction whole, its checksums show damage, and its lock keeps a second process out. Records are
 //! MessagePack with the names of their fields, so that a later version may know more fields.
 //!
@@ -33,7 +34,7 @@ use crate::service::Service;
 use crate::settings::Settings;
 
 /// How long a change may wait before it is written.
-const PAUSE: Duration = Duration::from_millis(300);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why state could not be kept, or not be found again.
 #[derive(Debug, thiserror::Error)]
