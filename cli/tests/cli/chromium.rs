@@ -1,5 +1,7 @@
 //! Chromium, without a window, driven over WebDriver (Debian: `chromium`, `chromium-driver`).
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +16,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Browser {
     driver: WebDriver,
     process: Child,
+    port: u16,
 }
 
 impl Browser {
@@ -52,7 +55,7 @@ impl Browser {
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         };
-        Some(Self { driver, process })
+        Some(Self { driver, process, port })
     }
 
     pub(crate) fn driver(&self) -> &WebDriver {
@@ -66,7 +69,14 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Killed, the driver would leave Chromium behind; so it is asked to end the session first, also when a test has failed.
+        if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
+            let session = self.driver.session_id();
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
+            let _ =
+                write!(stream, "DELETE /session/{session} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\n\r\n", self.port);
+            let _ = stream.read(&mut [0; 1024]);
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
