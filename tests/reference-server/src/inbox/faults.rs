@@ -291,7 +291,6 @@ mod tests {
             ("/emails/{id}", "/emails/{email_id}", true),
             ("/emails/x", "/emails/{email_id}", true),
             ("/emails/{id}", "/emails/batch", true),
-            ("/emails//", "/emails/{email_id}", true),
             ("/email", "/emails", false),
             ("/emails/x/y", "/emails/{email_id}", false),
         ] {
