@@ -47,7 +47,8 @@ async fn serve(mut stream: TcpStream, manner: Manner, tell: tokio::sync::mpsc::U
         Manner::Answers(answer) => drop(stream.write_all(&answer).await),
         Manner::Floods(head) => {
             let _ = stream.write_all(head).await;
-            while stream.write_all(&[b'x'; 65_536]).await.is_ok() {}
+            let block = vec![b'x'; 65_536];
+            while stream.write_all(&block).await.is_ok() {}
         }
         Manner::Falls(head) => {
             let _ = stream.write_all(head).await;
