@@ -5,7 +5,7 @@ use std::path::Path;
 use http::Method;
 use jiff::Timestamp;
 use posthaste_reference_server::keep::{self, Keeper, NotKept};
-use posthaste_reference_server::{ClockStart, Settings};
+use posthaste_reference_server::{ClockStart, Posted, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{KEY, Sandbox, email, email_with};
@@ -358,5 +358,47 @@ fn the_oldest_mails_go_first_also_after_a_restart() {
     (3..5).for_each(|n| send(&sandbox, n));
     let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();
     assert_eq!(subjects, ["4", "3", "2"]);
+    close(sandbox, keeper);
+}
+
+#[test]
+fn what_a_webhook_has_not_been_told_yet_is_told_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, keeper) = open(folder.path());
+    let webhook = created(
+        &sandbox,
+        "/webhooks",
+        &json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent"]}),
+    );
+    sandbox.sent(&email());
+    close(sandbox, keeper);
+
+    // It waited for its first attempt; that is cut off by the next stop.
+    let (sandbox, keeper) = open(folder.path());
+    let first = sandbox.service.next_post().expect("the first attempt");
+    let body = first.body.clone();
+    close(sandbox, keeper);
+
+    let (sandbox, keeper) = open(folder.path());
+    let again = sandbox.service.next_post().expect("the first attempt again");
+    assert_eq!(again.body, body);
+    sandbox.service.finish_post(again, Posted { status: Some(500), response: "no".into() });
+    close(sandbox, keeper);
+
+    let (sandbox, keeper) = open(folder.path());
+    assert!(sandbox.service.next_post().is_none(), "the next attempt has its time");
+    sandbox.advance(5);
+    let second = sandbox.service.next_post().expect("the second attempt");
+    sandbox.service.finish_post(second, Posted { status: Some(200), response: "yes".into() });
+    close(sandbox, keeper);
+
+    let (sandbox, keeper) = open(folder.path());
+    let told = sandbox.get(format!("/webhooks/{webhook}/events")).json();
+    let event = &told["data"][0];
+    assert_eq!((&event["type"], &event["status"]), (&json!("email.sent"), &json!("success")), "{told}");
+    let attempts = format!("/webhooks/{webhook}/events/{}/attempts", event["id"].as_str().unwrap());
+    assert_eq!(sandbox.get(&attempts).json()["data"].as_array().unwrap().len(), 2);
+    sandbox.advance(86_400);
+    assert!(sandbox.service.next_post().is_none());
     close(sandbox, keeper);
 }

@@ -99,6 +99,17 @@ async fn a_mail_that_comes_in_by_smtp_is_a_received_email() {
 }
 
 #[tokio::test]
+async fn evt_07_a_mail_that_comes_in_by_smtp_is_told() {
+    // EVT-07
+    let door = Door::open(&Settings::default()).await;
+    let webhook = json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.received"]});
+    assert_eq!(door.sandbox.ask(Method::POST, "/webhooks").key("sb_local").json(&webhook).status, 201);
+    door.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap();
+    let told: Value = serde_json::from_slice(&door.sandbox.service.next_post().unwrap().body).unwrap();
+    assert_eq!((&told["type"], &told["data"]["subject"]), (&json!("email.received"), &json!("Help")));
+}
+
+#[tokio::test]
 async fn auth_names_the_tenant_by_its_key() {
     let door = Door::open(&Settings::default()).await;
     let made =
