@@ -159,6 +159,41 @@ fn a_folder_that_cannot_be_used_is_told_with_a_way_out() {
     assert!(kept.starts_with("This is a letter"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_is_told_and_the_sandbox_goes_on_and_catches_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    // Without this the system ends a process that meets the limit; a full disk is an error like any other.
+    let posthaste = Posthaste::new();
+    let mut command = posthaste.wrapped("sh");
+    command.args(["-c", r#"trap '' XFSZ; exec "$0" "$@""#, env!("CARGO_BIN_EXE_posthaste")]);
+    let mut sandbox = Sandbox::start_by(posthaste, command, &["--data", &data]);
+    let limit = |bytes: &str| {
+        let status = std::process::Command::new("prlimit")
+            .args(["--pid", &sandbox.pid().to_string(), &format!("--fsize={bytes}:unlimited")])
+            .status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !limit("1000000") {
+        eprintln!("skipped: there is no prlimit");
+        return;
+    }
+    let mut line = Line::to(&sandbox.base_url);
+    let large = MAIL.replace("It works", &"It works. ".repeat(20_000));
+    let mut sent = Vec::new();
+    for _ in 0..10 {
+        sent.push(line.ask("POST", "/emails", &large).unwrap()["id"].as_str().unwrap().to_owned());
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    sent.push(line.send().unwrap());
+    assert!(limit("unlimited"));
+    let said = sandbox.stop();
+    assert!(said.contains("nothing can be kept in") && said.contains("is kept in"), "{said}");
+    let again = Sandbox::start(&["--data", &data]);
+    assert_eq!(ids(&Line::to(&again.base_url).all("/emails"), "id"), sent.into_iter().collect());
+}
+
 #[test]
 fn a_sandbox_that_keeps_is_asked_before_it_forgets() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! `sandbox …` and the flag `--sandbox`: real processes that talk over real sockets.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout};
+use std::process::{Child, ChildStdout, Command};
 use std::time::{Duration, Instant};
 
 use crate::support::Posthaste;
@@ -18,8 +18,13 @@ pub(crate) struct Sandbox {
 impl Sandbox {
     pub(crate) fn start(flags: &[&str]) -> Self {
         let posthaste = Posthaste::new();
-        let mut child =
-            posthaste.command().args(["sandbox", "serve", "--port", "0"]).args(flags).spawn().unwrap();
+        let command = posthaste.command();
+        Self::start_by(posthaste, command, flags)
+    }
+
+    /// Starts it by this command, which is the program or becomes it.
+    pub(crate) fn start_by(posthaste: Posthaste, mut command: Command, flags: &[&str]) -> Self {
+        let mut child = command.args(["sandbox", "serve", "--port", "0"]).args(flags).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut lines = Vec::new();
         while !lines.iter().any(|line: &String| line.starts_with("export ")) {
@@ -57,6 +62,10 @@ impl Sandbox {
         kill(&self.child, name);
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it without a word.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
@@ -78,8 +87,7 @@ impl Drop for Sandbox {
 
 #[cfg(unix)]
 pub(crate) fn kill(child: &Child, name: &str) {
-    let status =
-        std::process::Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
 

@@ -48,7 +48,12 @@ impl Posthaste {
 
     /// The program, ready to be given arguments.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_posthaste"));
+        self.wrapped(env!("CARGO_BIN_EXE_posthaste"))
+    }
+
+    /// Another program in the same place, which may become this one.
+    pub(crate) fn wrapped(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         command
             .env_clear()
             .env("HOME", self.home())

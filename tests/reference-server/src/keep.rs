@@ -21,11 +21,11 @@ mod work;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::batch::{Batch, encode};
 use self::store::Store;
@@ -35,6 +35,9 @@ use crate::settings::Settings;
 
 /// How long a change may wait before it is written.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long after a failure it is tried again.
+const RETRY: Duration = Duration::from_secs(2);
 
 /// Why state could not be kept, or not be found again.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +98,9 @@ pub fn open(
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
     let known = service.state().all().iter().map(|tenant| tenant.name.clone()).collect();
     let mut writer = Writer {
-        store,
+        folder: folder.to_owned(),
+        store: Some(store),
+        retry_at: None,
         service: Arc::downgrade(&service),
         known,
         pending: Batch::default(),
@@ -152,7 +157,11 @@ type Told = dyn Fn(Result<(), &NotKept>) + Send;
 
 /// The thread that writes.
 struct Writer {
-    store: Store,
+    folder: PathBuf,
+    /// None after a failure: a database that has met one is to be opened anew.
+    store: Option<Store>,
+    /// After a failure: when it is tried again.
+    retry_at: Option<Instant>,
     service: Weak<Service>,
     /// The tenants of which something is written.
     known: BTreeSet<String>,
@@ -173,6 +182,9 @@ impl Writer {
                 let waited = shared.wake.wait_timeout_while(stop, PAUSE, |stop| !*stop);
                 *waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
             };
+            if stopped {
+                self.retry_at = None;
+            }
             let alive = self.write();
             if stopped || !alive {
                 return;
@@ -183,26 +195,39 @@ impl Writer {
     /// False once the service is gone.
     fn write(&mut self) -> bool {
         let Some(service) = self.service.upgrade() else { return false };
-        let written = self.collect(&service).and_then(|()| {
-            if self.pending.is_empty() {
-                return Ok(());
-            }
-            self.store.write(&self.pending)
-        });
-        match written {
+        let collected = self.collect(&service);
+        if self.retry_at.is_some_and(|at| Instant::now() < at) {
+            return true;
+        }
+        match collected.and_then(|()| self.commit()) {
             Ok(()) => {
-                self.pending = Batch::default();
+                self.retry_at = None;
                 if self.shared.failing.swap(false, Ordering::SeqCst) {
                     (self.told)(Ok(()));
                 }
             }
             Err(error) => {
+                self.store = None;
+                self.retry_at = Some(Instant::now() + RETRY);
                 if !self.shared.failing.swap(true, Ordering::SeqCst) {
                     (self.told)(Err(&error));
                 }
             }
         }
         true
+    }
+
+    fn commit(&mut self) -> Result<(), NotKept> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let store = match self.store.take() {
+            Some(store) => store,
+            None => Store::open(&self.folder)?,
+        };
+        self.store.insert(store).write(&self.pending)?;
+        self.pending = Batch::default();
+        Ok(())
     }
 
     fn collect(&mut self, service: &Service) -> Result<(), NotKept> {

@@ -72,8 +72,5 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let stop = async {
         signals.next().await;
     };
-    house
-        .serve(stop)
-        .await
-        .map_err(|error| Fail::local("the sandbox cannot accept connections any more", error))
+    house.serve(stop).await.map_err(|error| Fail::local("the sandbox did not end well", error))
 }
