@@ -15,7 +15,7 @@ use super::messages;
 use crate::delivery::captured::CapturedMail;
 use crate::lock::lock;
 use crate::problem::{self, Problem};
-use crate::resources::received::record::{Attachment, Received, attachments, content_of};
+use crate::resources::received::record::{Attachment, Received, attachments, content_of, contents};
 use crate::resources::timestamp::database;
 use crate::state::Tenant;
 
@@ -80,9 +80,10 @@ impl Letter {
         let source = self.source();
         let mut files = None;
         let page = defused::document(html, |content_id| {
-            let files = files.get_or_insert_with(|| attachments(source, Uuid::nil));
-            let file = files.iter().find(|file| file.content_id.as_deref() == Some(content_id))?;
-            Some((file.content_type.clone(), content_of(source, file)))
+            let files = files.get_or_insert_with(|| contents(source));
+            let (file, bytes) =
+                files.iter().find(|(file, _)| file.content_id.as_deref() == Some(content_id))?;
+            Some((file.content_type.clone(), bytes.clone()))
         });
         Ok(defused::response(page))
     }

@@ -80,6 +80,23 @@ fn html_is_shown_under_a_policy_of_its_own_with_the_mail_s_own_pictures() {
 }
 
 #[test]
+fn a_mail_that_shows_many_pictures_very_often_is_shown_soon() {
+    let sandbox = Sandbox::new();
+    let count = 200;
+    let files = (0..count).map(|number| json!({"filename": "p.png", "content": "YWJj".repeat(2_000), "content_id": format!("p{number}")}));
+    let html: String = (0..20_000)
+        .map(|number| ["<img src=cid:p", &(number % (2 * count)).to_string(), ">"].concat())
+        .collect();
+    let mut email = email_with("html", html);
+    email["attachments"] = files.collect::<Vec<_>>().into();
+    sandbox.sent(&email);
+    let start = std::time::Instant::now();
+    let page = open(&sandbox, format!("/_/latest.html?key={KEY}"));
+    assert!(page.body.len() < 40 << 20, "{}", page.body.len());
+    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
 fn everything_that_was_attached_is_saved_and_never_shown() {
     let sandbox = Sandbox::new();
     let mut email = email_with("html", "<p>Hi</p>");

@@ -116,6 +116,17 @@ pub(crate) fn attachments(raw: &[u8], mut id: impl FnMut() -> Uuid) -> Vec<Attac
     MessageParser::new().parse(raw).map(|message| all(&message, &mut id)).unwrap_or_default()
 }
 
+/// The files in a mail with their bytes, read at one go.
+pub(crate) fn contents(raw: &[u8]) -> Vec<(Attachment, Bytes)> {
+    let Some(message) = MessageParser::new().parse(raw) else { return Vec::new() };
+    let files = all(&message, &mut Uuid::nil);
+    let with_bytes = files.into_iter().filter_map(|file| {
+        let bytes = content(message.attachment(file.place)?, &message).into_owned();
+        Some((file, bytes.into()))
+    });
+    with_bytes.collect()
+}
+
 fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> {
     (0..)
         .map_while(|place| message.attachment(place).map(|part| (place, part)))
