@@ -91,7 +91,9 @@ pub enum Refusal {
         found: String,
     },
     /// No signature fits: the body was changed on its way (or read and written again), or the secret is another one.
-    #[error("no signature fits the body and the secret (found {found} in `{header}`, tried with {secrets})")]
+    #[error(
+        "no signature fits the body and the secret (found {found} in `{header}`, secrets tried: {secrets})"
+    )]
     WrongSignature {
         /// The header's name.
         header: &'static str,

@@ -240,7 +240,7 @@ fn a_secret_is_base_64_with_its_prefix_or_without() {
     let refusal = wrong.verify_at(&svix("1614265330", SIGNATURE), BODY, at(TIME)).unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "no signature fits the body and the secret (found 1 in `svix-signature`, tried with 1)"
+        "no signature fits the body and the secret (found 1 in `svix-signature`, secrets tried: 1)"
     );
     assert!(!format!("{:?}", verifier()).contains("MfKQ"));
 }
