@@ -28,7 +28,7 @@
 //! | [`keep`] | state that outlives the process |
 //! | `clock` | time that a test can move, and work that falls due |
 //! | `links` | addresses that the service hands out, and how it knows its own again |
-//! | `news` | what has just happened, for whoever looks on
+//! | `news` | what has just happened, for whoever looks on |
 //! | `oauth` | logins: authorization, the consent page, codes, tokens, grants |
 //! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
 //! | [`mount`] | the two doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire |

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// Address of an application that gets every verified delivery
     #[arg(long, value_name = "URL")]
     forward_to: Option<String>,
-    /// How long ago a delivery may have been signed, or how far ahead, or `any` [default: 5m; any at a sandbox, whose clock can be moved]
+    /// How long ago a delivery may have been signed, or how far ahead, or `any` [default: 5m]
     #[arg(long, value_name = "DURATION")]
     tolerance: Option<String>,
     /// Take every delivery, whoever has sent it
@@ -113,7 +113,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         // A secret that can't be read has come from the service: nothing to repair here.
         let verifier = WebhookVerifier::new(&registration.secret)
             .map_err(|error| Fail::local("the service told no signing secret", error))?;
-        let tolerance = tolerance.or_else(|| registration.sandboxed.then_some(Duration::MAX));
         let verifier = match tolerance {
             Some(tolerance) => verifier.tolerance(tolerance),
             None => verifier,
