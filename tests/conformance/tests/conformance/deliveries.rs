@@ -179,7 +179,7 @@ async fn what_was_tampered_with_is_refused() {
     send(&bench);
     let request = sink.raw(1).await.remove(0);
     let verifier = WebhookVerifier::new(&hook.signing_secret).unwrap();
-    assert!(verifier.verify(&request.headers, &request.body).is_ok());
+    verifier.verify(&request.headers, &request.body).unwrap();
     let mut body = request.body.clone();
     for at in 0..body.len() {
         body[at] ^= 1;
@@ -202,7 +202,7 @@ async fn a_rotation_keeps_the_former_secret_signing_for_a_day() {
     let request = sink.raw(1).await.remove(0);
     for secret in [&hook.signing_secret, &rotated.signing_secret] {
         let verifier = WebhookVerifier::new(secret).unwrap();
-        assert!(verifier.verify(&request.headers, &request.body).is_ok());
+        verifier.verify(&request.headers, &request.body).unwrap();
     }
     after(&bench, 86_400);
     send(&bench);
