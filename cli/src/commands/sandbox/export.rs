@@ -12,6 +12,7 @@ use tempfile::NamedTempFile;
 
 use super::inbox::{Which, messages};
 use super::{client, unreachable};
+use crate::commands::emails::count as counted;
 use crate::commands::received::file_name::{numbered, safe};
 use crate::context::Context;
 use crate::fail::Fail;
@@ -172,7 +173,11 @@ async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Contex
         );
     }
     let forgotten = if gone == 0 { String::new() } else { format!("; {gone} were forgotten meanwhile") };
-    context.out.note(&format!("{} mails, {} of them new{forgotten}", saved.len(), saved.len() - known));
+    context.out.note(&format!(
+        "{}, {} of them new{forgotten}",
+        counted(saved.len(), "mail"),
+        saved.len() - known
+    ));
     context.out.result(&lines, &json!({ "data": saved }))
 }
 
@@ -232,7 +237,7 @@ async fn file(
     let (count, size) = write(format, mails, client, |bytes| file.write_all(bytes).map_err(failed)).await?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist_noclobber(path).map_err(|error| failed(error.error))?;
-    context.out.note(&format!("{count} mails, {size} bytes"));
+    context.out.note(&format!("{}, {}", counted(count, "mail"), counted(size, "byte")));
     let shown = path.display().to_string();
     context.out.result(std::slice::from_ref(&shown), &json!({ "path": shown, "mails": count, "bytes": size }))
 }
