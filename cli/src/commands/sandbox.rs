@@ -70,7 +70,9 @@ pub(crate) struct Behaviour {
     #[arg(long, value_name = "N")]
     smtp_port: Option<u16>,
     /// Send every captured email on to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
-    #[arg(long, value_name = "URL")]
+    ///
+    /// Others can read a command line; say an address with a password in the variable.
+    #[arg(long, value_name = "URL", env = "POSTHASTE_SANDBOX_FORWARD", hide_env_values = true)]
     smtp: Option<String>,
     /// Keep everything in this folder, and go on from there at the next start; without it all is forgotten at the end
     #[arg(long, value_name = "DIR")]

@@ -193,5 +193,9 @@ fn an_address_to_forward_to_that_is_wrong_is_told_without_its_password() {
     for url in ["http://me:hidden@mail.acme.test", "smtp://me:hidden@mail.acme.test?tls=no", "hidden"] {
         let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]).fails(2);
         assert!(said.contains("--smtp") && !said.contains("hidden"), "{said}");
+        let unseen = Posthaste::new().env("POSTHASTE_SANDBOX_FORWARD", url);
+        let said = unseen.run(&["sandbox", "serve", "--port", "0"]).fails(2);
+        assert!(said.contains("--smtp") && !said.contains("hidden"), "{said}");
+        assert!(!unseen.run(&["sandbox", "serve", "--help"]).ok().contains("hidden"));
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct House {
 impl House {
     /// Opens the doors on 127.0.0.1; port 0 is any that is free.
     pub(super) async fn open(port: u16, behaviour: &Behaviour, context: &Context) -> Result<Self, Fail> {
-        let target = behaviour.smtp.as_deref().map(Target::read).transpose()?;
+        let target = behaviour.smtp.as_deref().filter(|url| !url.is_empty()).map(Target::read).transpose()?;
         let (http, address) = bind(port, "--port").await?;
         let smtp = match behaviour.smtp_port {
             Some(port) => Some(bind(port, "--smtp-port").await?),
