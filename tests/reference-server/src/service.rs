@@ -3,8 +3,9 @@
 //! The life of a request: what has fallen due is done · a scripted fault may step in · the route is found · the
 //! credential is read and its scope checked · the request is counted against the limit · an idempotency key may bring
 //! back an earlier answer · the route's handler answers · the exchange is logged. There is no socket in it; the
-//! mounts are two doors to this one room.
+//! mounts are the doors to this one room.
 
+mod errands;
 mod logins;
 mod record;
 
@@ -20,10 +21,10 @@ use uuid::Uuid;
 
 use crate::clock::{Agenda, Clock};
 use crate::delivery::captured::CapturedMail;
-use crate::delivery::fetch::{Errand, Fetched};
+use crate::delivery::fetch::Errand;
 use crate::delivery::webhooks::outbox::Outbox;
-use crate::delivery::webhooks::post::{Couriers, Posted, WebhookPost};
-use crate::delivery::{self, Work, outside, webhooks};
+use crate::delivery::webhooks::post::Couriers;
+use crate::delivery::{self, Work, outside};
 use crate::faults::{Action, Faults, Wire, too_many};
 use crate::idempotency::{self, Turn};
 use crate::keep::gate::Gate;
@@ -415,51 +416,6 @@ impl Service {
             }
         }
         self.tell();
-    }
-
-    /// Takes the next errand: files to be fetched before an email can leave. The mounts do this.
-    pub fn next_errand(&self) -> Option<Errand> {
-        lock(&self.errands).pop_front()
-    }
-
-    /// Brings an errand's outcome: the files, or why they could not be fetched.
-    pub fn finish_errand(&self, errand: Errand, outcome: Result<Vec<Fetched>, String>) {
-        let _inside = self.gate.enter();
-        delivery::resume(self, errand, outcome);
-        self.tell();
-    }
-
-    /// Takes the next attempt to tell a webhook something. The mounts do this.
-    pub fn next_post(&self) -> Option<WebhookPost> {
-        loop {
-            let _inside = self.gate.enter();
-            let job = self.outbox.next()?;
-            let webhook = job.told.webhook;
-            if let Some(post) = webhooks::prepare(self, job) {
-                return Some(post);
-            }
-            self.outbox.done(webhook);
-        }
-    }
-
-    /// Brings what came of an attempt. If it failed, the next one is noted.
-    pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
-        let _inside = self.gate.enter();
-        let webhook = webhooks::finish(self, post, posted);
-        self.outbox.done(webhook);
-        self.run_due();
-    }
-
-    pub(crate) fn outbox(&self) -> &Outbox {
-        &self.outbox
-    }
-
-    pub(crate) fn couriers(&self) -> &Couriers {
-        &self.couriers
-    }
-
-    pub(crate) fn push_errand(&self, errand: Errand) {
-        lock(&self.errands).push_back(errand);
     }
 
     /// Notes that a mail left. The listeners hear of it when no lock is held, so that they may ask the service.

@@ -1,11 +1,14 @@
 //! What webhooks are told and when: every event with its payload, signed, tried again on the service's clock.
 
+#[path = "deliveries/attempts.rs"]
+mod attempts;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use hmac::{Hmac, Mac as _};
 use http::{HeaderMap, Method};
 use jiff::Timestamp;
-use posthaste_reference_server::{Posted, Settings};
+use posthaste_reference_server::Posted;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -199,154 +202,6 @@ fn evt_12_a_failed_attempt_is_repeated_after_the_pauses_and_then_no_more() {
     let codes: Vec<_> =
         attempts["data"].as_array().unwrap().iter().map(|one| &one["http_status_code"]).collect();
     assert_eq!(codes, [0, 0, 0, 0, 0, 0, 0, 500], "newest first");
-}
-
-#[test]
-fn any_answer_of_the_2xx_ends_it_and_no_other() {
-    for (status, expected) in [
-        (200, "success"),
-        (204, "success"),
-        (299, "success"),
-        (302, "pending"),
-        (404, "pending"),
-        (410, "pending"),
-    ] {
-        let sandbox = Sandbox::new();
-        let (path, _) = webhook(&sandbox, &["email.sent"]);
-        sandbox.sent(&email());
-        deliver(&sandbox, Some(status));
-        let list = sandbox.get(format!("{path}/events")).json();
-        assert_eq!(list["data"][0]["status"], expected, "{status}");
-        assert_eq!(list["data"][0]["type"], "email.sent");
-    }
-}
-
-#[test]
-fn an_attempt_under_way_shows_and_a_late_failure_does_not_undo_a_success() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
-    let status = || sandbox.get(format!("{path}/events")).json()["data"][0]["status"].clone();
-    let slow = sandbox.service.next_post().unwrap();
-    assert_eq!(status(), "attempting");
-    let event = slow.headers["svix-id"].to_str().unwrap().to_owned();
-    assert_eq!(sandbox.post(&format!("{path}/events/{event}/replay"), &json!({})).status, 200);
-    assert_eq!(deliver(&sandbox, Some(200)).len(), 1);
-    assert_eq!(status(), "success");
-    sandbox.service.finish_post(slow, Posted::default());
-    assert_eq!(status(), "success");
-    sandbox.advance(10);
-    assert!(deliver(&sandbox, Some(200)).is_empty());
-}
-
-#[test]
-fn a_webhook_that_is_disabled_or_gone_stops_what_is_still_to_be_tried() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
-    deliver(&sandbox, Some(500));
-    sandbox.ask(Method::PATCH, &*path).json(&json!({ "status": "disabled" }));
-    sandbox.advance(5);
-    assert!(deliver(&sandbox, Some(200)).is_empty());
-    let list = sandbox.get(format!("{path}/events")).json();
-    assert_eq!(list["data"][0]["status"], "failed");
-    let event = text(&list["data"][0]["id"]);
-    let refused = sandbox.post(&format!("{path}/events/{event}/replay"), &json!({}));
-    assert_eq!((refused.status.as_u16(), &*refused.name()), (403, "validation_error"));
-
-    sandbox.ask(Method::PATCH, &*path).json(&json!({ "status": "enabled" }));
-    sandbox.sent(&email());
-    deliver(&sandbox, Some(500));
-    assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
-    sandbox.advance(5);
-    assert!(deliver(&sandbox, Some(200)).is_empty());
-    assert_eq!(sandbox.get(format!("{path}/events")).status, 404);
-}
-
-#[test]
-fn an_attempt_goes_where_the_webhook_points_by_then() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
-    deliver(&sandbox, Some(500));
-    sandbox.ask(Method::PATCH, &*path).json(&json!({ "endpoint": "http://127.0.0.1:9/new" }));
-    sandbox.advance(5);
-    assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/new");
-}
-
-#[test]
-fn a_replay_is_one_attempt_more_at_once() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
-    let first = deliver(&sandbox, Some(200)).remove(0);
-    let event = format!("{path}/events/{}", first.header("svix-id"));
-    let answer = sandbox.post(&format!("{event}/replay"), &json!({})).json();
-    assert_eq!(answer, json!({ "object": "webhook_event", "id": first.header("svix-id") }));
-    let again = deliver(&sandbox, Some(500));
-    assert_eq!((again.len(), &again[0].body), (1, &first.body));
-    assert_eq!(sandbox.get(&*event).json()["status"], "success", "it was taken once");
-    sandbox.advance(5);
-    assert!(deliver(&sandbox, Some(200)).is_empty(), "a replay is not repeated");
-    let attempts = sandbox.get(format!("{event}/attempts")).json();
-    assert_eq!(attempts["data"].as_array().unwrap().len(), 2);
-    assert_eq!(attempts["data"][0]["response"], "seen");
-    assert!(text(&attempts["data"][0]["id"]).starts_with("atmpt_"));
-}
-
-#[test]
-fn after_a_rotation_both_secrets_sign_for_a_day() {
-    let sandbox = Sandbox::new();
-    let (path, old) = webhook(&sandbox, &["email.sent"]);
-    let rotated = sandbox.post(&format!("{path}/signing-secret/rotate"), &json!({})).json();
-    let new = text(&rotated["signing_secret"]);
-    assert_ne!(new, old);
-    assert_eq!(sandbox.get(&*path).json()["signing_secret"], new);
-    let signatures = || {
-        sandbox.sent(&email());
-        let attempt = deliver(&sandbox, Some(200)).remove(0);
-        (attempt.header("svix-signature").to_owned(), signature(&new, &attempt), signature(&old, &attempt))
-    };
-    let (given, by_new, by_old) = signatures();
-    assert_eq!(given, format!("{by_new} {by_old}"));
-    sandbox.advance(86_400 - 1);
-    let (given, by_new, by_old) = signatures();
-    assert_eq!(given, format!("{by_new} {by_old}"));
-    sandbox.advance(1);
-    let (given, by_new, _) = signatures();
-    assert_eq!(given, by_new);
-}
-
-#[test]
-fn what_was_told_is_listed_newest_first_and_walked_to_older_ones() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    let (other, _) = webhook(&sandbox, &["email.sent"]);
-    (0..25).for_each(|_| drop(sandbox.sent(&email())));
-    let ids = |answer: &Value| -> Vec<String> {
-        answer["data"].as_array().unwrap().iter().map(|one| text(&one["id"])).collect()
-    };
-    let first = sandbox.get(format!("{path}/events")).json();
-    assert_eq!((ids(&first).len(), &first["has_more"]), (20, &json!(true)));
-    let last = &ids(&first)[19];
-    let rest = sandbox.get(format!("{path}/events?after={last}")).json();
-    assert_eq!((ids(&rest).len(), &rest["has_more"]), (5, &json!(false)));
-    assert!(ids(&rest).iter().all(|id| !ids(&first).contains(id)));
-    for (query, status) in [
-        (format!("{path}/events?before={last}"), 422),
-        (format!("{path}/events?after=4dd369bc-aa82-4ff3-97de-514ae3000ee0"), 422),
-        (format!("{path}/events?after=msg_4dd369bcaa824ff397de514ae3000ee0"), 422),
-        // An event of another webhook.
-        (format!("{other}/events?after={last}"), 422),
-        (format!("{other}/events/{last}"), 404),
-        (format!("{path}/events?limit=0"), 422),
-        (format!("{path}/events?limit=101"), 422),
-        (format!("{path}/events/nonsense"), 422),
-        (format!("{path}/events/msg_4dd369bcaa824ff397de514ae3000ee0"), 404),
-        ("/webhooks/4dd369bc-aa82-4ff3-97de-514ae3000ee0/events".to_owned(), 404),
-    ] {
-        assert_eq!(sandbox.get(&*query).status, status, "{query}");
-    }
 }
 
 #[test]
@@ -580,34 +435,4 @@ fn something_can_be_made_to_happen_to_a_mail() {
     assert_eq!(sandbox.post(&path, &json!({ "type": "sent" })).status, 422);
     let nobody = "/_/messages/4dd369bc-aa82-4ff3-97de-514ae3000ee0/events";
     assert_eq!(sandbox.post(nobody, &json!({ "type": "opened" })).status, 404);
-}
-
-#[test]
-fn ten_thousand_events_for_a_dead_endpoint_are_kept_within_bounds_and_keep_nobody_waiting() {
-    let sandbox = Sandbox::with(&Settings { keep_webhook_events: 1_000, ..Settings::default() });
-    let (dead, _) = webhook(&sandbox, &["topic.created"]);
-    let stuck: Vec<_> = {
-        (0..10_000).for_each(|_| drop(sandbox.post("/_/events", &json!({ "type": "topic.created" }))));
-        std::iter::from_fn(|| sandbox.service.next_post()).collect()
-    };
-    assert!(stuck.len() < 100, "{} attempts are under way at once", stuck.len());
-    // Its attempts hang; another webhook's go out all the same.
-    webhook(&sandbox, &["topic.deleted"]);
-    sandbox.post("/_/events", &json!({ "type": "topic.deleted" }));
-    assert_eq!(told(&sandbox), ["topic.deleted"]);
-    for post in stuck {
-        sandbox.service.finish_post(post, Posted::default());
-    }
-    let mut walked = 0;
-    let mut query = String::new();
-    loop {
-        let page = sandbox.get(format!("{dead}/events?limit=100{query}")).json();
-        let items = page["data"].as_array().unwrap();
-        walked += items.len();
-        if page["has_more"] == false {
-            break;
-        }
-        query = format!("&after={}", text(&items[items.len() - 1]["id"]));
-    }
-    assert!(walked <= 1_000, "{walked} are remembered");
 }
