@@ -111,10 +111,11 @@ impl Desk {
         }
     }
 
-    /// Waits until this holds in the page.
+    /// Waits until this holds in the page. Where an element that it asks is not there yet, it does not.
     async fn holds(&self, condition: &str) {
         let until = Instant::now() + PATIENCE;
-        while self.eval(condition).await != json!(true) {
+        let tried = format!("(() => {{ try {{ return {condition}; }} catch {{ return false; }} }})()");
+        while self.eval(&tried).await != json!(true) {
             assert!(Instant::now() < until, "it never held that {condition}");
             sleep(std::time::Duration::from_millis(20)).await;
         }
