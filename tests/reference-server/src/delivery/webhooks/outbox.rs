@@ -111,6 +111,7 @@ impl Outbox {
         for queue in queues.by_webhook.values_mut() {
             queue.waiting.clear();
         }
+        queues.by_webhook.retain(|_, queue| queue.running > 0);
     }
 }
 
@@ -155,6 +156,19 @@ mod tests {
         }
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 2);
         assert_eq!(first.progress().status, super::super::book::Status::Failed);
+    }
+
+    #[test]
+    fn what_is_cleared_leaves_nothing_behind() {
+        let outbox = Outbox::new(10_000);
+        for webhook in 1..=3 {
+            outbox.push(job(webhook));
+        }
+        let under_way = outbox.next().map(|job| job.told.webhook).into_iter().collect::<Vec<_>>();
+        outbox.clear();
+        assert!(outbox.next().is_none());
+        outbox.done(under_way[0]);
+        assert!(lock(&outbox.queues).by_webhook.is_empty());
     }
 
     #[test]
