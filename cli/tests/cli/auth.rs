@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::service::Service;
-use crate::support::{Posthaste, Ran};
+use crate::support::{Posthaste, Ran, SEND};
 
 /// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -129,19 +129,6 @@ fn service() -> Service {
 fn asked_for(service: &Service, path: &str) -> usize {
     service.core().requests().iter().filter(|request| request.path == path).count()
 }
-
-const SEND: [&str; 10] = [
-    "emails",
-    "send",
-    "--from",
-    "hi@acme.test",
-    "--to",
-    "ada@example.com",
-    "--subject",
-    "Hi",
-    "--text",
-    "Hi",
-];
 
 #[test]
 fn a_login_is_used_looked_at_and_ended() {

@@ -7,20 +7,7 @@ use mail_parser::MessageParser;
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::Posthaste;
-
-const SEND: [&str; 10] = [
-    "emails",
-    "send",
-    "--from",
-    "hi@acme.test",
-    "--to",
-    "ada@example.com",
-    "--subject",
-    "Hello",
-    "--text",
-    "It works",
-];
+use crate::support::{Posthaste, SEND};
 
 #[test]
 fn the_next_requests_fail_as_was_asked_and_then_all_is_well() {

@@ -6,6 +6,20 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+/// The least that sends an email.
+pub(crate) const SEND: [&str; 10] = [
+    "emails",
+    "send",
+    "--from",
+    "hi@acme.test",
+    "--to",
+    "ada@example.com",
+    "--subject",
+    "Hello",
+    "--text",
+    "It works",
+];
+
 /// The program, a home folder, and the variables that are set for it.
 pub(crate) struct Posthaste {
     home: tempfile::TempDir,

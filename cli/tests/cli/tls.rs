@@ -16,20 +16,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 
 use crate::service::Service;
-use crate::support::{Posthaste, Ran};
-
-const SEND: [&str; 10] = [
-    "emails",
-    "send",
-    "--from",
-    "hi@acme.test",
-    "--to",
-    "ada@example.com",
-    "--subject",
-    "Hello",
-    "--text",
-    "It works",
-];
+use crate::support::{Posthaste, Ran, SEND};
 
 /// A certificate authority whose word the program takes, and one that nobody knows.
 struct Front {

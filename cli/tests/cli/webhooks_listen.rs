@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox::{kill, wait_for};
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::{Posthaste, SEND};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -277,19 +277,7 @@ fn at_a_sandbox_it_makes_a_webhook_of_its_own_and_deletes_it_however_it_ends() {
             (&made[0]["events"], &listener.announced["url"]),
             (&json!(["email.sent"]), &made[0]["endpoint"])
         );
-        let send = [
-            "emails",
-            "send",
-            "--from",
-            "hi@acme.test",
-            "--to",
-            "ada@example.com",
-            "--subject",
-            "Hi",
-            "--text",
-            "x",
-        ];
-        let id = posthaste.run(&send).ok();
+        let id = posthaste.run(&SEND).ok();
         let told = listener.next();
         assert_eq!(
             (&told["type"], &told["verified"], &told["status"]),
