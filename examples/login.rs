@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use posthaste::{
     Accepted, Client, Email,
-    auth::{AuthorizationServer, Loopback, MemoryStore, Scope, Session},
+    auth::{AuthorizationServer, MemoryStore, RedirectListener, Scope, Session},
 };
 
 /// Logs in at the service of this address. `open` shows the page to the person.
 async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> posthaste::Result<Session> {
     let server = AuthorizationServer::discover(base_url).await?;
-    let receiver = Loopback::bind().await?;
+    let receiver = RedirectListener::bind().await?;
     let authorization =
         server.authorize(client_id, receiver.redirect_uri()).scope(Scope::EmailsSend).begin()?;
     open(authorization.url().as_str());
     let code = receiver.wait(&authorization, Duration::from_mins(5)).await?;
     let tokens = server.exchange(&authorization, &code).await?;
     // In memory the login ends with the program; a store of your own keeps it (see shared_login).
-    Session::begin(MemoryStore::new(), tokens).await
+    Session::start(MemoryStore::new(), tokens).await
 }
 
 /// Renews the access token when a call needs it, and takes the access back at the end.
@@ -26,7 +26,7 @@ async fn story(base_url: &str, open: impl FnOnce(&str)) -> posthaste::Result<Acc
     let client = Client::builder().base_url(base_url).session(session.clone()).build()?;
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     let accepted = client.emails().send(&email).await?;
-    session.end().await?;
+    session.logout().await?;
     Ok(accepted)
 }
 

@@ -141,7 +141,7 @@ mod tests {
         let token = format!("{}/oauth/token", server.base_url());
         // Without an access token: the first call has to renew.
         let record = TokenRecord::new(server.base_url(), token, "posthaste-cli", issued.refresh_token.into());
-        Session::begin(database.clone(), record).await.unwrap();
+        Session::start(database.clone(), record).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]

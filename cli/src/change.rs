@@ -1,6 +1,6 @@
 //! What every command that changes something does: show it, or do it and say what came of it.
 
-use posthaste::{Call, Client, Deleted, Raw, Reference};
+use posthaste::{Call, Client, Deleted, Reference, WithResponse};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     doubt: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
-) -> Result<Option<Raw<T>>, Fail> {
+) -> Result<Option<WithResponse<T>>, Fail> {
     if let Some(form) = dry_run {
         let client = context.client_for_preview()?;
         preview::show(&make(&client).preview()?, &[], form, context)?;
@@ -91,11 +91,11 @@ pub(crate) async fn show<T: DeserializeOwned + Send + 'static>(
 }
 
 /// Prints the id that people want, and the whole answer for programs.
-pub(crate) fn print<T>(id: &str, answer: &Raw<T>, context: &Context) -> Result<(), Fail> {
+pub(crate) fn print<T>(id: &str, answer: &WithResponse<T>, context: &Context) -> Result<(), Fail> {
     context.out.result(&[id.to_owned()], &document(answer))
 }
 
 /// The answer as the service wrote it.
-pub(crate) fn document<T>(answer: &Raw<T>) -> Value {
+pub(crate) fn document<T>(answer: &WithResponse<T>) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_default()
 }

@@ -128,7 +128,7 @@ impl Context {
         let warn = Arc::new(self.out.warner());
         let (told, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
         Session::builder()
-            .on_notice(move |notice| warn(&notice.to_string()))
+            .on_event(move |notice| warn(&notice.to_string()))
             .renew_with(move |order| {
                 let (told, profile) = (Arc::clone(&told), profile.clone());
                 async move { helper::renew(profile, order, |text| told(text)).await }

@@ -264,7 +264,7 @@ fn of_sdk(error: &posthaste::Error) -> Kind {
         Error::Auth(error) if error.is_retryable() => Kind::Unavailable,
         Error::Auth(_) => Kind::Auth,
         Error::OutcomeUnknown(_) => Kind::Unknown,
-        Error::Pending(_) => Kind::Pending,
+        Error::WaitTimeout(_) => Kind::Pending,
         // A refusal at the end says nothing of an earlier attempt whose answer was lost.
         Error::Api(api) if error.outcome() == Outcome::Unknown && api.kind() != ApiErrorKind::Server => {
             Kind::Unknown
@@ -282,7 +282,7 @@ fn of_sdk(error: &posthaste::Error) -> Kind {
             _ => Kind::Rejected,
         },
         // Accepted, but not told what: looking is safe, repeating needs the key.
-        Error::Unreadable(unreadable) if unreadable.idempotency_key.is_some() => Kind::Unknown,
+        Error::Decode(unreadable) if unreadable.idempotency_key.is_some() => Kind::Unknown,
         _ => Kind::Error,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode, header};
-use posthaste::{Call, Error, List, Preview, Raw, body::BodyPart, page::Item};
+use posthaste::{Call, Error, List, Preview, WithResponse, body::BodyPart, page::Item};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ const SECRETS: [&str; 8] = [
 pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn() -> Call<T>,
-) -> posthaste::Result<Raw<T>> {
+) -> posthaste::Result<WithResponse<T>> {
     let level = context.global.verbose;
     if level == 0 {
         return make().raw().await;

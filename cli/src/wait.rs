@@ -85,7 +85,7 @@ pub(crate) async fn until<T: Send + 'static>(
                 hint: Some(words.look.clone()),
             }),
         },
-        Err(Error::Pending(pending)) => {
+        Err(Error::WaitTimeout(pending)) => {
             let state = pending.state.as_ref();
             let state = state
                 .map_or_else(|| "its state is not known yet".to_owned(), |state| format!("it is {state}"));

@@ -10,29 +10,29 @@
 //! | `session` | a login in use: renewed when a call needs it, and never lost by a client's own fault |
 //! | `error` | what can go wrong with a login, and what to do |
 
-mod error;
-mod exchange;
-mod loopback;
 mod oauth;
 mod record;
+mod redirect_listener;
 mod session;
 mod store;
+mod token_endpoint;
 
-pub use error::{AuthError, CallbackError, OAuthError, OAuthErrorCode};
-pub use loopback::Loopback;
 pub use oauth::{
-    Authorization, AuthorizationCode, AuthorizationServer, Authorizing, NewOAuthClient, OAuthClient, Scope,
+    AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder, AuthorizationServer,
+    NewOAuthClient, OAuthClient, Scope,
 };
-pub use record::{EndReason, Ended, RefreshPending, TokenRecord};
+pub use record::{RefreshPending, TokenRecord};
+pub use redirect_listener::RedirectListener;
 pub(crate) use session::Token;
-pub use session::{Notice, Renew, Revocation, Session, SessionBuilder};
-pub use store::{LockedStore, MemoryStore, StoreError, TokenStore};
+pub use session::{RefreshRequest, Revocation, Session, SessionBuilder, SessionEvent};
+pub use store::{LockedStore, MemoryStore, TokenStore};
 
 use std::fmt;
 
 use http::HeaderValue;
 use url::Url;
 
+pub use crate::error::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode, StoreError};
 use crate::types::{AccessToken, ApiKey};
 
 /// The credential of a client.
@@ -62,7 +62,7 @@ impl Credentials {
     /// Binds a login to the origin that is asked.
     pub(crate) fn for_client_of(self, base_url: &Url) -> Self {
         match self {
-            Self::Session(session, _) => Self::Session(session, oauth::origin(base_url)),
+            Self::Session(session, _) => Self::Session(session, crate::transport::endpoint::origin(base_url)),
             fixed @ Self::Fixed(_) => fixed,
         }
     }

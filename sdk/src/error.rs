@@ -3,18 +3,31 @@
 //! The question that matters after an error is [`Error::outcome`]: was it done? The second is [`Error::is_retryable`].
 
 mod api;
+mod auth;
+mod headers;
+mod idempotency;
 mod lost;
+mod store;
+mod text;
 
 pub use api::{ApiError, ApiErrorKind};
+pub use auth::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode};
+use headers::request_id;
+pub(crate) use headers::retry_after;
+pub use idempotency::Idempotency;
 pub(crate) use lost::Tried;
-pub use lost::{FileError, Lost, Unreadable};
+pub use lost::{DecodeError, FileError, TransportFailure};
+pub use store::StoreError;
+pub(crate) use text::{chain, printable};
 
-use std::{error::Error as StdError, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
 use crate::{
-    auth::AuthError, check::Problems, keys::IdempotencyKey, retry::Replay, transport::TransportErrorKind,
+    problem::{Problem, Problems, SettingsError},
+    transport::TransportErrorKind,
+    types::IdempotencyKey,
 };
 
 /// A result whose error is [`Error`].
@@ -31,9 +44,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | try again later |
 /// | [`Api`](Self::Api) | no, the service refused; a 5xx leaves it open | by [`ApiError::kind`] |
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | perhaps | repeat with the key that it carries: that can't do it twice |
-/// | [`Unreadable`](Self::Unreadable) | yes, the answer could not be read | repeat with the key, or look the thing up |
+/// | [`Decode`](Self::Decode) | yes, the answer could not be read | repeat with the key, or look the thing up |
 /// | [`Paging`](Self::Paging) | reading only | report it: the service contradicts itself |
-/// | [`Pending`](Self::Pending) | yes, and it goes on | wait again |
+/// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it goes on | wait again |
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -52,22 +65,22 @@ pub enum Error {
     Auth(#[source] Arc<AuthError>),
     /// Nothing reached the service; or, for an operation that only reads, no whole answer came back.
     #[error("no answer from the service; nothing was done")]
-    Unreachable(#[source] Box<Lost>),
+    Unreachable(#[source] Box<TransportFailure>),
     /// The service answered with an error.
     #[error(transparent)]
     Api(Box<ApiError>),
     /// The request left and no whole answer came back: the service may have acted.
     #[error("the outcome is unknown: the request left and no whole answer came back")]
-    OutcomeUnknown(#[source] Box<Lost>),
+    OutcomeUnknown(#[source] Box<TransportFailure>),
     /// The service accepted, but its answer could not be read.
     #[error("the service accepted (status {}), but its answer could not be read", .0.status.as_u16())]
-    Unreadable(#[source] Box<Unreadable>),
+    Decode(#[source] Box<DecodeError>),
     /// A list contradicts itself.
     #[error(transparent)]
     Paging(#[from] PagingError),
     /// The time for waiting was over before the thing was settled.
     #[error(transparent)]
-    Pending(Box<Pending>),
+    WaitTimeout(Box<WaitTimeout>),
 }
 
 /// Whether the thing that was asked for was done.
@@ -95,7 +108,7 @@ impl Error {
             Self::Api(error) if error.may_have_acted() => Outcome::Unknown,
             Self::Api(_) => Outcome::Rejected,
             Self::OutcomeUnknown(_) => Outcome::Unknown,
-            Self::Unreadable(_) | Self::Paging(_) | Self::Pending(_) => Outcome::Accepted,
+            Self::Decode(_) | Self::Paging(_) | Self::WaitTimeout(_) => Outcome::Accepted,
         }
     }
 
@@ -105,14 +118,14 @@ impl Error {
         match self {
             Self::Unreachable(lost) => lost.transport.kind() != TransportErrorKind::Tls,
             Self::Auth(error) => error.is_retryable(),
-            Self::OutcomeUnknown(lost) => lost.replay == Replay::Safe,
-            Self::Unreadable(unreadable) => unreadable.idempotency_key.is_some(),
+            Self::OutcomeUnknown(lost) => lost.idempotency == Idempotency::Idempotent,
+            Self::Decode(unreadable) => unreadable.idempotency_key.is_some(),
             Self::Api(error) => match error.kind() {
                 ApiErrorKind::RateLimited => true,
-                ApiErrorKind::Server => error.replay == Replay::Safe,
+                ApiErrorKind::Server => error.idempotency == Idempotency::Idempotent,
                 _ => error.name == "concurrent_idempotent_requests",
             },
-            Self::Pending(_) => true,
+            Self::WaitTimeout(_) => true,
             _ => false,
         }
     }
@@ -131,7 +144,7 @@ impl Error {
         match self {
             Self::Api(error) => error.idempotency_key.as_ref(),
             Self::Unreachable(lost) | Self::OutcomeUnknown(lost) => lost.idempotency_key.as_ref(),
-            Self::Unreadable(unreadable) => unreadable.idempotency_key.as_ref(),
+            Self::Decode(unreadable) => unreadable.idempotency_key.as_ref(),
             _ => None,
         }
     }
@@ -140,7 +153,7 @@ impl Error {
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Api(error) => Some(error.status),
-            Self::Unreadable(unreadable) => Some(unreadable.status),
+            Self::Decode(unreadable) => Some(unreadable.status),
             _ => None,
         }
     }
@@ -149,7 +162,7 @@ impl Error {
     pub fn request_id(&self) -> Option<&str> {
         match self {
             Self::Api(error) => error.request_id(),
-            Self::Unreadable(unreadable) => request_id(&unreadable.headers),
+            Self::Decode(unreadable) => request_id(&unreadable.headers),
             _ => None,
         }
     }
@@ -159,12 +172,12 @@ impl Error {
         match self {
             Self::Api(error) => error.attempts,
             Self::Unreachable(lost) | Self::OutcomeUnknown(lost) => lost.attempts,
-            Self::Unreadable(unreadable) => unreadable.attempts,
+            Self::Decode(unreadable) => unreadable.attempts,
             _ => 0,
         }
     }
 
-    pub(crate) fn invalid(problem: crate::check::Problem) -> Self {
+    pub(crate) fn invalid(problem: Problem) -> Self {
         Self::Invalid(problem.into())
     }
 }
@@ -172,6 +185,12 @@ impl Error {
 impl From<AuthError> for Error {
     fn from(error: AuthError) -> Self {
         Self::Auth(Arc::new(error))
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::invalid(problem)
     }
 }
 
@@ -185,30 +204,6 @@ fn count(problems: &Problems) -> String {
     match problems.len() {
         1 => "1 problem".to_owned(),
         n => format!("{n} problems"),
-    }
-}
-
-/// A setting of the client that is missing or wrong. A secret is named but never repeated.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{setting} {rule}{}", .found.as_ref().map(|found| format!(" (found {found})")).unwrap_or_default())]
-#[non_exhaustive]
-pub struct SettingsError {
-    /// Which: `base_url`, `api_key`, `timeout`, or the environment variable that it came from.
-    pub setting: String,
-    /// The rule: `must be an absolute http or https address`.
-    pub rule: String,
-    /// What was found instead, unless it is secret.
-    pub found: Option<String>,
-}
-
-impl SettingsError {
-    pub(crate) fn new(setting: impl Into<String>, rule: impl Into<String>) -> Self {
-        Self { setting: setting.into(), rule: rule.into(), found: None }
-    }
-
-    pub(crate) fn found(mut self, found: impl Into<String>) -> Self {
-        self.found = Some(found.into());
-        self
     }
 }
 
@@ -231,43 +226,11 @@ pub enum PagingError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not settled after {} s{}", .waited.as_secs(), .state.as_ref().map(|state| format!(": it is {}", printable(state, 80))).unwrap_or_default())]
 #[non_exhaustive]
-pub struct Pending {
+pub struct WaitTimeout {
     /// The last state that the service told, in its own word.
     pub state: Option<String>,
     /// How long it was waited.
     pub waited: Duration,
     /// How often it was looked at.
     pub looks: u32,
-}
-
-fn request_id(headers: &HeaderMap) -> Option<&str> {
-    let name = ["x-request-id", "request-id"].into_iter().find(|name| headers.contains_key(*name))?;
-    headers.get(name)?.to_str().ok()
-}
-
-/// Text from elsewhere on one line: control and direction characters as escapes, cut at so many characters.
-pub(crate) fn printable(text: &str, most: usize) -> String {
-    let mut shown = String::new();
-    for (i, c) in text.chars().enumerate() {
-        if i == most {
-            shown.push('…');
-            break;
-        }
-        let steers = c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if steers { shown.extend(c.escape_unicode()) } else { shown.push(c) }
-    }
-    shown
-}
-
-/// The error, its causes after it, in one line: for logs. `Display` alone leaves the causes to `source()`.
-pub(crate) fn chain(error: &dyn StdError) -> String {
-    let mut line = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        line.push_str(": ");
-        line.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    line
 }

@@ -42,29 +42,20 @@ pub mod types;
 pub mod auth;
 pub mod body;
 mod call;
-pub mod check;
 mod client;
 mod error;
-mod execute;
-mod keys;
-pub mod page;
-mod path;
+pub mod problem;
 mod rate;
 pub mod resources;
-mod retry;
 pub mod transport;
-mod wait;
 
-pub use call::{Call, Preview, Raw, Retry};
-pub use check::{Problem, Problems};
-pub use client::{Client, ClientBuilder};
+pub use call::{Call, Idempotency, Preview, RetryEvent, RetryPolicy, WithResponse};
+pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
 pub use error::{
-    ApiError, ApiErrorKind, Error, FileError, Lost, Outcome, PagingError, Pending, Result, SettingsError,
-    Unreadable,
+    ApiError, ApiErrorKind, DecodeError, Error, FileError, Outcome, PagingError, Result, TransportFailure,
+    WaitTimeout,
 };
-pub use keys::IdempotencyKey;
-pub use page::{List, Page, Paginator};
-pub use path::path_segment;
+pub use problem::{Problem, Problems, SettingsError, path_segment};
 pub use rate::RateLimit;
 pub use resources::{
     Deleted, Reference,
@@ -104,15 +95,14 @@ pub use resources::{
     },
     topics::{NewTopic, Subscription, Topic, TopicPatch, Visibility},
     webhooks::{
-        CreatedWebhook, Delivery, EventData, EventType, NewWebhook, Refusal, SecretError, Webhook,
+        CreatedWebhook, Delivery, EventData, EventType, NewWebhook, SecretError, VerificationError, Webhook,
         WebhookAttempt, WebhookEvent, WebhookEventStatus, WebhookEventSummary, WebhookPatch, WebhookPayload,
         WebhookStatus, WebhookSummary, WebhookVerifier,
     },
 };
-pub use retry::{Replay, RetryPolicy};
+pub use types::IdempotencyKey;
 pub use types::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
     DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, SegmentId, TemplateId,
     Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
 };
-pub use wait::Wait;

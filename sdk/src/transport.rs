@@ -3,6 +3,7 @@
 //! Everything above this file is about the service; everything below is about HTTP. An application that has its own HTTP
 //! stack, or a test that has none, implements [`Transport`].
 
+pub(crate) mod endpoint;
 #[cfg(feature = "reqwest")]
 pub(crate) mod reqwest;
 
@@ -23,15 +24,16 @@ pub(crate) type UploadListener = Arc<dyn Fn(u64, u64) + Send + Sync>;
 /// Sends one request and reads one whole answer.
 ///
 /// An implementation must not follow redirects, must not repeat a request on its own, and must stop reading at
-/// [`Outgoing::answer_limit`] bytes after decompression. It is dropped in the middle when a time limit ends a call.
+/// [`TransportRequest::answer_limit`] bytes after decompression. It is dropped in the middle when a time limit ends a call.
 pub trait Transport: Send + Sync + 'static {
     /// Sends `request` once.
-    fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
+    fn send(&self, request: TransportRequest)
+    -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
 }
 
 /// One request, ready for the network.
 #[non_exhaustive]
-pub struct Outgoing {
+pub struct TransportRequest {
     /// The HTTP method.
     pub method: Method,
     /// The whole address.
@@ -47,7 +49,7 @@ pub struct Outgoing {
     pub(crate) on_upload: Option<UploadListener>,
 }
 
-impl Outgoing {
+impl TransportRequest {
     /// Says that so many bytes of the body have gone out. A transport calls it as it sends, for progress bars.
     pub fn uploaded(&self, sent: u64) {
         if let Some(listener) = &self.on_upload {
@@ -57,19 +59,22 @@ impl Outgoing {
 }
 
 /// `Debug` names the method and the host: paths, headers and bodies can hold addresses and secrets.
-impl fmt::Debug for Outgoing {
+impl fmt::Debug for TransportRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.url.host_str().unwrap_or_default();
-        f.debug_struct("Outgoing").field("method", &self.method).field("host", &host).finish_non_exhaustive()
+        f.debug_struct("TransportRequest")
+            .field("method", &self.method)
+            .field("host", &host)
+            .finish_non_exhaustive()
     }
 }
 
 /// How far a failed request got. It decides whether the request may be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reached {
+pub enum RequestDelivery {
     /// No byte of the request reached the service: sending it again can't do a thing twice.
-    Nowhere,
+    NotSent,
     /// Bytes left and no whole answer came: the service may have acted.
     Unknown,
 }
@@ -97,7 +102,7 @@ pub enum TransportErrorKind {
 /// A request that got no whole answer.
 #[derive(Debug)]
 pub struct TransportError {
-    pub(crate) reached: Reached,
+    pub(crate) delivery: RequestDelivery,
     pub(crate) kind: TransportErrorKind,
     pub(crate) host: Option<String>,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
@@ -105,8 +110,8 @@ pub struct TransportError {
 
 impl TransportError {
     /// Says how far the request got and what stopped it.
-    pub fn new(reached: Reached, kind: TransportErrorKind) -> Self {
-        Self { reached, kind, host: None, source: None }
+    pub fn new(delivery: RequestDelivery, kind: TransportErrorKind) -> Self {
+        Self { delivery, kind, host: None, source: None }
     }
 
     /// Adds the error underneath.
@@ -124,8 +129,8 @@ impl TransportError {
     }
 
     /// How far the request got.
-    pub fn reached(&self) -> Reached {
-        self.reached
+    pub fn delivery(&self) -> RequestDelivery {
+        self.delivery
     }
 
     /// What stopped it.

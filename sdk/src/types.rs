@@ -3,19 +3,21 @@
 mod address;
 #[macro_use]
 mod id;
+mod idempotency_key;
 #[macro_use]
 mod open_enum;
 mod patch;
 mod secret;
 mod timestamp;
+pub(crate) mod wall_clock;
 
 pub use address::Recipients;
-pub(crate) use address::fault as address_fault;
 pub use id::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
     DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, SegmentId, TemplateId, TopicId,
     WebhookAttemptId, WebhookEventId, WebhookId,
 };
+pub use idempotency_key::IdempotencyKey;
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;
 pub use secret::{AccessToken, ApiKey, ApiKeyToken, RefreshToken, SigningSecret};

@@ -3,7 +3,7 @@
 mod plan;
 
 use http::{HeaderMap, Method, StatusCode, Version};
-use posthaste::{Call, Client, PagingError, Raw};
+use posthaste::{Call, Client, PagingError, WithResponse};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -111,7 +111,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         .then(|| Unsettled::new(context, "it may have been done; look before you repeat it".to_owned()));
     let answer = narrate::carry_out(context, || plan.call(&client, &[])).await;
     unsettled.into_iter().for_each(Unsettled::settled);
-    let Raw { value, status, headers, body, .. } = answer?;
+    let WithResponse { value, status, headers, body, .. } = answer?;
     if plan.include {
         context.out.bytes(head(status, &headers, context.out.terminal.stdout).as_bytes())?;
     }

@@ -5,7 +5,7 @@ mod listen;
 mod secrets;
 mod verify;
 
-use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, Raw, WebhookPatch, WebhookStatus};
+use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, WebhookPatch, WebhookStatus, WithResponse};
 
 use crate::change::{self, DryRunFlag};
 use crate::context::Context;
@@ -174,7 +174,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
 
 /// Prints the id of a webhook that has a new secret, and leaves the secret where it was asked for.
 fn tell_secret(
-    answer: &Raw<CreatedWebhook>,
+    answer: &WithResponse<CreatedWebhook>,
     file: Option<SecretFile<'_>>,
     context: &Context,
 ) -> Result<(), Fail> {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use posthaste::auth::{AuthError, Renew, Session};
+use posthaste::auth::{AuthError, RefreshRequest, Session};
 use serde::{Deserialize, Serialize};
 
 use super::Credentials;
@@ -33,7 +33,11 @@ struct Trouble {
 }
 
 /// Lets a helper renew the login of a profile.
-pub(crate) async fn renew(profile: String, order: Renew, warn: impl Fn(&str)) -> Result<(), AuthError> {
+pub(crate) async fn renew(
+    profile: String,
+    order: RefreshRequest,
+    warn: impl Fn(&str),
+) -> Result<(), AuthError> {
     let failed = |what: String| AuthError::Elsewhere { message: what, retryable: true };
     // The command ends after its helper, so that nobody thinks it is over before.
     let _held = signals::hold();
@@ -74,14 +78,14 @@ pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
     let (profile, generation, refused) =
         (profile.to_str()?, generation.to_str()?.parse().ok()?, refused.to_str()?.parse().ok()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let report = runtime.block_on(carry_out(profile, Renew { generation, refused }, env));
+    let report = runtime.block_on(carry_out(profile, RefreshRequest { generation, refused }, env));
     let said = serde_json::to_vec(&report).unwrap_or_default();
     // If nobody listens any more, it was done all the same.
     let _ = write_stdout(&said);
     Some(u8::from(report.trouble.is_some()))
 }
 
-async fn carry_out(profile: &str, order: Renew, env: &Env) -> Report {
+async fn carry_out(profile: &str, order: RefreshRequest, env: &Env) -> Report {
     // Heard, and not heeded: it takes no longer than a renewal may.
     let _signals = Signals::listen();
     let notices = Arc::new(Mutex::new(Vec::new()));
@@ -91,10 +95,10 @@ async fn carry_out(profile: &str, order: Renew, env: &Env) -> Report {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
             let session = Session::builder()
-                .on_notice(move |notice| note(notice.to_string()))
+                .on_event(move |notice| note(notice.to_string()))
                 .open(credentials.store(None));
             let done = session.renew(order).await;
-            session.at_rest().await;
+            session.wait_idle().await;
             done
         }
     };

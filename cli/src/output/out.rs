@@ -212,7 +212,7 @@ impl Out {
             source: None,
             hint: Some("the request itself succeeded; look at the answer with `--json`".to_owned()),
         })?;
-        Ok(lines.into_iter().fold(String::new(), |text, line| text + &line + "\n"))
+        Ok(lines.into_iter().fold(String::new(), |text, line| text + line.as_str() + "\n"))
     }
 
     /// One line on standard output, as it is.

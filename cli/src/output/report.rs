@@ -151,7 +151,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// What stopped a request: how far it came, what the system said, and how often it was tried.
-pub(crate) fn lost_by(lost: &posthaste::Lost) -> String {
+pub(crate) fn lost_by(lost: &posthaste::TransportFailure) -> String {
     let mut deepest = lost.transport.source();
     while let Some(deeper) = deepest.and_then(std::error::Error::source) {
         deepest = Some(deeper);
@@ -214,7 +214,7 @@ fn hints(fail: &Fail) -> Vec<String> {
         }
         _ => {}
     }
-    if let posthaste::Error::Unreadable(unreadable) = error
+    if let posthaste::Error::Decode(unreadable) = error
         && !unreadable.sample.is_empty()
     {
         hints.push(format!("the answer began: {}", unreadable.sample));

@@ -5,22 +5,28 @@
 //! odd in one field may still hold the only good refresh token.
 
 mod authorize;
-mod judge;
+mod http;
 mod metadata;
 mod register;
 mod token;
-mod wire;
+mod token_response;
 
 use std::{fmt, sync::Arc};
 
 use url::Url;
 
 pub use self::{
-    authorize::{Authorization, AuthorizationCode, Authorizing},
+    authorize::{AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder},
     register::{NewOAuthClient, OAuthClient},
 };
-pub(crate) use self::{token::HttpExchange, wire::Wire};
-use crate::{client, error::Result, transport::Transport};
+pub(crate) use self::{http::Wire, token::HttpTokenEndpoint};
+use crate::{
+    error::Result,
+    transport::{
+        Transport,
+        endpoint::{self, origin},
+    },
+};
 
 open_enum! {
     /// What an access token may do (`SPEC.md`, Authentication 3).
@@ -40,17 +46,17 @@ open_enum! {
 ///
 /// use posthaste::{
 ///     Client,
-///     auth::{AuthorizationServer, Loopback, MemoryStore, Scope, Session},
+///     auth::{AuthorizationServer, RedirectListener, MemoryStore, Scope, Session},
 /// };
 ///
 /// let server = AuthorizationServer::of("https://api.example.com")?;
-/// let receiver = Loopback::bind().await?;
+/// let receiver = RedirectListener::bind().await?;
 /// let authorization = server.authorize("client_123", receiver.redirect_uri()).scope(Scope::EmailsSend).begin()?;
 /// println!("Open {} in your browser.", authorization.url());
 ///
 /// let code = receiver.wait(&authorization, Duration::from_secs(300)).await?;
 /// let tokens = server.exchange(&authorization, &code).await?;
-/// let session = Session::begin(MemoryStore::new(), tokens).await?;
+/// let session = Session::start(MemoryStore::new(), tokens).await?;
 /// let client = Client::builder().base_url("https://api.example.com").session(session).build()?;
 /// # Ok(())
 /// # }
@@ -76,7 +82,7 @@ impl AuthorizationServer {
     /// # Errors
     /// The address is not one that a client would take. The network is not touched.
     pub fn of(base_url: &str) -> Result<Self> {
-        let base = client::address(base_url)?;
+        let base = endpoint::address(base_url)?;
         let at = |path: &str| {
             let mut url = base.clone();
             url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
@@ -100,7 +106,7 @@ impl AuthorizationServer {
     /// # Errors
     /// The address is not one that a client would take.
     pub fn for_api(mut self, base_url: &str) -> Result<Self> {
-        self.origin = origin(&client::address(base_url)?);
+        self.origin = origin(&endpoint::address(base_url)?);
         Ok(self)
     }
 
@@ -131,11 +137,6 @@ impl AuthorizationServer {
     pub fn origin(&self) -> &str {
         &self.origin
     }
-}
-
-/// Scheme, host and port: what a credential is bound to.
-pub(crate) fn origin(url: &Url) -> String {
-    url.origin().ascii_serialization()
 }
 
 impl fmt::Debug for AuthorizationServer {

@@ -4,8 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::store::StoreError;
-use crate::types::{AccessToken, RefreshToken};
+use crate::{
+    error::{Ended, StoreError},
+    types::{
+        AccessToken, RefreshToken,
+        wall_clock::{instant, seconds},
+    },
+};
 
 /// The form in which records are written. A record of a later form is refused and left as it is.
 const FORM: u32 = 1;
@@ -59,32 +64,6 @@ pub struct RefreshPending {
     pub attempts: u32,
 }
 
-/// How a grant came to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Ended {
-    /// Why.
-    pub why: EndReason,
-    /// When it was found out.
-    #[serde(with = "instant")]
-    pub at: SystemTime,
-}
-
-/// Why a grant is over.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum EndReason {
-    /// The service refused the refresh token the first time it was shown: it is older than 60 days, or the grant was revoked.
-    Rejected,
-    /// The answer to an earlier refresh was lost. The service then takes the token it had replaced for a stolen one.
-    LostAnswer {
-        /// When the refresh began whose answer was lost.
-        #[serde(with = "instant")]
-        since: SystemTime,
-    },
-}
-
 impl TokenRecord {
     /// A login that has just begun, or tokens from elsewhere: generation 1.
     pub fn new(
@@ -136,41 +115,10 @@ impl TokenRecord {
     }
 }
 
-/// A wall-clock time as RFC 3339 text.
-mod instant {
-    use std::time::SystemTime;
-
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
-
-    pub(super) fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-        let time = jiff::Timestamp::try_from(*time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        time.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse::<jiff::Timestamp>().map(SystemTime::from).map_err(D::Error::custom)
-    }
-}
-
-/// A duration as whole seconds.
-mod seconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(time.as_secs())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        u64::deserialize(deserializer).map(Duration::from_secs)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::EndReason;
 
     fn record() -> TokenRecord {
         let refresh: RefreshToken = serde_json::from_str("\"rt_sentinel\"").unwrap();

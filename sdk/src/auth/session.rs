@@ -23,7 +23,7 @@
 //!    the store took the mark shows as well that it can be written: one that can't fails before anything was sent.
 //!    A mark that comes too late (the machine slept) is written anew.
 //! 3. **Saved first.** The record with the new refresh token is written before anything else in the answer is looked at. If that fails, this process
-//!    keeps it in memory, goes on, says so ([`Notice::NotSaved`]) and offers it to the store again; it never shows the old one again.
+//!    keeps it in memory, goes on, says so ([`SessionEvent::NotSaved`]) and offers it to the store again; it never shows the old one again.
 //! 4. **Nothing stops it halfway.** The renewal runs in a task of its own; a caller that is dropped or runs out of time leaves it running.
 //! 5. **Only `invalid_grant` ends a session**, and only after the record was read once more: a program that keeps no lock may have been faster. A
 //!    tombstone is written, so that nobody asks again in vain. Every other refusal leaves the tokens as they are.
@@ -36,9 +36,9 @@
 
 mod builder;
 mod driver;
+mod event;
 #[cfg(test)]
-mod model;
-mod notice;
+mod model_check;
 mod protocol;
 mod shared;
 mod token;
@@ -46,7 +46,7 @@ mod token;
 pub(crate) use self::token::Token;
 pub use self::{
     builder::SessionBuilder,
-    notice::{Notice, Renew, Revocation},
+    event::{RefreshRequest, Revocation, SessionEvent},
 };
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -54,12 +54,11 @@ use std::{fmt, sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 use self::shared::{Ready, Shared};
-use super::{
-    error::AuthError,
-    record::TokenRecord,
-    store::{StoreError, TokenStore},
+use super::{record::TokenRecord, store::TokenStore};
+use crate::{
+    error::{AuthError, Result, StoreError},
+    types::AccessToken,
 };
-use crate::{error::Result, types::AccessToken};
 
 /// How long a call waits for a renewal that it could do without.
 const SOFT_PATIENCE: Duration = Duration::from_secs(5);
@@ -82,8 +81,8 @@ impl Session {
     ///
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked, read or written. It is as it was.
-    pub async fn begin(store: impl TokenStore, tokens: TokenRecord) -> Result<Self> {
-        Self::builder().begin(store, tokens).await
+    pub async fn start(store: impl TokenStore, tokens: TokenRecord) -> Result<Self> {
+        Self::builder().start(store, tokens).await
     }
 
     /// Settings that differ from the defaults.
@@ -112,7 +111,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Auth`](crate::Error::Auth).
-    pub async fn renew(&self, order: Renew) -> Result<()> {
+    pub async fn renew(&self, order: RefreshRequest) -> Result<()> {
         if order.refused {
             self.shared.state().refused = Some(order.generation);
         }
@@ -121,7 +120,7 @@ impl Session {
 
     /// Waits until no renewal is under way here. A program that ends awaits it first, or it takes the answer to a renewal with it: a call does not always
     /// wait for the renewal that it began.
-    pub async fn at_rest(&self) {
+    pub async fn wait_idle(&self) {
         let flight = self.shared.state().flight.clone();
         if let Some(mut flight) = flight {
             // An error means that it is over too.
@@ -134,7 +133,7 @@ impl Session {
     ///
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing was changed.
-    pub async fn end(&self) -> Result<Revocation> {
+    pub async fn logout(&self) -> Result<Revocation> {
         let shared = &self.shared;
         let mut locked = shared.store.lock(shared.policy.patience).await.map_err(store_error)?;
         let revocation = match locked.read().await {
@@ -214,7 +213,7 @@ impl Session {
 
     /// Remembers that the service refuses even a token that it has just issued.
     pub(crate) fn give_up(&self, refused: &Token) -> AuthError {
-        self.shared.state().hopeless = Some(refused.record.generation);
+        self.shared.state().rejected_when_fresh = Some(refused.record.generation);
         AuthError::StillRefused
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn count_ids(
 /// A value together with the answer that it was read from.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Raw<T> {
+pub struct WithResponse<T> {
     /// The value.
     pub value: T,
     /// The status: any of 2xx.
@@ -67,18 +67,18 @@ pub struct Raw<T> {
 }
 
 /// `Debug` leaves the body out: it can hold private text.
-impl<T: fmt::Debug> fmt::Debug for Raw<T> {
+impl<T: fmt::Debug> fmt::Debug for WithResponse<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Raw")
+        f.debug_struct("WithResponse")
             .field("value", &self.value)
             .field("status", &self.status)
             .finish_non_exhaustive()
     }
 }
 
-pub(super) fn decode_raw<T: DeserializeOwned>(
+pub(super) fn decode_with_response<T: DeserializeOwned>(
     answer: http::Response<Bytes>,
-) -> Result<Raw<T>, Box<Undecoded>> {
+) -> Result<WithResponse<T>, Box<Undecoded>> {
     let (status, headers, body) = (answer.status(), answer.headers().clone(), answer.body().clone());
-    Ok(Raw { value: decode(answer)?, status, headers, body })
+    Ok(WithResponse { value: decode(answer)?, status, headers, body })
 }

@@ -6,15 +6,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
 use url::Url;
 
-use super::RetryListener;
+use super::retry::{RetryListener, RetryPolicy};
 use crate::{
     body::Body,
-    check::{Problem, Problems},
-    error::Result,
-    keys::IdempotencyKey,
-    path,
-    retry::{Replay, RetryPolicy},
+    error::{Idempotency, Result},
+    problem::{self, Problem, Problems},
     transport::UploadListener,
+    types::IdempotencyKey,
 };
 
 /// The header that makes a send safe to repeat (`SPEC.md`, POST /emails).
@@ -31,11 +29,11 @@ pub(crate) struct Operation {
     pub(crate) method: Method,
     pub(crate) path: Cow<'static, str>,
     /// An address outside of the service's base address. Nothing of the client's own goes there: no credential, no headers.
-    pub(crate) elsewhere: Option<Url>,
+    pub(crate) external_url: Option<Url>,
     pub(crate) query: Vec<(Cow<'static, str>, String)>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
-    pub(crate) replay: Replay,
+    pub(crate) idempotency: Idempotency,
     pub(crate) key: Option<IdempotencyKey>,
     /// The key is the caller's own and not a random one.
     pub(crate) key_given: bool,
@@ -55,16 +53,20 @@ impl Operation {
     pub(crate) fn new(name: &'static str, method: Method, path: impl Into<Cow<'static, str>>) -> Self {
         let path = path.into();
         let keyed = method == Method::POST && KEYED_ROUTES.contains(&path.as_ref());
-        let replay = if method == Method::POST && !keyed { Replay::Unsafe } else { Replay::Safe };
+        let idempotency = if method == Method::POST && !keyed {
+            Idempotency::NotIdempotent
+        } else {
+            Idempotency::Idempotent
+        };
         Self {
             name,
             method,
             path,
-            elsewhere: None,
+            external_url: None,
             query: Vec::new(),
             headers: HeaderMap::new(),
             body: Body::default(),
-            replay,
+            idempotency,
             key: keyed.then(IdempotencyKey::random),
             key_given: false,
             problems: Vec::new(),
@@ -83,7 +85,7 @@ impl Operation {
 
     /// An operation on one thing: its id becomes one encoded segment between `before` and `after`.
     pub(crate) fn on(name: &'static str, method: Method, before: &str, id: &str, after: &str) -> Self {
-        match path::path_segment(id) {
+        match problem::path_segment(id) {
             Ok(segment) => Self::new(name, method, format!("{before}{segment}{after}")),
             Err(problem) => {
                 let mut operation = Self::new(name, method, "/");
@@ -101,7 +103,7 @@ impl Operation {
         (between, inner): (&str, &str),
         after: &str,
     ) -> Self {
-        match path::path_segment(outer) {
+        match problem::path_segment(outer) {
             Ok(segment) => Self::on(name, method, &format!("{before}{segment}{between}"), inner, after),
             // The outer id's fault first, then what is wrong with the inner one.
             Err(problem) => {
@@ -113,7 +115,7 @@ impl Operation {
     }
 
     /// An operation at an address that the service has handed out. Where the client talks https, this has to be https too.
-    pub(crate) fn elsewhere(name: &'static str, url: &str, base: &Url) -> Self {
+    pub(crate) fn external(name: &'static str, url: &str, base: &Url) -> Self {
         let mut operation = Self::get(name, "/");
         let fits = |url: &Url| match url.scheme() {
             "https" => url.has_host(),
@@ -121,7 +123,7 @@ impl Operation {
             _ => false,
         };
         match Url::parse(url).ok().filter(fits) {
-            Some(url) => operation.elsewhere = Some(url),
+            Some(url) => operation.external_url = Some(url),
             // The address is a permission, so it isn't repeated.
             None => operation.faults.push(Problem::new(
                 "",
@@ -133,7 +135,7 @@ impl Operation {
     }
 
     pub(crate) fn raw(method: Method, path: String) -> Self {
-        let fault = path::fault(&path);
+        let fault = problem::path_fault(&path);
         let mut operation = match path.split_once('?') {
             Some((path, query)) => {
                 let mut operation = Self::new("request", method, path.to_owned());
@@ -175,7 +177,7 @@ impl Operation {
 
     /// Repeating it does no harm, although it is a `POST`: the second request leads to what the first one led to.
     pub(crate) fn repeatable(mut self) -> Self {
-        self.replay = Replay::Safe;
+        self.idempotency = Idempotency::Idempotent;
         self
     }
 
@@ -215,13 +217,13 @@ mod tests {
 
     #[test]
     fn only_posts_without_a_key_are_unsafe_to_repeat() {
-        let replay = |method, path: &str| Operation::raw(method, path.to_owned()).replay;
-        assert_eq!(replay(Method::POST, "/emails"), Replay::Safe);
-        assert_eq!(replay(Method::POST, "/emails/batch"), Replay::Safe);
-        assert_eq!(replay(Method::POST, "/email"), Replay::Unsafe);
-        assert_eq!(replay(Method::POST, "/broadcasts"), Replay::Unsafe);
+        let idempotency = |method, path: &str| Operation::raw(method, path.to_owned()).idempotency;
+        assert_eq!(idempotency(Method::POST, "/emails"), Idempotency::Idempotent);
+        assert_eq!(idempotency(Method::POST, "/emails/batch"), Idempotency::Idempotent);
+        assert_eq!(idempotency(Method::POST, "/email"), Idempotency::NotIdempotent);
+        assert_eq!(idempotency(Method::POST, "/broadcasts"), Idempotency::NotIdempotent);
         for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
-            assert_eq!(replay(method, "/x"), Replay::Safe);
+            assert_eq!(idempotency(method, "/x"), Idempotency::Idempotent);
         }
     }
 

@@ -5,8 +5,8 @@ use std::fmt;
 use http::{HeaderMap, Method};
 use url::Url;
 
-use super::Operation;
-use crate::{body::BodyPart, keys::IdempotencyKey};
+use super::operation::Operation;
+use crate::{body::BodyPart, types::IdempotencyKey};
 
 /// A request that was not sent.
 pub struct Preview {

@@ -2,22 +2,44 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderValue, header};
-use url::{Host, Url};
-
-use super::{Client, Inner};
+use super::handle::Client;
 use crate::{
     auth::{Credentials, Session},
-    error::{Result, SettingsError},
-    keys::KeyMemory,
+    call::{Budget, Core, KeyMemory, RetryPolicy},
+    error::Result,
+    problem::SettingsError,
     rate::{Limiter, RateLimit},
-    retry::{Budget, RetryPolicy},
-    transport::Transport,
+    transport::{Transport, endpoint::base_url},
     types::{AccessToken, ApiKey},
 };
+use http::{HeaderMap, HeaderValue, header};
 
 /// Bytes that an answer may have, unless the builder says otherwise.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+
+impl Client {
+    /// A client for the service at `base_url`, with an API key and the default settings.
+    ///
+    /// # Errors
+    /// The address or the key is malformed.
+    pub fn new(base_url: &str, api_key: &str) -> Result<Self> {
+        Self::builder().base_url(base_url).api_key(api_key).build()
+    }
+
+    /// A client with the settings of the environment: see [`ClientBuilder::from_env`].
+    ///
+    /// # Errors
+    /// A variable is missing or malformed.
+    #[cfg(feature = "reqwest")]
+    pub fn from_env() -> Result<Self> {
+        ClientBuilder::from_env().build()
+    }
+
+    /// Settings that differ from the defaults.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+}
 
 /// Collects a client's settings; [`build`](Self::build) checks them all.
 #[must_use]
@@ -182,7 +204,7 @@ impl ClientBuilder {
             Some(transport) => transport,
             None => default_transport(loopback, base_url.scheme() == "https", self.connect_timeout)?,
         };
-        let inner = Inner {
+        let core = Core {
             base_url,
             headers: common_headers(self.user_agent.as_deref())?,
             credentials,
@@ -196,7 +218,7 @@ impl ClientBuilder {
             keys: KeyMemory::default(),
             limiter: Limiter::new(self.rate_limit),
         };
-        Ok(Client { inner: Arc::new(inner) })
+        Ok(Client { core: Arc::new(core) })
     }
 }
 
@@ -223,50 +245,6 @@ fn default_transport(_: bool, _: bool, _: Duration) -> Result<Box<dyn Transport>
         "transport",
         "is missing: without the feature `reqwest` the application brings its own",
     ))
-}
-
-fn base_url(given: &str, allow_plain_http: bool) -> Result<(Url, bool), SettingsError> {
-    let wrong = |rule: &str| SettingsError::new("base_url", rule);
-    if given.is_empty() {
-        return Err(wrong("is missing: give the service's address, such as https://api.example.com"));
-    }
-    let url = Url::parse(given).map_err(|error| {
-        wrong("must be an absolute address such as https://api.example.com")
-            .found(format!("{given:?}: {error}"))
-    })?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("must begin with https:// or http://").found(url.scheme()));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("must not hold a user name or password"));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("must not hold a query or a fragment").found(given));
-    }
-    if url.host().is_none() {
-        return Err(wrong("must name a host").found(given));
-    }
-    let loopback = is_loopback(&url);
-    if url.scheme() == "http" && !loopback && !allow_plain_http {
-        let rule = "must use https: plain http is for loopback addresses, or has to be allowed by name";
-        return Err(wrong(rule).found(given));
-    }
-    Ok((url, loopback))
-}
-
-/// Whether an address names this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
-}
-
-/// Reads an address that secrets are sent to: https, or http to this machine, and nothing in it but host, port and path.
-pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
-    base_url(given, false).map(|(url, _)| url)
 }
 
 fn common_headers(product: Option<&str>) -> Result<HeaderMap, SettingsError> {

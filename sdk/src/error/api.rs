@@ -6,11 +6,13 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
-use super::{Tried, printable, request_id};
-use crate::{
-    keys::IdempotencyKey,
-    retry::{self, Replay},
+use super::{
+    headers::{request_id, retry_after},
+    idempotency::Idempotency,
+    lost::Tried,
+    text::printable,
 };
+use crate::types::IdempotencyKey;
 
 /// The service's answer when it says no, with all that arrived.
 #[derive(Clone, thiserror::Error)]
@@ -31,7 +33,7 @@ pub struct ApiError {
     pub attempts: u32,
     /// The key that all attempts carried.
     pub idempotency_key: Option<IdempotencyKey>,
-    pub(super) replay: Replay,
+    pub(super) idempotency: Idempotency,
     /// An attempt before this one ended with an unknown outcome.
     earlier_unknown: bool,
 }
@@ -104,7 +106,7 @@ impl ApiError {
             body,
             attempts: tried.attempts,
             idempotency_key: tried.key.clone(),
-            replay: tried.replay,
+            idempotency: tried.idempotency,
             earlier_unknown: tried.unknown,
         }
     }
@@ -150,7 +152,7 @@ impl ApiError {
 
     /// The pause that the service asked for: `Retry-After` in seconds or as a date.
     pub fn retry_after(&self) -> Option<Duration> {
-        retry::retry_after(&self.headers)
+        retry_after(&self.headers)
     }
 
     /// The service's name for this request.

@@ -5,11 +5,10 @@ use std::{error::Error as StdError, fmt, io, path::PathBuf};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use super::{Error, printable};
+use super::{Error, idempotency::Idempotency, text::printable};
 use crate::{
-    keys::IdempotencyKey,
-    retry::Replay,
-    transport::{Reached, TransportError, TransportErrorKind},
+    transport::{RequestDelivery, TransportError, TransportErrorKind},
+    types::IdempotencyKey,
 };
 
 /// Bytes of an unreadable answer that are kept to look at.
@@ -18,7 +17,7 @@ const SAMPLE: usize = 512;
 /// A request that got no whole answer, at its last attempt.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Lost {
+pub struct TransportFailure {
     /// Which operation: `emails.send`.
     pub operation: &'static str,
     /// How many times it was tried.
@@ -26,19 +25,19 @@ pub struct Lost {
     /// The key that all attempts carried.
     pub idempotency_key: Option<IdempotencyKey>,
     /// Whether the call can be repeated without harm (with that key, if there is one).
-    pub replay: Replay,
+    pub idempotency: Idempotency,
     /// What happened at the last one.
     pub transport: TransportError,
 }
 
 /// What happened, and how often it was tried. What is underneath is the source.
-impl fmt::Display for Lost {
+impl fmt::Display for TransportFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.transport, attempts_text(self.attempts))
     }
 }
 
-impl StdError for Lost {
+impl StdError for TransportFailure {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.transport.source()
     }
@@ -60,7 +59,7 @@ pub struct FileError {
 }
 
 impl FileError {
-    fn in_flight(lost: Lost) -> Self {
+    fn in_flight(lost: TransportFailure) -> Self {
         let source = lost.transport.source.unwrap_or_else(|| "the file could not be read".into());
         let source = match source.downcast::<io::Error>() {
             Ok(error) => *error,
@@ -74,7 +73,7 @@ impl FileError {
 #[derive(Debug, thiserror::Error)]
 #[error("{} is not what the specification promises", if .path.is_empty() || .path == "." { "the body" } else { .path.as_str() })]
 #[non_exhaustive]
-pub struct Unreadable {
+pub struct DecodeError {
     /// The status of the answer.
     pub status: StatusCode,
     /// Its headers.
@@ -91,7 +90,7 @@ pub struct Unreadable {
     pub source: serde_json::Error,
 }
 
-impl Unreadable {
+impl DecodeError {
     pub(crate) fn from_answer(
         answer: http::Response<Bytes>,
         error: serde_path_to_error::Error<serde_json::Error>,
@@ -118,7 +117,7 @@ pub(crate) struct Tried {
     pub(crate) operation: &'static str,
     pub(crate) attempts: u32,
     pub(crate) key: Option<IdempotencyKey>,
-    pub(crate) replay: Replay,
+    pub(crate) idempotency: Idempotency,
     /// The operation changes nothing at the service.
     pub(crate) reads: bool,
     /// An attempt ended with an unknown outcome.
@@ -128,13 +127,13 @@ pub(crate) struct Tried {
 impl Tried {
     /// The error for a request that got no whole answer.
     pub(crate) fn lost(&self, source: TransportError) -> Error {
-        let unknown = self.unknown || source.reached == Reached::Unknown;
+        let unknown = self.unknown || source.delivery == RequestDelivery::Unknown;
         let file = source.kind == TransportErrorKind::Body;
-        let lost = Box::new(Lost {
+        let lost = Box::new(TransportFailure {
             operation: self.operation,
             attempts: self.attempts,
             idempotency_key: self.key.clone(),
-            replay: self.replay,
+            idempotency: self.idempotency,
             transport: source,
         });
         if unknown && !self.reads {
@@ -153,8 +152,8 @@ mod tests {
 
     impl Tried {
         pub(crate) fn once() -> Self {
-            let (operation, replay) = ("test", Replay::Safe);
-            Self { operation, attempts: 1, key: None, replay, reads: false, unknown: false }
+            let (operation, idempotency) = ("test", Idempotency::Idempotent);
+            Self { operation, attempts: 1, key: None, idempotency, reads: false, unknown: false }
         }
     }
 }

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    check::{Problem, Problems},
-    client::Client,
-    page::{Item, List},
+    client::{Client, Item, List},
+    problem::{Problem, Problems},
     types::{ApiKeyId, ApiKeyToken, DomainId, Timestamp},
 };
 
@@ -110,18 +109,21 @@ pub struct ApiKeys<'a> {
     client: &'a Client,
 }
 
-impl<'a> ApiKeys<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// API keys.
+    pub fn api_keys(&self) -> ApiKeys<'_> {
+        ApiKeys { client: self }
     }
+}
 
+impl<'a> ApiKeys<'a> {
     /// Makes a key: `POST /api-keys`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewApiKey::check`] finds, before anything is sent.
     pub fn create(&self, key: &NewApiKey) -> Call<CreatedApiKey> {
         let operation = Operation::new("api_keys.create", Method::POST, "/api-keys");
-        Call::new(self.client, operation.with_problems(key.problems()).with_json(key))
+        Call::new(&self.client.core, operation.with_problems(key.problems()).with_json(key))
     }
 
     /// The keys, newest first: `GET /api-keys`, all of them unless a limit is given.
@@ -135,12 +137,12 @@ impl<'a> ApiKeys<'a> {
         let operation = on("api_keys.rename", Method::PATCH, &id.into())
             .with_problems(name_problem(&name).into_iter().collect())
             .with_json(&serde_json::json!({ "name": name }));
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Deletes a key, which is refused from then on: `DELETE /api-keys/{api_key_id}`.
     pub fn delete(&self, id: impl Into<ApiKeyId>) -> Call<Deleted<ApiKeyId>> {
-        Call::new(self.client, on("api_keys.delete", Method::DELETE, &id.into()))
+        Call::new(&self.client.core, on("api_keys.delete", Method::DELETE, &id.into()))
     }
 }
 

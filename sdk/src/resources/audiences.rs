@@ -1,7 +1,10 @@
 //! Audiences: the former name of segments. Their routes still work and will be removed (`SPEC.md`, Versioning).
 
 use super::segments::Segment;
-use crate::{call::Operation, client::Client, page::List};
+use crate::{
+    call::Operation,
+    client::{Client, List},
+};
 
 /// The operation on audiences: [`Client::audiences`].
 ///
@@ -19,11 +22,14 @@ pub struct Audiences<'a> {
     client: &'a Client,
 }
 
-impl<'a> Audiences<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Audiences, the deprecated former name of segments.
+    pub fn audiences(&self) -> Audiences<'_> {
+        Audiences { client: self }
     }
+}
 
+impl<'a> Audiences<'a> {
     /// The segments under their former name: `GET /audiences`. It shows the same records, with the same ids, as
     /// [`Segments::list`](super::segments::Segments::list).
     #[deprecated(note = "audiences are called segments now: use `client.segments().list()`")]

@@ -26,10 +26,8 @@ use http::Method;
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    client::Client,
-    page::List,
+    client::{Client, List, State, Wait},
     types::{AutomationId, AutomationRunId},
-    wait::{State, Wait},
 };
 
 /// The operations on automations: [`Client::automations`].
@@ -63,11 +61,14 @@ pub struct Automations<'a> {
     client: &'a Client,
 }
 
-impl<'a> Automations<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// What happens by itself when an event is sent.
+    pub fn automations(&self) -> Automations<'_> {
+        Automations { client: self }
     }
+}
 
+impl<'a> Automations<'a> {
     /// Makes an automation: `POST /automations`.
     ///
     /// # Errors
@@ -76,7 +77,7 @@ impl<'a> Automations<'a> {
         let operation = Operation::new("automations.create", Method::POST, "/automations")
             .with_problems(automation.problems())
             .with_json(automation);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// The automations, newest first: `GET /automations`, 20 a page unless a limit is given.
@@ -96,7 +97,7 @@ impl<'a> Automations<'a> {
 
     /// One automation with its definition: `GET /automations/{id}`.
     pub fn get(&self, id: impl Into<AutomationId>) -> Call<Automation> {
-        Call::new(self.client, on("automations.get", Method::GET, &id.into(), ""))
+        Call::new(&self.client.core, on("automations.get", Method::GET, &id.into(), ""))
     }
 
     /// Changes an automation: `PATCH /automations/{id}`.
@@ -111,22 +112,22 @@ impl<'a> Automations<'a> {
         let operation = on("automations.update", Method::PATCH, &id.into(), "")
             .with_problems(patch.problems())
             .with_json(patch);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Deletes an automation with its runs: `DELETE /automations/{id}`.
     pub fn delete(&self, id: impl Into<AutomationId>) -> Call<Deleted<AutomationId>> {
-        Call::new(self.client, on("automations.delete", Method::DELETE, &id.into(), ""))
+        Call::new(&self.client.core, on("automations.delete", Method::DELETE, &id.into(), ""))
     }
 
     /// Disables an automation and cancels its runs: `POST /automations/{id}/stop`. Stopping it twice does no more than once.
     pub fn stop(&self, id: impl Into<AutomationId>) -> Call<StoppedAutomation> {
-        Call::new(self.client, on("automations.stop", Method::POST, &id.into(), "/stop").repeatable())
+        Call::new(&self.client.core, on("automations.stop", Method::POST, &id.into(), "/stop").repeatable())
     }
 
     /// Makes another automation of the same definition, which is disabled: `POST /automations/{id}/duplicate`.
     pub fn duplicate(&self, id: impl Into<AutomationId>) -> Call<Reference<AutomationId>> {
-        Call::new(self.client, on("automations.duplicate", Method::POST, &id.into(), "/duplicate"))
+        Call::new(&self.client.core, on("automations.duplicate", Method::POST, &id.into(), "/duplicate"))
     }
 
     /// The runs of an automation, newest first: `GET /automations/{id}/runs`, all of them unless a limit is given.
@@ -149,7 +150,7 @@ impl<'a> Automations<'a> {
     pub fn run(&self, id: impl Into<AutomationId>, run: impl Into<AutomationRunId>) -> Call<AutomationRun> {
         let (id, run) = (id.into(), run.into());
         let (outer, inner) = (("/automations/", id.as_str()), ("/runs/", run.as_str()));
-        Call::new(self.client, Operation::on_inner("automations.run", Method::GET, outer, inner, ""))
+        Call::new(&self.client.core, Operation::on_inner("automations.run", Method::GET, outer, inner, ""))
     }
 
     /// Waits until a run has ended, well or badly: [`RunStatus::is_final`].

@@ -14,11 +14,9 @@ use serde::Serialize;
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    check::rules::schedule_problem,
-    client::Client,
-    page::List,
+    client::{Client, List, State, Wait},
+    problem::rules::schedule_problem,
     types::BroadcastId,
-    wait::{State, Wait},
 };
 
 /// The operations on broadcasts: [`Client::broadcasts`].
@@ -53,11 +51,14 @@ pub struct Broadcasts<'a> {
     client: &'a Client,
 }
 
-impl<'a> Broadcasts<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Broadcasts: one email for all contacts of a segment.
+    pub fn broadcasts(&self) -> Broadcasts<'_> {
+        Broadcasts { client: self }
     }
+}
 
+impl<'a> Broadcasts<'a> {
     /// Creates a broadcast: `POST /broadcasts`. It stays a draft, unless it is to be sent
     /// [at once](NewBroadcast::send_now) or [later](NewBroadcast::send_at).
     ///
@@ -70,7 +71,7 @@ impl<'a> Broadcasts<'a> {
         let operation = Operation::new("broadcasts.create", Method::POST, "/broadcasts")
             .with_problems(broadcast.problems())
             .with_json(broadcast);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// The broadcasts, newest first: `GET /broadcasts`, all of them on one page unless a limit is given.
@@ -80,7 +81,7 @@ impl<'a> Broadcasts<'a> {
 
     /// One broadcast with its content: `GET /broadcasts/{id}`.
     pub fn get(&self, id: impl Into<BroadcastId>) -> Call<Broadcast> {
-        Call::new(self.client, on("broadcasts.get", Method::GET, &id.into(), ""))
+        Call::new(&self.client.core, on("broadcasts.get", Method::GET, &id.into(), ""))
     }
 
     /// Changes a broadcast that has not been sent: `PATCH /broadcasts/{id}`. One that is scheduled stays scheduled.
@@ -91,14 +92,14 @@ impl<'a> Broadcasts<'a> {
         let operation = on("broadcasts.update", Method::PATCH, &id.into(), "")
             .with_problems(patch.problems())
             .with_json(patch);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Sends a draft at once: `POST /broadcasts/{id}/send`. The scope `emails:send` is enough.
     ///
     /// It is not tried again when its outcome is unknown, since the service has no key for it: look with [`get`](Self::get) first.
     pub fn send(&self, id: impl Into<BroadcastId>) -> Call<Reference<BroadcastId>> {
-        Call::new(self.client, on("broadcasts.send", Method::POST, &id.into(), "/send"))
+        Call::new(&self.client.core, on("broadcasts.send", Method::POST, &id.into(), "/send"))
     }
 
     /// Sends a draft later: [`send`](Self::send) with a moment, in ISO 8601 or in words such as `in 1 hour`. The text goes to the
@@ -119,24 +120,24 @@ impl<'a> Broadcasts<'a> {
         let operation = on("broadcasts.send_at", Method::POST, &id.into(), "/send")
             .with_problems(schedule_problem(&schedule.scheduled_at).into_iter().collect())
             .with_json(&schedule);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Takes back what has not gone out: `POST /broadcasts/{id}/cancel`. A scheduled broadcast becomes a draft again, a queued one is
     /// canceled for good; any other is refused. (The specification is silent on this operation.)
     pub fn cancel(&self, id: impl Into<BroadcastId>) -> Call<Reference<BroadcastId>> {
-        Call::new(self.client, on("broadcasts.cancel", Method::POST, &id.into(), "/cancel"))
+        Call::new(&self.client.core, on("broadcasts.cancel", Method::POST, &id.into(), "/cancel"))
     }
 
     /// Makes a draft of the same content: `POST /broadcasts/{id}/duplicate`; it answers the new one's id. (The specification is silent on
     /// this operation.)
     pub fn duplicate(&self, id: impl Into<BroadcastId>) -> Call<Reference<BroadcastId>> {
-        Call::new(self.client, on("broadcasts.duplicate", Method::POST, &id.into(), "/duplicate"))
+        Call::new(&self.client.core, on("broadcasts.duplicate", Method::POST, &id.into(), "/duplicate"))
     }
 
     /// Deletes a broadcast that has not been sent, and with it its schedule: `DELETE /broadcasts/{id}`.
     pub fn delete(&self, id: impl Into<BroadcastId>) -> Call<Deleted<BroadcastId>> {
-        Call::new(self.client, on("broadcasts.delete", Method::DELETE, &id.into(), ""))
+        Call::new(&self.client.core, on("broadcasts.delete", Method::DELETE, &id.into(), ""))
     }
 
     /// Waits until a broadcast is sent, or canceled: [`BroadcastStatus::Sent`], [`BroadcastStatus::Canceled`].

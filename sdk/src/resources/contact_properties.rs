@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    check::{Problem, Problems, rules::check_key},
-    client::Client,
-    page::{Item, List},
+    client::{Client, Item, List},
+    problem::{Problem, Problems, rules::check_key},
     types::{ContactPropertyId, Patch, Timestamp},
 };
 
@@ -193,11 +192,14 @@ pub struct ContactProperties<'a> {
     client: &'a Client,
 }
 
-impl<'a> ContactProperties<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Contact properties: what else can be known of a contact.
+    pub fn contact_properties(&self) -> ContactProperties<'_> {
+        ContactProperties { client: self }
     }
+}
 
+impl<'a> ContactProperties<'a> {
     /// Makes a property: `POST /contact-properties`.
     ///
     /// # Errors
@@ -205,7 +207,7 @@ impl<'a> ContactProperties<'a> {
     pub fn create(&self, property: impl Into<NewContactProperty>) -> Call<Reference<ContactPropertyId>> {
         let property = property.into();
         let operation = Operation::new("contact_properties.create", Method::POST, "/contact-properties");
-        Call::new(self.client, operation.with_problems(property.problems()).with_json(&property))
+        Call::new(&self.client.core, operation.with_problems(property.problems()).with_json(&property))
     }
 
     /// The properties, newest first: `GET /contact-properties`, 20 a page unless a limit is given.
@@ -215,7 +217,7 @@ impl<'a> ContactProperties<'a> {
 
     /// One property: `GET /contact-properties/{id}`.
     pub fn get(&self, id: impl Into<ContactPropertyId>) -> Call<ContactProperty> {
-        Call::new(self.client, on("contact_properties.get", Method::GET, &id.into()))
+        Call::new(&self.client.core, on("contact_properties.get", Method::GET, &id.into()))
     }
 
     /// Changes a property's fallback: `PATCH /contact-properties/{id}`.
@@ -228,12 +230,12 @@ impl<'a> ContactProperties<'a> {
         patch: &ContactPropertyPatch,
     ) -> Call<Reference<ContactPropertyId>> {
         let operation = on("contact_properties.update", Method::PATCH, &id.into());
-        Call::new(self.client, operation.with_problems(patch.problems()).with_json(patch))
+        Call::new(&self.client.core, operation.with_problems(patch.problems()).with_json(patch))
     }
 
     /// Deletes a property, and with it what contacts have under its key: `DELETE /contact-properties/{id}`.
     pub fn delete(&self, id: impl Into<ContactPropertyId>) -> Call<Deleted<ContactPropertyId>> {
-        Call::new(self.client, on("contact_properties.delete", Method::DELETE, &id.into()))
+        Call::new(&self.client.core, on("contact_properties.delete", Method::DELETE, &id.into()))
     }
 }
 

@@ -21,8 +21,7 @@ use http::Method;
 use super::{Reference, segments::Segment};
 use crate::{
     call::{Call, Operation},
-    client::Client,
-    page::List,
+    client::{Client, List},
     types::{ContactId, SegmentId},
 };
 
@@ -43,11 +42,14 @@ pub struct Contacts<'a> {
     client: &'a Client,
 }
 
-impl<'a> Contacts<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Contacts, and the segments they are in.
+    pub fn contacts(&self) -> Contacts<'_> {
+        Contacts { client: self }
     }
+}
 
+impl<'a> Contacts<'a> {
     /// Creates a contact: `POST /contacts`.
     ///
     /// The specification is silent on an address that a contact has already. The sandbox writes what is given over that contact and answers
@@ -61,7 +63,7 @@ impl<'a> Contacts<'a> {
             .with_problems(contact.problems())
             .with_json(contact)
             .repeatable();
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// All contacts, newest first: `GET /contacts`, all of them on one page unless a limit is given.
@@ -78,7 +80,7 @@ impl<'a> Contacts<'a> {
 
     /// One contact with its properties: `GET /contacts/{id_or_email}`.
     pub fn get(&self, contact: impl Into<ContactRef>) -> Call<Contact> {
-        Call::new(self.client, on("contacts.get", Method::GET, &contact.into(), ""))
+        Call::new(&self.client.core, on("contacts.get", Method::GET, &contact.into(), ""))
     }
 
     /// Changes a contact: `PATCH /contacts/{id_or_email}`. Properties that the patch does not name stay.
@@ -89,12 +91,12 @@ impl<'a> Contacts<'a> {
         let operation = on("contacts.update", Method::PATCH, &contact.into(), "")
             .with_problems(patch.problems())
             .with_json(patch);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Deletes a contact, and with it its memberships and its choices: `DELETE /contacts/{id_or_email}`.
     pub fn delete(&self, contact: impl Into<ContactRef>) -> Call<DeletedContact> {
-        Call::new(self.client, on("contacts.delete", Method::DELETE, &contact.into(), ""))
+        Call::new(&self.client.core, on("contacts.delete", Method::DELETE, &contact.into(), ""))
     }
 
     /// The segments that a contact is in: `GET /contacts/{id_or_email}/segments`, all of them on one page unless a limit is given.
@@ -112,7 +114,7 @@ impl<'a> Contacts<'a> {
         segment: impl Into<SegmentId>,
     ) -> Call<Membership> {
         let name = "contacts.add_to_segment";
-        Call::new(self.client, inner(name, Method::POST, &contact.into(), &segment.into()).repeatable())
+        Call::new(&self.client.core, inner(name, Method::POST, &contact.into(), &segment.into()).repeatable())
     }
 
     /// Takes a contact out of a segment: `DELETE /contacts/{id_or_email}/segments/{segment_id}`. The contact itself stays.
@@ -122,7 +124,7 @@ impl<'a> Contacts<'a> {
         segment: impl Into<SegmentId>,
     ) -> Call<Membership> {
         let name = "contacts.remove_from_segment";
-        Call::new(self.client, inner(name, Method::DELETE, &contact.into(), &segment.into()))
+        Call::new(&self.client.core, inner(name, Method::DELETE, &contact.into(), &segment.into()))
     }
 }
 

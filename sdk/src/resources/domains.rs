@@ -17,10 +17,8 @@ use http::Method;
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    client::Client,
-    page::List,
+    client::{Client, List, State, Wait},
     types::DomainId,
-    wait::{State, Wait},
 };
 
 /// The operations on domains: [`Client::domains`].
@@ -51,11 +49,14 @@ pub struct Domains<'a> {
     client: &'a Client,
 }
 
-impl<'a> Domains<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Domains to send from and to receive at.
+    pub fn domains(&self) -> Domains<'_> {
+        Domains { client: self }
     }
+}
 
+impl<'a> Domains<'a> {
     /// Registers a domain: `POST /domains`. The answer has the DNS records to publish.
     ///
     /// It is not tried again when its outcome is unknown: a domain that was registered the first time would be refused the second time.
@@ -67,7 +68,7 @@ impl<'a> Domains<'a> {
         let operation = Operation::new("domains.create", Method::POST, "/domains")
             .with_problems(domain.problems())
             .with_json(domain);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// The domains, newest first and without their DNS records: `GET /domains`, all of them on one page unless a limit is given.
@@ -77,7 +78,7 @@ impl<'a> Domains<'a> {
 
     /// One domain with its DNS records: `GET /domains/{id}`.
     pub fn get(&self, id: impl Into<DomainId>) -> Call<Domain> {
-        Call::new(self.client, on("domains.get", Method::GET, &id.into(), ""))
+        Call::new(&self.client.core, on("domains.get", Method::GET, &id.into(), ""))
     }
 
     /// Changes a domain: `PATCH /domains/{id}`. DNS records that come with the change are to be published and
@@ -99,7 +100,7 @@ impl<'a> Domains<'a> {
         let operation = on("domains.update", Method::PATCH, &id.into(), "")
             .with_problems(patch.problems())
             .with_json(patch);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Deletes a domain: `DELETE /domains/{id}`. (The specification is silent on emails that wait; they go their way.)
@@ -111,7 +112,7 @@ impl<'a> Domains<'a> {
     /// # }
     /// ```
     pub fn delete(&self, id: impl Into<DomainId>) -> Call<Deleted<DomainId>> {
-        Call::new(self.client, on("domains.delete", Method::DELETE, &id.into(), ""))
+        Call::new(&self.client.core, on("domains.delete", Method::DELETE, &id.into(), ""))
     }
 
     /// Begins a check of the DNS records: `POST /domains/{id}/verify`. It answers before the check has ended; [`wait`](Self::wait) for
@@ -120,7 +121,7 @@ impl<'a> Domains<'a> {
     /// It may be called in every status, and again after every change; repeating it does no harm. A domain that was verified may send
     /// while it is checked again (the specification is silent here).
     pub fn verify(&self, id: impl Into<DomainId>) -> Call<Reference<DomainId>> {
-        Call::new(self.client, on("domains.verify", Method::POST, &id.into(), "/verify").repeatable())
+        Call::new(&self.client.core, on("domains.verify", Method::POST, &id.into(), "/verify").repeatable())
     }
 
     /// Waits until the check of a domain has ended, well or badly: [`DomainStatus::is_checked`].

@@ -3,8 +3,8 @@
 mod attachment;
 mod batch;
 mod email;
-mod letter;
-mod read;
+mod from_json;
+mod message;
 mod sent;
 mod variable;
 
@@ -21,11 +21,9 @@ use super::Reference;
 use crate::{
     body::Body,
     call::{Call, Operation},
-    check::Problem,
-    client::Client,
-    page::List,
+    client::{Client, List, State, Wait},
+    problem::Problem,
     types::EmailId,
-    wait::{State, Wait},
 };
 
 /// The operations on emails: [`Client::emails`].
@@ -34,11 +32,14 @@ pub struct Emails<'a> {
     client: &'a Client,
 }
 
-impl<'a> Emails<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Sending emails, and looking at those that were sent.
+    pub fn emails(&self) -> Emails<'_> {
+        Emails { client: self }
     }
+}
 
+impl<'a> Emails<'a> {
     /// Sends one email: `POST /emails`.
     ///
     /// It always carries an `Idempotency-Key`: the one given with [`Call::idempotency_key`], or a random one. The service then does
@@ -50,7 +51,7 @@ impl<'a> Emails<'a> {
         let operation = Operation::new("emails.send", Method::POST, "/emails")
             .with_problems(email.problems())
             .with_body(email.body());
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Sends up to 100 emails in one request: `POST /emails/batch`.
@@ -65,7 +66,7 @@ impl<'a> Emails<'a> {
             .with_problems(batch::problems(emails))
             .with_ids(emails.len())
             .with_body(Body::from(batch::wire(emails)));
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// The emails that were sent, newest first: `GET /emails`, 20 a page unless a limit is given.
@@ -76,7 +77,7 @@ impl<'a> Emails<'a> {
     /// One email with its body: `GET /emails/{id}`.
     pub fn get(&self, id: impl Into<EmailId>) -> Call<EmailRecord> {
         let id = id.into();
-        Call::new(self.client, Operation::on("emails.get", Method::GET, "/emails/", id.as_str(), ""))
+        Call::new(&self.client.core, Operation::on("emails.get", Method::GET, "/emails/", id.as_str(), ""))
     }
 
     /// Gives a scheduled email another time, in ISO 8601 or in words such as `in 1 hour`: `PATCH /emails/{id}`. The text goes to the service
@@ -110,7 +111,7 @@ impl<'a> Emails<'a> {
         let operation = Operation::on("emails.reschedule", Method::PATCH, "/emails/", id.as_str(), "")
             .with_problems(problem.into_iter().collect())
             .with_json(&schedule);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Takes a scheduled email back before it leaves: `POST /emails/{id}/cancel`. (The specification is silent on this operation.)
@@ -119,7 +120,7 @@ impl<'a> Emails<'a> {
     pub fn cancel(&self, id: impl Into<EmailId>) -> Call<Reference<EmailId>> {
         let id = id.into();
         let operation = Operation::on("emails.cancel", Method::POST, "/emails/", id.as_str(), "/cancel");
-        Call::new(self.client, operation.repeatable())
+        Call::new(&self.client.core, operation.repeatable())
     }
 
     /// Waits until an email is delivered, or has failed: [`LastEvent::is_delivered`], [`LastEvent::is_failed`].

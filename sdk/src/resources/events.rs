@@ -9,10 +9,9 @@ use serde_json::{Map, Value};
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    check::{Problem, Problems},
-    client::Client,
-    page::{Item, List},
-    types::{ContactId, EventId, Timestamp, address_fault},
+    client::{Client, Item, List},
+    problem::{Problem, Problems},
+    types::{ContactId, EventId, Timestamp},
 };
 
 /// Names that begin with it belong to the service itself.
@@ -169,7 +168,7 @@ impl EventOccurrence {
             }
             Subject::Contact(_) => {}
             Subject::Email(email) => {
-                if let Some((code, rule)) = address_fault(email) {
+                if let Some((code, rule)) = crate::problem::address_fault(email) {
                     problems.push(Problem::new("/email", code, rule).found(email));
                 } else if email.contains('<') {
                     let rule = "an address alone, without a name";
@@ -259,11 +258,14 @@ pub struct Events<'a> {
     client: &'a Client,
 }
 
-impl<'a> Events<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Custom events, which trigger automations.
+    pub fn events(&self) -> Events<'_> {
+        Events { client: self }
     }
+}
 
+impl<'a> Events<'a> {
     /// Defines a kind of event: `POST /events`.
     ///
     /// # Errors
@@ -272,7 +274,7 @@ impl<'a> Events<'a> {
         let operation = Operation::new("events.create", Method::POST, "/events")
             .with_problems(event.problems())
             .with_json(event);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// The kinds of event, newest first: `GET /events`, all of them unless a limit is given.
@@ -282,7 +284,7 @@ impl<'a> Events<'a> {
 
     /// One kind of event, by its id or its name: `GET /events/{identifier}`.
     pub fn get(&self, identifier: impl AsRef<str>) -> Call<Event> {
-        Call::new(self.client, on("events.get", Method::GET, identifier.as_ref()))
+        Call::new(&self.client.core, on("events.get", Method::GET, identifier.as_ref()))
     }
 
     /// Gives a kind of event another schema: `PATCH /events/{identifier}`.
@@ -293,12 +295,12 @@ impl<'a> Events<'a> {
         let operation = on("events.update", Method::PATCH, identifier.as_ref())
             .with_problems(patch.problems())
             .with_json(patch);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Deletes a kind of event: `DELETE /events/{identifier}`.
     pub fn delete(&self, identifier: impl AsRef<str>) -> Call<Deleted<EventId>> {
-        Call::new(self.client, on("events.delete", Method::DELETE, identifier.as_ref()))
+        Call::new(&self.client.core, on("events.delete", Method::DELETE, identifier.as_ref()))
     }
 
     /// Tells the service that an event has happened: `POST /events/send`. Every enabled automation that it triggers starts a run.
@@ -312,7 +314,7 @@ impl<'a> Events<'a> {
         let operation = Operation::new("events.send", Method::POST, "/events/send")
             .with_problems(event.problems())
             .with_json(event);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 }
 

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::{
     call::{Call, Operation},
-    client::Client,
-    page::{Item, List},
+    client::{Client, Item, List},
     types::{LogId, Timestamp},
 };
 
@@ -66,11 +65,14 @@ pub struct Logs<'a> {
     client: &'a Client,
 }
 
-impl<'a> Logs<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// The service's log of API requests.
+    pub fn logs(&self) -> Logs<'_> {
+        Logs { client: self }
     }
+}
 
+impl<'a> Logs<'a> {
     /// The requests, newest first: `GET /logs`, 20 a page unless a limit is given.
     pub fn list(&self) -> List<LogEntry> {
         List::new(self.client, Operation::get("logs.list", "/logs"))
@@ -86,6 +88,6 @@ impl<'a> Logs<'a> {
     /// # }
     /// ```
     pub fn get(&self, id: impl Into<LogId>) -> Call<LogRecord> {
-        Call::new(self.client, Operation::on("logs.get", Method::GET, "/logs/", id.into().as_str(), ""))
+        Call::new(&self.client.core, Operation::on("logs.get", Method::GET, "/logs/", id.into().as_str(), ""))
     }
 }

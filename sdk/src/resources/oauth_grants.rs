@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{Call, Operation},
-    client::Client,
-    page::{Item, List},
+    client::{Client, Item, List},
     types::{OAuthGrantId, Timestamp},
 };
 
@@ -90,11 +89,14 @@ pub struct OAuthGrants<'a> {
     client: &'a Client,
 }
 
-impl<'a> OAuthGrants<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Whom access was given to.
+    pub fn oauth_grants(&self) -> OAuthGrants<'_> {
+        OAuthGrants { client: self }
     }
+}
 
+impl<'a> OAuthGrants<'a> {
     /// The grants, newest first, revoked ones too: `GET /oauth/grants`, all of them unless a limit is given.
     pub fn list(&self) -> List<OAuthGrant> {
         List::new(self.client, Operation::get("oauth_grants.list", "/oauth/grants"))
@@ -105,6 +107,6 @@ impl<'a> OAuthGrants<'a> {
         let id = id.into();
         let operation =
             Operation::on("oauth_grants.revoke", Method::DELETE, "/oauth/grants/", id.as_str(), "");
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 }

@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     call::{Call, Operation},
-    client::Client,
-    page::{Item, List},
+    client::{Client, Item, List},
     types::{AttachmentId, ReceivedEmailId, Timestamp},
 };
 
@@ -160,11 +159,14 @@ pub struct Received<'a> {
     client: &'a Client,
 }
 
-impl<'a> Received<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Received emails, and what is attached to them.
+    pub fn received(&self) -> Received<'_> {
+        Received { client: self }
     }
+}
 
+impl<'a> Received<'a> {
     /// The received emails, newest first: `GET /emails/receiving`, all of them unless a limit is given.
     pub fn list(&self) -> List<ReceivedEmailSummary> {
         List::new(self.client, Operation::get("received.list", "/emails/receiving"))
@@ -196,7 +198,7 @@ impl<'a> Received<'a> {
     pub fn get(&self, id: impl Into<ReceivedEmailId>) -> Call<ReceivedEmail> {
         let operation =
             Operation::on("received.get", Method::GET, "/emails/receiving/", id.into().as_str(), "");
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// What is attached to an email, in the order of the mail: `GET /emails/receiving/{email_id}/attachments`, all of it unless a limit is given.
@@ -226,7 +228,7 @@ impl<'a> Received<'a> {
             ("/attachments/", attachment.as_str()),
             "",
         );
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// The bytes behind a `download_url`, not more than an answer may have
@@ -240,8 +242,8 @@ impl<'a> Received<'a> {
     /// [`Error::Api`](crate::Error::Api) with status 403 once the address has expired.
     pub fn download(&self, url: &str) -> Call<Bytes> {
         Call::download(
-            self.client,
-            Operation::elsewhere("received.download", url, &self.client.inner.base_url),
+            &self.client.core,
+            Operation::external("received.download", url, &self.client.core.base_url),
         )
     }
 }

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Deleted, Reference, contacts::ContactSummary};
 use crate::{
     call::{Call, Operation},
-    check::Problem,
-    client::Client,
-    page::{Item, List},
+    client::{Client, Item, List},
+    problem::Problem,
     types::{SegmentId, Timestamp},
 };
 
@@ -48,11 +47,14 @@ pub struct Segments<'a> {
     client: &'a Client,
 }
 
-impl<'a> Segments<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Segments: groups of contacts.
+    pub fn segments(&self) -> Segments<'_> {
+        Segments { client: self }
     }
+}
 
+impl<'a> Segments<'a> {
     /// Creates a segment without members: `POST /segments`. Two segments may have the same name. The answer names it and
     /// doesn't tell when it was made.
     ///
@@ -65,7 +67,7 @@ impl<'a> Segments<'a> {
         let operation = Operation::new("segments.create", Method::POST, "/segments")
             .with_problems(named.problems())
             .with_json(&named);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// The segments, newest first: `GET /segments`, all of them on one page unless a limit is given.
@@ -75,7 +77,7 @@ impl<'a> Segments<'a> {
 
     /// One segment: `GET /segments/{segment_id}`.
     pub fn get(&self, id: impl Into<SegmentId>) -> Call<Segment> {
-        Call::new(self.client, on("segments.get", Method::GET, &id.into(), ""))
+        Call::new(&self.client.core, on("segments.get", Method::GET, &id.into(), ""))
     }
 
     /// Gives a segment another name: `PATCH /segments/{segment_id}`.
@@ -87,12 +89,12 @@ impl<'a> Segments<'a> {
         let operation = on("segments.rename", Method::PATCH, &id.into(), "")
             .with_problems(named.problems())
             .with_json(&named);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts stay. The service answers the same for one that does not exist.
     pub fn delete(&self, id: impl Into<SegmentId>) -> Call<Deleted<SegmentId>> {
-        Call::new(self.client, on("segments.delete", Method::DELETE, &id.into(), ""))
+        Call::new(&self.client.core, on("segments.delete", Method::DELETE, &id.into(), ""))
     }
 
     /// The contacts in a segment, newest first: `GET /segments/{segment_id}/contacts`, all of them on one page unless a limit is given.

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    client::Client,
-    page::{Item, List},
+    client::{Client, Item, List},
     types::{TemplateId, Timestamp},
 };
 
@@ -116,11 +115,14 @@ pub struct Templates<'a> {
     client: &'a Client,
 }
 
-impl<'a> Templates<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Templates: stored bodies with variables.
+    pub fn templates(&self) -> Templates<'_> {
+        Templates { client: self }
     }
+}
 
+impl<'a> Templates<'a> {
     /// Makes a template, a draft: `POST /templates`.
     ///
     /// # Errors
@@ -129,7 +131,7 @@ impl<'a> Templates<'a> {
         let operation = Operation::new("templates.create", Method::POST, "/templates")
             .with_problems(template.problems())
             .with_json(template);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// The templates, newest first: `GET /templates`, 20 a page unless a limit is given.
@@ -139,7 +141,7 @@ impl<'a> Templates<'a> {
 
     /// One template by its id or alias, with its newest content: `GET /templates/{id_or_alias}`.
     pub fn get(&self, id_or_alias: impl Into<TemplateId>) -> Call<Template> {
-        Call::new(self.client, on("templates.get", Method::GET, &id_or_alias.into(), ""))
+        Call::new(&self.client.core, on("templates.get", Method::GET, &id_or_alias.into(), ""))
     }
 
     /// Changes a template by its id or alias: `PATCH /templates/{id_or_alias}`.
@@ -157,7 +159,7 @@ impl<'a> Templates<'a> {
         let id = id_or_alias.into();
         let operation =
             on("templates.update", Method::PATCH, &id, "").with_problems(patch.problems()).with_json(patch);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Makes the newest content the one that is sent: `POST /templates/{id_or_alias}/publish`. Doing it again changes nothing, so it is repeated
@@ -166,18 +168,21 @@ impl<'a> Templates<'a> {
         let id = id_or_alias.into();
         let operation =
             Operation::on("templates.publish", Method::POST, "/templates/", id.as_str(), "/publish");
-        Call::new(self.client, operation.repeatable())
+        Call::new(&self.client.core, operation.repeatable())
     }
 
     /// Makes a draft of the same content: `POST /templates/{id_or_alias}/duplicate`; it answers the new one's id. (The specification is
     /// silent on this operation.)
     pub fn duplicate(&self, id_or_alias: impl Into<TemplateId>) -> Call<Reference<TemplateId>> {
-        Call::new(self.client, on("templates.duplicate", Method::POST, &id_or_alias.into(), "/duplicate"))
+        Call::new(
+            &self.client.core,
+            on("templates.duplicate", Method::POST, &id_or_alias.into(), "/duplicate"),
+        )
     }
 
     /// Deletes a template by its id or alias: `DELETE /templates/{id_or_alias}`.
     pub fn delete(&self, id_or_alias: impl Into<TemplateId>) -> Call<Deleted<TemplateId>> {
-        Call::new(self.client, on("templates.delete", Method::DELETE, &id_or_alias.into(), ""))
+        Call::new(&self.client.core, on("templates.delete", Method::DELETE, &id_or_alias.into(), ""))
     }
 }
 

@@ -6,12 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    check::{
+    client::{Client, Item, List},
+    problem::{
         Problem, Problems, limits,
         rules::{check_filled, check_length},
     },
-    client::Client,
-    page::{Item, List},
     types::{Patch, Timestamp, TopicId},
 };
 
@@ -190,18 +189,21 @@ pub struct Topics<'a> {
     client: &'a Client,
 }
 
-impl<'a> Topics<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Topics: what contacts can say yes or no to.
+    pub fn topics(&self) -> Topics<'_> {
+        Topics { client: self }
     }
+}
 
+impl<'a> Topics<'a> {
     /// Makes a topic: `POST /topics`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewTopic::check`] finds, before anything is sent.
     pub fn create(&self, topic: &NewTopic) -> Call<Reference<TopicId>> {
         let operation = Operation::new("topics.create", Method::POST, "/topics");
-        Call::new(self.client, operation.with_problems(topic.problems()).with_json(topic))
+        Call::new(&self.client.core, operation.with_problems(topic.problems()).with_json(topic))
     }
 
     /// The topics, newest first: `GET /topics`, 20 a page unless a limit is given.
@@ -211,7 +213,7 @@ impl<'a> Topics<'a> {
 
     /// One topic: `GET /topics/{id}`.
     pub fn get(&self, id: impl Into<TopicId>) -> Call<Topic> {
-        Call::new(self.client, on("topics.get", Method::GET, &id.into()))
+        Call::new(&self.client.core, on("topics.get", Method::GET, &id.into()))
     }
 
     /// Changes a topic: `PATCH /topics/{id}`.
@@ -220,12 +222,12 @@ impl<'a> Topics<'a> {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`TopicPatch::check`] finds, before anything is sent.
     pub fn update(&self, id: impl Into<TopicId>, patch: &TopicPatch) -> Call<Reference<TopicId>> {
         let operation = on("topics.update", Method::PATCH, &id.into());
-        Call::new(self.client, operation.with_problems(patch.problems()).with_json(patch))
+        Call::new(&self.client.core, operation.with_problems(patch.problems()).with_json(patch))
     }
 
     /// Deletes a topic, and with it what contacts have said to it: `DELETE /topics/{id}`.
     pub fn delete(&self, id: impl Into<TopicId>) -> Call<Deleted<TopicId>> {
-        Call::new(self.client, on("topics.delete", Method::DELETE, &id.into()))
+        Call::new(&self.client.core, on("topics.delete", Method::DELETE, &id.into()))
     }
 }
 

@@ -5,7 +5,7 @@ pub mod event;
 mod ledger;
 mod record;
 
-pub use delivery::{Delivery, Refusal, SecretError, WebhookVerifier};
+pub use delivery::{Delivery, SecretError, VerificationError, WebhookVerifier};
 pub use event::{EventData, NotAnEvent, OtherData, WebhookPayload};
 pub use ledger::{WebhookAttempt, WebhookEvent, WebhookEventStatus, WebhookEventSummary};
 pub use record::{CreatedWebhook, EventType, Webhook, WebhookStatus, WebhookSummary};
@@ -17,9 +17,8 @@ use url::Url;
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
-    check::{Problem, Problems},
-    client::Client,
-    page::List,
+    client::{Client, List},
+    problem::{Problem, Problems},
     types::{Patch, WebhookEventId, WebhookId},
 };
 
@@ -150,18 +149,21 @@ pub struct Webhooks<'a> {
     client: &'a Client,
 }
 
-impl<'a> Webhooks<'a> {
-    pub(crate) fn of(client: &'a Client) -> Self {
-        Self { client }
+impl Client {
+    /// Webhooks: where the service tells its events.
+    pub fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks { client: self }
     }
+}
 
+impl<'a> Webhooks<'a> {
     /// Makes a webhook: `POST /webhooks`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewWebhook::check`] finds, before anything is sent.
     pub fn create(&self, webhook: &NewWebhook) -> Call<CreatedWebhook> {
         let operation = Operation::new("webhooks.create", Method::POST, "/webhooks");
-        Call::new(self.client, operation.with_problems(webhook.problems()).with_json(webhook))
+        Call::new(&self.client.core, operation.with_problems(webhook.problems()).with_json(webhook))
     }
 
     /// The webhooks, newest first: `GET /webhooks`, all of them unless a limit is given.
@@ -171,7 +173,7 @@ impl<'a> Webhooks<'a> {
 
     /// One webhook, with its secret: `GET /webhooks/{webhook_id}`.
     pub fn get(&self, id: impl Into<WebhookId>) -> Call<Webhook> {
-        Call::new(self.client, on("webhooks.get", Method::GET, &id.into()))
+        Call::new(&self.client.core, on("webhooks.get", Method::GET, &id.into()))
     }
 
     /// Changes a webhook: `PATCH /webhooks/{webhook_id}`.
@@ -180,12 +182,12 @@ impl<'a> Webhooks<'a> {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`WebhookPatch::check`] finds, before anything is sent.
     pub fn update(&self, id: impl Into<WebhookId>, patch: &WebhookPatch) -> Call<Reference<WebhookId>> {
         let operation = on("webhooks.update", Method::PATCH, &id.into());
-        Call::new(self.client, operation.with_problems(patch.problems()).with_json(patch))
+        Call::new(&self.client.core, operation.with_problems(patch.problems()).with_json(patch))
     }
 
     /// Deletes a webhook: `DELETE /webhooks/{webhook_id}`.
     pub fn delete(&self, id: impl Into<WebhookId>) -> Call<Deleted<WebhookId>> {
-        Call::new(self.client, on("webhooks.delete", Method::DELETE, &id.into()))
+        Call::new(&self.client.core, on("webhooks.delete", Method::DELETE, &id.into()))
     }
 
     /// What a webhook has told, newest first: `GET /webhooks/{webhook_id}/events`. It can be walked with
@@ -197,7 +199,7 @@ impl<'a> Webhooks<'a> {
 
     /// One event of a webhook, with what it tells: `GET /webhooks/{webhook_id}/events/{event_id}`.
     pub fn event(&self, id: impl Into<WebhookId>, event: impl Into<WebhookEventId>) -> Call<WebhookEvent> {
-        Call::new(self.client, within("webhooks.event", Method::GET, &id.into(), &event.into(), ""))
+        Call::new(&self.client.core, within("webhooks.event", Method::GET, &id.into(), &event.into(), ""))
     }
 
     /// The attempts to deliver an event, newest first: `GET /webhooks/{webhook_id}/events/{event_id}/attempts`. It can be walked
@@ -219,7 +221,7 @@ impl<'a> Webhooks<'a> {
         event: impl Into<WebhookEventId>,
     ) -> Call<Reference<WebhookEventId>> {
         let operation = within("webhooks.replay", Method::POST, &id.into(), &event.into(), "/replay");
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// Gives a webhook another secret: `POST /webhooks/{webhook_id}/signing-secret/rotate`. For 24 hours the service signs with the
@@ -228,7 +230,7 @@ impl<'a> Webhooks<'a> {
         let rest = "/signing-secret/rotate";
         let operation =
             Operation::on("webhooks.rotate_secret", Method::POST, "/webhooks/", id.into().as_str(), rest);
-        Call::new(self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 }
 

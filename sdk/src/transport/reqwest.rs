@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use tokio::time::timeout;
 
-use super::{BoxFuture, Outgoing, Reached, Transport, TransportError, TransportErrorKind};
+use super::{BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest};
 
 /// Bytes of an answer that says no which are kept; what follows is cut off.
 const REFUSAL_LIMIT: usize = 1024 * 1024;
@@ -42,7 +42,7 @@ impl ReqwestTransport {
 
     /// A transport that keeps no connection: for the one request after which it is dropped.
     pub(crate) fn for_one(url: &url::Url) -> Self {
-        let loopback = crate::client::is_loopback(url);
+        let loopback = super::endpoint::is_loopback(url);
         Self { single: true, ..Self::new(loopback, url.scheme() == "https", Duration::from_secs(10)) }
     }
 
@@ -67,14 +67,17 @@ impl ReqwestTransport {
             builder = builder.http1_only().pool_max_idle_per_host(0);
         }
         let client = builder.build().map_err(|error| {
-            TransportError::new(Reached::Nowhere, TransportErrorKind::Other).caused_by(error)
+            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error)
         })?;
         Ok(self.client.get_or_init(|| client))
     }
 }
 
 impl Transport for ReqwestTransport {
-    fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
+    fn send(
+        &self,
+        request: TransportRequest,
+    ) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let client = self.client()?;
             let (idle, limit) = (request.idle, request.answer_limit);
@@ -89,7 +92,7 @@ impl Transport for ReqwestTransport {
 
 async fn send_bytes(
     client: &reqwest::Client,
-    request: Outgoing,
+    request: TransportRequest,
     bytes: Bytes,
 ) -> Result<reqwest::Response, TransportError> {
     let listener = request.on_upload.clone().filter(|_| !bytes.is_empty());
@@ -105,7 +108,7 @@ async fn send_bytes(
 /// Sends a body in pieces. The peer may take as long as it wants over the whole, as long as it keeps taking pieces.
 async fn send_stream(
     client: &reqwest::Client,
-    request: Outgoing,
+    request: TransportRequest,
 ) -> Result<reqwest::Response, TransportError> {
     let (total, idle, listener) = (request.body.len(), request.idle, request.on_upload.clone());
     let taken = Arc::new(AtomicU64::new(0));
@@ -143,7 +146,7 @@ async fn send_stream(
     }
 }
 
-fn prepare(request: Outgoing, body: Option<reqwest::Body>) -> reqwest::Request {
+fn prepare(request: TransportRequest, body: Option<reqwest::Body>) -> reqwest::Request {
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
     *outgoing.body_mut() = body;
@@ -169,7 +172,7 @@ async fn read(
         let room = limit - first.len() - rest.len();
         if piece.len() > room {
             if success {
-                return Err(TransportError::new(Reached::Unknown, TransportErrorKind::TooLarge));
+                return Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::TooLarge));
             }
             rest.extend_from_slice(&first);
             first.clear();
@@ -194,7 +197,7 @@ async fn read(
 }
 
 fn silent() -> TransportError {
-    TransportError::new(Reached::Unknown, TransportErrorKind::Timeout)
+    TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)
 }
 
 fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
@@ -206,17 +209,20 @@ fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
     let error = error.without_url();
     if let Some(broken) = broken {
         // The length was announced: a service can't take an incomplete body for a whole one.
-        return TransportError::new(Reached::Nowhere, TransportErrorKind::Body).caused_by(broken);
+        return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(broken);
     }
     let (reached, kind) = if error.is_connect() {
         let untrusted = causes(&error).any(is_tls);
-        (Reached::Nowhere, if untrusted { TransportErrorKind::Tls } else { TransportErrorKind::Connect })
+        (
+            RequestDelivery::NotSent,
+            if untrusted { TransportErrorKind::Tls } else { TransportErrorKind::Connect },
+        )
     } else if error.is_builder() {
-        (Reached::Nowhere, TransportErrorKind::Other)
+        (RequestDelivery::NotSent, TransportErrorKind::Other)
     } else if error.is_timeout() {
-        (Reached::Unknown, TransportErrorKind::Timeout)
+        (RequestDelivery::Unknown, TransportErrorKind::Timeout)
     } else {
-        (Reached::Unknown, TransportErrorKind::Closed)
+        (RequestDelivery::Unknown, TransportErrorKind::Closed)
     };
     let failed = TransportError::new(reached, kind).caused_by(error);
     match host {

@@ -5,7 +5,7 @@ use std::fmt;
 use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::error::SettingsError;
+use crate::problem::SettingsError;
 
 /// Defines one kind of bearer credential.
 macro_rules! secret {

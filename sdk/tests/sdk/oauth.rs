@@ -3,8 +3,8 @@
 use posthaste::{
     Error,
     auth::{
-        AuthError, Authorization, AuthorizationCode, AuthorizationServer, NewOAuthClient, OAuthErrorCode,
-        Scope,
+        AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, NewOAuthClient,
+        OAuthErrorCode, Scope,
     },
 };
 use serde_json::json;
@@ -18,7 +18,7 @@ fn server(script: &Script) -> AuthorizationServer {
     AuthorizationServer::of("http://127.0.0.1:9/prefix").unwrap().transport(script.clone())
 }
 
-fn authorized(server: &AuthorizationServer) -> (Authorization, AuthorizationCode) {
+fn authorized(server: &AuthorizationServer) -> (AuthorizationRequest, AuthorizationCode) {
     let authorization = server.authorize("c", REDIRECT).scope(Scope::EmailsSend).begin().unwrap();
     let state = parameter(authorization.url(), "state");
     let code = authorization.code_from(&format!("{REDIRECT}?code=the-code&state={state}")).unwrap();

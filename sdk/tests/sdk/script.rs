@@ -11,7 +11,9 @@ use futures_util::TryStreamExt as _;
 use http::{HeaderMap, Response};
 use posthaste::{
     Client, ClientBuilder,
-    transport::{BoxFuture, Outgoing, Reached, Transport, TransportError, TransportErrorKind},
+    transport::{
+        BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest,
+    },
 };
 use posthaste_conformance::contract;
 use serde_json::Value;
@@ -53,7 +55,7 @@ pub(crate) struct Script {
 }
 
 /// Whatever the client sends keeps the contract, or the test fails.
-fn judge(request: &Outgoing, body: Bytes) {
+fn judge(request: &TransportRequest, body: Bytes) {
     let judged = contract::Request {
         method: request.method.clone(),
         path: request.url.path().trim_start_matches("/prefix").to_owned(),
@@ -92,7 +94,7 @@ impl Script {
 }
 
 impl Transport for Script {
-    fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+    fn send(&self, request: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let pieces: Vec<Bytes> = request.body.stream().try_collect().await.unwrap();
             if !self.odd {
@@ -111,9 +113,9 @@ impl Transport for Script {
                 Step::Answer(status, json) => Ok(answer(status, json.to_string(), &[])),
                 Step::Headers(status, json, headers) => Ok(answer(status, json.to_string(), headers)),
                 Step::Text(status, text) => Ok(answer(status, text, &[])),
-                Step::Refused => failed(Reached::Nowhere, TransportErrorKind::Connect),
-                Step::Lost => failed(Reached::Unknown, TransportErrorKind::Closed),
-                Step::Untrusted => failed(Reached::Nowhere, TransportErrorKind::Tls),
+                Step::Refused => failed(RequestDelivery::NotSent, TransportErrorKind::Connect),
+                Step::Lost => failed(RequestDelivery::Unknown, TransportErrorKind::Closed),
+                Step::Untrusted => failed(RequestDelivery::NotSent, TransportErrorKind::Tls),
                 Step::Silent => std::future::pending().await,
                 Step::Slow(pause, status, json) => {
                     sleep(pause).await;

@@ -42,7 +42,7 @@ impl House {
         let server = ReferenceServer::over_http(Settings::default()).await;
         let house = Self { server, store: MemoryStore::new() };
         let record = house.grant();
-        house.builder().begin(house.store.clone(), record).await.unwrap();
+        house.builder().start(house.store.clone(), record).await.unwrap();
         house
     }
 
@@ -134,5 +134,5 @@ fn auth(error: &Error) -> &AuthError {
 fn notices(builder: SessionBuilder) -> (SessionBuilder, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&heard);
-    (builder.on_notice(move |notice| told.lock().unwrap().push(notice.to_string())), heard)
+    (builder.on_event(move |notice| told.lock().unwrap().push(notice.to_string())), heard)
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use posthaste::{ApiErrorKind, DomainStatus, Error, LastEvent, Pending, RetryPolicy};
+use posthaste::{ApiErrorKind, DomainStatus, Error, LastEvent, RetryPolicy, WaitTimeout};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -37,8 +37,8 @@ fn looks(script: &Script) -> Vec<u128> {
     seen.iter().map(|one| one.at.duration_since(seen[0].at).as_millis()).collect()
 }
 
-fn pending(error: Error) -> Pending {
-    if let Error::Pending(pending) = error { *pending } else { panic!("{error:?}") }
+fn pending(error: Error) -> WaitTimeout {
+    if let Error::WaitTimeout(pending) = error { *pending } else { panic!("{error:?}") }
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use posthaste::auth::{
-    AuthError, Authorization, AuthorizationCode, AuthorizationServer, Loopback, Scope, Session, TokenRecord,
+    AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, RedirectListener, Scope,
+    Session, TokenRecord,
 };
 use serde_json::{Value, json};
 use url::Url;
@@ -216,7 +217,7 @@ async fn keep_key(
 /// What a person has allowed, and nobody has taken yet.
 struct Grant {
     server: AuthorizationServer,
-    authorization: Authorization,
+    authorization: AuthorizationRequest,
     code: AuthorizationCode,
 }
 
@@ -227,7 +228,7 @@ impl Grant {
         let keeping = tokio::spawn(async move {
             let _held = held;
             let record = self.server.exchange(&self.authorization, &self.code).await?;
-            Session::begin(store, record.clone()).await?;
+            Session::start(store, record.clone()).await?;
             Ok(record)
         });
         let kept = keeping.await.map_err(|error| Fail::local("the login was not kept", error))?;
@@ -239,7 +240,7 @@ impl Grant {
 async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
     let server = server(&plan.base_url).await?;
     let may_paste = may_ask(context)?;
-    let receiver = match Loopback::bind_to(plan.port).await {
+    let receiver = match RedirectListener::bind_to(plan.port).await {
         Ok(receiver) => Some(receiver),
         Err(error) if may_paste => {
             context.out.warn(&crate::output::report::sdk_message(&error));
@@ -247,7 +248,7 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
         }
         Err(error) => return Err(failed(error)),
     };
-    let redirect_uri = receiver.as_ref().map_or(NOBODY, Loopback::redirect_uri).to_owned();
+    let redirect_uri = receiver.as_ref().map_or(NOBODY, RedirectListener::redirect_uri).to_owned();
     let who = client::who(&server, plan.client_id.as_deref(), &redirect_uri).await?;
     if who.is_new {
         // At once: each registration makes another client, also if this login comes to nothing.
@@ -285,7 +286,7 @@ async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
 }
 
 /// Says which page to open: always, since an opener that fails may not say so.
-fn show(authorization: &Authorization, plan: &Plan, context: &Context) {
+fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     let (url, scope) = (authorization.url().as_str(), plan.scopes.join(" "));
     write_stderr(&if context.out.says_json() {
         format!("{}\n", json!({ "open": { "url": url, "scope": scope } }))
@@ -296,9 +297,9 @@ fn show(authorization: &Authorization, plan: &Plan, context: &Context) {
 
 /// Whatever comes first: the browser itself, or the address that it ended on.
 async fn answer(
-    receiver: Option<Loopback>,
+    receiver: Option<RedirectListener>,
     paste: Option<paste::Paste>,
-    authorization: &Authorization,
+    authorization: &AuthorizationRequest,
     patience: Duration,
     context: &Context,
 ) -> Result<AuthorizationCode, Fail> {

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
-use posthaste::{Delivery, Refusal, WebhookVerifier};
+use posthaste::{Delivery, VerificationError, WebhookVerifier};
 use serde_json::json;
 
 use super::secrets;
@@ -75,16 +75,18 @@ fn told(delivery: &Delivery<'_>) -> serde_json::Value {
     })
 }
 
-fn refused(refusal: &Refusal) -> Fail {
+fn refused(refusal: &VerificationError) -> Fail {
     let hint = match refusal {
-        Refusal::WrongSignature { .. } => {
+        VerificationError::WrongSignature { .. } => {
             "give the body byte for byte: no line end more, nothing parsed and written again"
         }
-        Refusal::TooOld { .. } => "of one that was kept, say when it arrived: --at TIME, or --tolerance any",
-        Refusal::TooNew { .. } => {
+        VerificationError::TooOld { .. } => {
+            "of one that was kept, say when it arrived: --at TIME, or --tolerance any"
+        }
+        VerificationError::TooNew { .. } => {
             "one of the two clocks is wrong; in a sandbox whose clock was moved: --tolerance any"
         }
-        Refusal::Missing { .. } => "a delivery has svix-id, svix-timestamp and svix-signature",
+        VerificationError::Missing { .. } => "a delivery has svix-id, svix-timestamp and svix-signature",
         _ => "it is not as the service sends it",
     };
     Fail::Rejected { message: format!("refused: {refusal}"), hint: Some(hint.to_owned()) }

@@ -9,8 +9,9 @@ use url::Url;
 
 use super::{AuthorizationServer, Scope};
 use crate::{
-    auth::error::{AuthError, CallbackError, OAuthError, OAuthErrorCode},
-    error::{Result, SettingsError, printable},
+    error::{AuthError, CallbackError, OAuthError, OAuthErrorCode},
+    error::{Result, printable},
+    problem::SettingsError,
 };
 
 /// Random bytes of a `state`, and of a verifier: 43 and 86 characters.
@@ -27,8 +28,8 @@ impl AuthorizationServer {
         &self,
         client_id: impl Into<String>,
         redirect_uri: impl Into<String>,
-    ) -> Authorizing<'_> {
-        Authorizing {
+    ) -> AuthorizationRequestBuilder<'_> {
+        AuthorizationRequestBuilder {
             server: self,
             client_id: client_id.into(),
             redirect_uri: redirect_uri.into(),
@@ -40,14 +41,14 @@ impl AuthorizationServer {
 /// An authorization request that is being put together.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Authorizing<'a> {
+pub struct AuthorizationRequestBuilder<'a> {
     server: &'a AuthorizationServer,
     client_id: String,
     redirect_uri: String,
     scopes: Vec<Scope>,
 }
 
-impl Authorizing<'_> {
+impl AuthorizationRequestBuilder<'_> {
     /// Asks for a scope; several may be asked for. Without any, the service takes the client's whole registered set.
     pub fn scope(mut self, scope: Scope) -> Self {
         if !self.scopes.contains(&scope) {
@@ -60,7 +61,7 @@ impl Authorizing<'_> {
     ///
     /// # Errors
     /// The redirect address is neither https, nor http to a loopback address, nor of a scheme of the program's own; or it has a fragment.
-    pub fn begin(self) -> Result<Authorization> {
+    pub fn begin(self) -> Result<AuthorizationRequest> {
         let redirect = redirect_address(&self.redirect_uri)?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256_len(VERIFIER_BYTES);
         let state = CsrfToken::new_random_len(STATE_BYTES);
@@ -73,7 +74,7 @@ impl Authorizing<'_> {
         let scopes = self.scopes.iter().map(|scope| oauth2::Scope::new(scope.as_str().to_owned()));
         let (url, state) =
             client.authorize_url(move || state).add_scopes(scopes).set_pkce_challenge(challenge).url();
-        Ok(Authorization {
+        Ok(AuthorizationRequest {
             url,
             client_id: self.client_id,
             redirect_uri: self.redirect_uri,
@@ -88,7 +89,7 @@ impl Authorizing<'_> {
 }
 
 /// One attempt to get access: what the browser is sent to, and what tells the answer from a forged one.
-pub struct Authorization {
+pub struct AuthorizationRequest {
     url: Url,
     pub(super) client_id: String,
     pub(super) redirect_uri: String,
@@ -100,7 +101,7 @@ pub struct Authorization {
     verifier: SecretString,
 }
 
-impl Authorization {
+impl AuthorizationRequest {
     /// Where the browser is to go. A program opens it and never fetches it by itself.
     pub fn url(&self) -> &Url {
         &self.url
@@ -169,9 +170,9 @@ impl Authorization {
 }
 
 /// `Debug` names where to and where back: state and verifier are secrets.
-impl fmt::Debug for Authorization {
+impl fmt::Debug for AuthorizationRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authorization")
+        f.debug_struct("AuthorizationRequest")
             .field("client_id", &self.client_id)
             .field("redirect_uri", &self.redirect_uri)
             .field("scope", &self.scope)
@@ -231,7 +232,7 @@ fn redirect_address(given: &str) -> Result<Url, SettingsError> {
         return Err(wrong("must not have a fragment"));
     }
     match url.scheme() {
-        "http" if crate::client::is_loopback(&url) => Ok(url),
+        "http" if crate::transport::endpoint::is_loopback(&url) => Ok(url),
         "http" => Err(wrong("must be https; plain http is for loopback addresses")),
         "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" | "ws" | "wss" => {
             Err(wrong("must be https, http to a loopback address, or of the program's own scheme"))
@@ -257,7 +258,7 @@ mod tests {
         AuthorizationServer::of("https://api.example.com").unwrap()
     }
 
-    fn authorization() -> Authorization {
+    fn authorization() -> AuthorizationRequest {
         server().authorize("c", "http://127.0.0.1:4711/callback").scope(Scope::EmailsSend).begin().unwrap()
     }
 
@@ -265,7 +266,7 @@ mod tests {
         url.query_pairs().into_owned().collect()
     }
 
-    fn back(authorization: &Authorization, rest: &str) -> Result<AuthorizationCode, AuthError> {
+    fn back(authorization: &AuthorizationRequest, rest: &str) -> Result<AuthorizationCode, AuthError> {
         let state = &parameters_of(authorization.url())["state"];
         authorization.code_from(&format!("http://127.0.0.1:4711/callback?state={state}&{rest}"))
     }

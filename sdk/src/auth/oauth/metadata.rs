@@ -7,8 +7,7 @@ use url::Url;
 
 use super::{AuthorizationServer, Scope, Wire, origin};
 use crate::{
-    auth::error::AuthError,
-    client,
+    error::AuthError,
     error::{Result, printable},
 };
 
@@ -40,7 +39,7 @@ impl AuthorizationServer {
     }
 
     pub(crate) async fn discover_over(issuer: &str, wire: Wire) -> Result<Self> {
-        let base = client::address(issuer)?;
+        let base = crate::transport::endpoint::address(issuer)?;
         for url in places(&base) {
             let answer = wire.get(&url).await.map_err(AuthError::Unreachable)?;
             if let Some(metadata) = read(&answer)? {
@@ -71,9 +70,9 @@ fn read(answer: &Response<Bytes>) -> Result<Option<Metadata>, AuthError> {
         StatusCode::OK => {}
         status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
         status => {
-            return Err(AuthError::TurnedAway {
+            return Err(AuthError::Throttled {
                 status: status.as_u16(),
-                retry_after: crate::retry::retry_after(answer.headers()),
+                retry_after: crate::error::retry_after(answer.headers()),
             });
         }
     }
@@ -93,7 +92,8 @@ fn server(metadata: Metadata, base: &Url, wire: Wire) -> Result<AuthorizationSer
         return Err(AuthError::Metadata("it has no PKCE with S256".to_owned()));
     }
     let endpoint = |name: &str, given: &str| {
-        client::address(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))
+        crate::transport::endpoint::address(given)
+            .map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))
     };
     let maybe = |name: &str, given: Option<&str>| given.map(|given| endpoint(name, given)).transpose();
     Ok(AuthorizationServer {
@@ -114,13 +114,13 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::transport::{BoxFuture, Outgoing, Transport, TransportError};
+    use crate::transport::{BoxFuture, Transport, TransportError, TransportRequest};
 
     /// Answers each path with what was written for it, else 404.
     struct Pages(Vec<(&'static str, String)>, Arc<Mutex<Vec<String>>>);
 
     impl Transport for Pages {
-        fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+        fn send(&self, request: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
             let path = request.url.path().to_owned();
             let page = self.0.iter().find(|(known, _)| *known == path);
             let mut answer =

@@ -5,9 +5,9 @@
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{AuthorizationServer, Scope, judge::refusal};
+use super::{AuthorizationServer, Scope, token_response::refusal};
 use crate::{
-    auth::error::AuthError,
+    error::AuthError,
     error::{Result, printable},
 };
 
@@ -112,9 +112,9 @@ impl AuthorizationServer {
         if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
             return Ok(false);
         }
-        Err(AuthError::TurnedAway {
+        Err(AuthError::Throttled {
             status: status.as_u16(),
-            retry_after: crate::retry::retry_after(answer.headers()),
+            retry_after: crate::error::retry_after(answer.headers()),
         }
         .into())
     }
@@ -138,9 +138,9 @@ impl AuthorizationServer {
         }
         Err(match refusal(&answer) {
             Some(error) => AuthError::Refused(error),
-            None => AuthError::TurnedAway {
+            None => AuthError::Throttled {
                 status: answer.status().as_u16(),
-                retry_after: crate::retry::retry_after(answer.headers()),
+                retry_after: crate::error::retry_after(answer.headers()),
             },
         }
         .into())
@@ -157,14 +157,14 @@ mod tests {
     use super::*;
     use crate::{
         auth::oauth::Wire,
-        transport::{BoxFuture, Outgoing, Transport, TransportError},
+        transport::{BoxFuture, Transport, TransportError, TransportRequest},
     };
 
     /// Answers everything with this status and body.
     struct Always(u16, &'static str);
 
     impl Transport for Always {
-        fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+        fn send(&self, request: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
             // Nothing is asked that a person would see, and nothing secret is in an address.
             assert!(!request.url.query().unwrap_or_default().contains("code_challenge"));
             let answer = Response::builder().status(self.0).body(Bytes::from_static(self.1.as_bytes()));

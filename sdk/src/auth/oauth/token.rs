@@ -12,16 +12,16 @@ use oauth2::{
 };
 use url::Url;
 
-use super::{Authorization, AuthorizationCode, AuthorizationServer, Wire, judge::judge};
+use super::{AuthorizationCode, AuthorizationRequest, AuthorizationServer, Wire, token_response::judge};
 use crate::{
     auth::{
-        error::AuthError,
-        exchange::{Exchange, Exchanged},
         record::TokenRecord,
+        token_endpoint::{RefreshOutcome, TokenEndpoint},
     },
-    client,
-    error::{Result, SettingsError},
-    transport::{BoxFuture, Reached, TransportError, TransportErrorKind},
+    error::AuthError,
+    error::Result,
+    problem::SettingsError,
+    transport::{BoxFuture, RequestDelivery, TransportError, TransportErrorKind},
 };
 
 impl AuthorizationServer {
@@ -32,7 +32,7 @@ impl AuthorizationServer {
     /// [`AuthError::CodeLost`] when the answer was lost or made no sense: then the login begins anew.
     pub async fn exchange(
         &self,
-        authorization: &Authorization,
+        authorization: &AuthorizationRequest,
         code: &AuthorizationCode,
     ) -> Result<TokenRecord> {
         let obtained_at = SystemTime::now();
@@ -49,15 +49,15 @@ impl AuthorizationServer {
             .request_async(&once)
             .await;
         let tokens = match judge(once.answer(), None) {
-            Exchanged::Tokens(tokens) => tokens,
-            Exchanged::NotSent(error) => return Err(AuthError::Unreachable(error).into()),
-            Exchanged::TurnedAway { status, retry_after } => {
-                return Err(AuthError::TurnedAway { status, retry_after }.into());
+            RefreshOutcome::Tokens(tokens) => tokens,
+            RefreshOutcome::NotSent(error) => return Err(AuthError::Unreachable(error).into()),
+            RefreshOutcome::Throttled { status, retry_after } => {
+                return Err(AuthError::Throttled { status, retry_after }.into());
             }
-            Exchanged::Refused(error) | Exchanged::InvalidGrant(error) => {
+            RefreshOutcome::Refused(error) | RefreshOutcome::InvalidGrant(error) => {
                 return Err(AuthError::Refused(error).into());
             }
-            Exchanged::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }.into()),
+            RefreshOutcome::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }.into()),
         };
         for oddity in &tokens.oddities {
             tracing::warn!(oddity, "the token answer is odd");
@@ -89,7 +89,7 @@ impl AuthorizationServer {
 /// Revokes the grant behind a login where the login says.
 pub(crate) async fn revoke(wire: &Wire, record: &TokenRecord) -> Result<(), AuthError> {
     let Some(endpoint) = &record.revocation_endpoint else { return Err(AuthError::NotRevocable) };
-    let endpoint = client::address(endpoint).map_err(|_| {
+    let endpoint = crate::transport::endpoint::address(endpoint).map_err(|_| {
         AuthError::Unreachable(never_left().caused_by("the stored revocation endpoint is no address"))
     })?;
     let form = url::form_urlencoded::Serializer::new(String::new())
@@ -101,26 +101,28 @@ pub(crate) async fn revoke(wire: &Wire, record: &TokenRecord) -> Result<(), Auth
     if answer.status().is_success() {
         return Ok(());
     }
-    Err(match super::judge::refusal(&answer) {
+    Err(match super::token_response::refusal(&answer) {
         Some(error) => AuthError::Refused(error),
-        None => AuthError::TurnedAway {
+        None => AuthError::Throttled {
             status: answer.status().as_u16(),
-            retry_after: crate::retry::retry_after(answer.headers()),
+            retry_after: crate::error::retry_after(answer.headers()),
         },
     })
 }
 
 /// Shows refresh tokens to the token endpoint that their record names.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HttpExchange {
+pub(crate) struct HttpTokenEndpoint {
     pub(crate) wire: Wire,
 }
 
-impl Exchange for HttpExchange {
-    fn refresh<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Exchanged> {
+impl TokenEndpoint for HttpTokenEndpoint {
+    fn refresh<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, RefreshOutcome> {
         Box::pin(async move {
-            let Ok(endpoint) = client::address(&record.token_endpoint) else {
-                return Exchanged::NotSent(never_left().caused_by("the stored token endpoint is no address"));
+            let Ok(endpoint) = crate::transport::endpoint::address(&record.token_endpoint) else {
+                return RefreshOutcome::NotSent(
+                    never_left().caused_by("the stored token endpoint is no address"),
+                );
             };
             let client = BasicClient::new(ClientId::new(record.client_id.clone()))
                 .set_auth_type(AuthType::RequestBody)
@@ -174,5 +176,5 @@ impl<'c> AsyncHttpClient<'c> for Once {
 }
 
 fn never_left() -> TransportError {
-    TransportError::new(Reached::Nowhere, TransportErrorKind::Other)
+    TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
 }

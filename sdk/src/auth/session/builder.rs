@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Notice, Renew, Session,
+    RefreshRequest, Session, SessionEvent,
     protocol::Policy,
     shared::{Elsewhere, Listener, Shared},
     store_error,
@@ -17,13 +17,13 @@ use super::{
 };
 use crate::{
     auth::{
-        error::AuthError,
-        exchange::Exchange,
-        oauth::{HttpExchange, Wire},
+        oauth::{HttpTokenEndpoint, Wire},
         record::TokenRecord,
-        store::{StoreError, TokenStore},
+        store::TokenStore,
+        token_endpoint::TokenEndpoint,
     },
     error::Result,
+    error::{AuthError, StoreError},
     transport::Transport,
 };
 
@@ -33,7 +33,7 @@ use crate::{
 pub struct SessionBuilder {
     policy: Policy,
     clocks: Clocks,
-    exchange: Option<Arc<dyn Exchange>>,
+    exchange: Option<Arc<dyn TokenEndpoint>>,
     elsewhere: Option<Elsewhere>,
     listener: Option<Listener>,
 }
@@ -64,7 +64,7 @@ impl SessionBuilder {
     /// Sends renewals over the application's own HTTP stack. It must open a fresh connection for each request: an idle one that breaks can lose
     /// the answer.
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.exchange = Some(Arc::new(HttpExchange { wire: Wire::over(Arc::new(transport)) }));
+        self.exchange = Some(Arc::new(HttpTokenEndpoint { wire: Wire::over(Arc::new(transport)) }));
         self
     }
 
@@ -72,7 +72,7 @@ impl SessionBuilder {
     /// [`Session::renew`] with the order; when the future is done, the session reads the store again.
     pub fn renew_with<F, Done>(mut self, renew: F) -> Self
     where
-        F: Fn(Renew) -> Done + Send + Sync + 'static,
+        F: Fn(RefreshRequest) -> Done + Send + Sync + 'static,
         Done: Future<Output = Result<(), AuthError>> + Send + 'static,
     {
         self.elsewhere = Some(Arc::new(move |order| Box::pin(renew(order))));
@@ -80,7 +80,7 @@ impl SessionBuilder {
     }
 
     /// Is told what a person may want to know although calls go on. Without it, it is a `tracing` event alone.
-    pub fn on_notice(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+    pub fn on_event(mut self, listener: impl Fn(&SessionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self
     }
@@ -96,7 +96,7 @@ impl SessionBuilder {
     pub fn open(self, store: impl TokenStore) -> Session {
         let shared = Shared {
             store: Arc::new(store),
-            exchange: self.exchange.unwrap_or_else(|| Arc::new(HttpExchange::default())),
+            exchange: self.exchange.unwrap_or_else(|| Arc::new(HttpTokenEndpoint::default())),
             elsewhere: self.elsewhere,
             listener: self.listener,
             policy: self.policy,
@@ -112,7 +112,7 @@ impl SessionBuilder {
     ///
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked or written. It is as it was.
-    pub async fn begin(self, store: impl TokenStore, mut tokens: TokenRecord) -> Result<Session> {
+    pub async fn start(self, store: impl TokenStore, mut tokens: TokenRecord) -> Result<Session> {
         let session = self.open(store);
         let shared = &session.shared;
         let mut locked = shared.store.lock(shared.policy.patience).await.map_err(store_error)?;

@@ -5,18 +5,18 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 
 use super::{
-    notice::Notice,
+    event::SessionEvent,
     protocol::{Change, Command, Event, Held, Now, Outcome, Renewal, Verdict},
     shared::Shared,
     token::Token,
 };
 use crate::{
     auth::{
-        error::AuthError,
-        exchange::{Exchanged, Tokens},
         record::TokenRecord,
-        store::{LockedStore, StoreError},
+        store::LockedStore,
+        token_endpoint::{RefreshOutcome, Tokens},
     },
+    error::{AuthError, StoreError},
     transport::TransportErrorKind,
 };
 
@@ -205,43 +205,43 @@ impl Run {
         let asked = self.shared.clocks.now();
         tracing::debug!(generation = record.generation, "showing the refresh token");
         let outcome = match self.shared.exchange.refresh(&record).await {
-            Exchanged::Tokens(tokens) => {
+            RefreshOutcome::Tokens(tokens) => {
                 for oddity in &tokens.oddities {
-                    self.shared.tell(&Notice::Odd(oddity.clone()));
+                    self.shared.tell(&SessionEvent::Odd(oddity.clone()));
                 }
                 if let Some(now) = tokens.scope.as_ref().filter(|scope| **scope != record.scope) {
                     self.shared
-                        .tell(&Notice::ScopeChanged { before: record.scope.clone(), now: now.clone() });
+                        .tell(&SessionEvent::ScopeChanged { before: record.scope.clone(), now: now.clone() });
                 }
                 self.brought = Some((Brought::Tokens(tokens), asked));
                 Outcome::Tokens
             }
-            Exchanged::NotSent(error) => {
+            RefreshOutcome::NotSent(error) => {
                 let again = error.kind() != TransportErrorKind::Tls;
                 self.trouble = Some(AuthError::Unreachable(error));
                 Outcome::NotSent { again }
             }
-            Exchanged::TurnedAway { status, retry_after } => {
-                self.trouble = Some(AuthError::TurnedAway { status, retry_after });
-                Outcome::TurnedAway { retry_after }
+            RefreshOutcome::Throttled { status, retry_after } => {
+                self.trouble = Some(AuthError::Throttled { status, retry_after });
+                Outcome::Throttled { retry_after }
             }
-            Exchanged::Refused(error) => {
+            RefreshOutcome::Refused(error) => {
                 self.trouble = Some(AuthError::Refused(error));
                 Outcome::Refused
             }
-            Exchanged::InvalidGrant(error) => {
+            RefreshOutcome::InvalidGrant(error) => {
                 self.trouble = Some(AuthError::Refused(error));
                 Outcome::InvalidGrant
             }
-            Exchanged::Unknown { reason, access_token } => {
-                self.shared.tell(&Notice::AnswerLost { reason });
+            RefreshOutcome::Unknown { reason, access_token } => {
+                self.shared.tell(&SessionEvent::AnswerLost { reason });
                 let access_for = access_token.as_ref().map(|(_, lifetime)| *lifetime);
                 self.brought =
                     access_token.map(|(token, lifetime)| (Brought::AccessToken(token, lifetime), asked));
                 Outcome::Unknown { access_for }
             }
         };
-        Event::Exchanged(outcome)
+        Event::RefreshOutcome(outcome)
     }
 
     fn finish(mut self, verdict: Verdict) -> Result<Token, AuthError> {
@@ -256,7 +256,7 @@ impl Run {
             (Verdict::UseUnsaved, token) => {
                 let unsaved = self.shared.unsaved().map(|unsaved| unsaved.token).or(token);
                 if let Some(trouble) = trouble {
-                    self.shared.tell(&Notice::NotSaved(Arc::new(trouble)));
+                    self.shared.tell(&SessionEvent::NotSaved(Arc::new(trouble)));
                 }
                 unsaved.ok_or(AuthError::LoggedOut)
             }

@@ -8,7 +8,10 @@ mod tests;
 
 use std::time::{Duration, SystemTime};
 
-use crate::auth::record::{EndReason, Ended, RefreshPending};
+use crate::{
+    auth::record::RefreshPending,
+    error::{EndReason, Ended},
+};
 
 /// The longest pause between two attempts with the same refresh token.
 const LONGEST_SETTLE: Duration = Duration::from_mins(10);
@@ -68,7 +71,7 @@ pub(crate) enum Outcome {
         again: bool,
     },
     /// Rejected before any work.
-    TurnedAway {
+    Throttled {
         retry_after: Option<Duration>,
     },
     /// A refusal that says nothing of the token.
@@ -95,7 +98,7 @@ pub(crate) enum Event {
     Written,
     /// The store failed at the last command.
     Failed,
-    Exchanged(Outcome),
+    RefreshOutcome(Outcome),
     Resumed,
     Unlocked,
 }
@@ -257,7 +260,7 @@ impl Renewal {
                     self.go(Phase::Sending, Command::Exchange)
                 }
             },
-            (Phase::Sending, Event::Exchanged(outcome)) => self.exchanged(outcome, now),
+            (Phase::Sending, Event::RefreshOutcome(outcome)) => self.exchanged(outcome, now),
             (Phase::Pausing, Event::Resumed) => self.mark(now),
             (Phase::Saving { .. } | Phase::SavingAccessToken, Event::Written)
             | (Phase::SavingAccessToken, Event::Failed) => self.unlock(Verdict::Use),
@@ -369,7 +372,7 @@ impl Renewal {
                 let pause = Duration::from_millis(500) * self.sends.into();
                 self.go(Phase::Pausing, Command::Pause(pause))
             }
-            Outcome::TurnedAway { retry_after } => {
+            Outcome::Throttled { retry_after } => {
                 let pause = retry_after.unwrap_or(Duration::from_secs(1));
                 if again && now.monotonic.saturating_add(pause) <= self.deadline {
                     self.go(Phase::Pausing, Command::Pause(pause))

@@ -10,12 +10,13 @@ use tokio::sync::watch;
 
 use super::{
     driver::{Run, Unsaved},
-    notice::{Notice, Renew},
+    event::{RefreshRequest, SessionEvent},
     protocol::Policy,
     token::{Clocks, Token},
 };
 use crate::{
-    auth::{error::AuthError, exchange::Exchange, record::TokenRecord, store::TokenStore},
+    auth::{record::TokenRecord, store::TokenStore, token_endpoint::TokenEndpoint},
+    error::AuthError,
     transport::BoxFuture,
 };
 
@@ -23,13 +24,14 @@ use crate::{
 const QUIET: Duration = Duration::from_secs(30);
 
 pub(super) type Outcome = Result<Token, Arc<AuthError>>;
-pub(super) type Elsewhere = Arc<dyn Fn(Renew) -> BoxFuture<'static, Result<(), AuthError>> + Send + Sync>;
-pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
+pub(super) type Elsewhere =
+    Arc<dyn Fn(RefreshRequest) -> BoxFuture<'static, Result<(), AuthError>> + Send + Sync>;
+pub(super) type Listener = Arc<dyn Fn(&SessionEvent) + Send + Sync>;
 
 /// What the clones of a session share.
 pub(super) struct Shared {
     pub(super) store: Arc<dyn TokenStore>,
-    pub(super) exchange: Arc<dyn Exchange>,
+    pub(super) exchange: Arc<dyn TokenEndpoint>,
     pub(super) elsewhere: Option<Elsewhere>,
     pub(super) listener: Option<Listener>,
     pub(super) policy: Policy,
@@ -46,7 +48,7 @@ pub(super) struct State {
     /// The generation whose access token the service refused.
     pub(super) refused: Option<u64>,
     /// The generation that was refused although it had just been issued.
-    pub(super) hopeless: Option<u64>,
+    pub(super) rejected_when_fresh: Option<u64>,
     /// The renewal under way.
     pub(super) flight: Option<watch::Receiver<Option<Outcome>>>,
     pub(super) quiet_until: Duration,
@@ -71,7 +73,7 @@ impl Shared {
         self.hasher.hash_one(record.refresh_token.expose())
     }
 
-    pub(super) fn tell(&self, notice: &Notice) {
+    pub(super) fn tell(&self, notice: &SessionEvent) {
         tracing::warn!("{notice}");
         if let Some(listener) = &self.listener {
             listener(notice);
@@ -107,7 +109,7 @@ impl Shared {
         let mut state = self.state();
         if token.is_none() {
             // What comes next is another login, whose generations mean something else.
-            (state.refused, state.hopeless) = (None, None);
+            (state.refused, state.rejected_when_fresh) = (None, None);
         }
         state.current = token;
     }
@@ -133,7 +135,7 @@ impl Shared {
     pub(super) fn refuse(&self, token: &Token) -> Result<(), AuthError> {
         let mut state = self.state();
         if state.current.as_ref().is_some_and(|current| current.same(token)) {
-            if state.hopeless == Some(token.record.generation) {
+            if state.rejected_when_fresh == Some(token.record.generation) {
                 return Err(AuthError::StillRefused);
             }
             state.refused = Some(token.record.generation);
@@ -198,7 +200,7 @@ impl Shared {
         before: &Token,
         refused: Option<u64>,
     ) -> Result<Token, AuthError> {
-        let order = Renew { generation: before.record.generation, refused: refused.is_some() };
+        let order = RefreshRequest { generation: before.record.generation, refused: refused.is_some() };
         let said = elsewhere(order).await;
         let Some(record) = self.store.read().await.map_err(AuthError::Store)? else {
             self.publish(None);

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{Connection, Step, definition};
 use crate::{
-    check::{Problem, Problems},
-    page::Item,
+    client::Item,
+    problem::{Problem, Problems},
     types::{AutomationId, Patch, Timestamp},
 };
 

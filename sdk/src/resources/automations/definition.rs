@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::check::{Problem, limits};
+use crate::problem::{Problem, limits};
 
 /// Everything that is wrong with the body of a new automation.
 pub(super) fn new_automation(json: &Value) -> Vec<Problem> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::automation::or_empty;
 use crate::{
-    page::Item,
+    client::Item,
     types::{AutomationRunId, Timestamp},
 };
 

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
 use crate::{
-    check::{
+    problem::{
         Problem, Problems,
         rules::{check_address, check_addresses, check_line, check_topic, schedule_problem},
     },
@@ -142,12 +142,12 @@ impl NewBroadcast {
             check_address("/from", &self.from, &mut problems);
         }
         check_line("subject", &self.subject, &mut problems);
-        check_addresses(&self.reply_to, &mut problems);
+        check_addresses(self.reply_to.as_slice(), &mut problems);
         let given = |part: &Option<String>| part.as_ref().is_some_and(|part| !part.is_empty());
         if !given(&self.html) && !given(&self.text) {
             problems.push(Problem::new("", "required", "a broadcast needs `html` or `text`"));
         }
-        check_topic(self.topic_id.as_ref(), &mut problems);
+        check_topic(self.topic_id.as_ref().map(TopicId::as_str), &mut problems);
         if let Departure::At(when) = &self.departure {
             problems.extend(schedule_problem(when));
         }

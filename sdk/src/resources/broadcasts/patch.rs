@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    check::{
+    problem::{
         Problem, Problems,
         rules::{check_address, check_addresses, check_line, check_topic},
     },
@@ -173,9 +173,9 @@ impl BroadcastPatch {
             check_line("subject", subject, &mut problems);
         }
         if let Some(reply_to) = self.reply_to.value() {
-            check_addresses(reply_to, &mut problems);
+            check_addresses(reply_to.as_slice(), &mut problems);
         }
-        check_topic(self.topic_id.value(), &mut problems);
+        check_topic(self.topic_id.value().map(TopicId::as_str), &mut problems);
         let texts = [&self.html, &self.text, &self.preview_text, &self.name, &self.from, &self.subject];
         let nothing = texts.into_iter().all(Patch::is_keep)
             && self.segment_id.is_keep()

@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer};
 
 use super::property::{self, PropertyValue};
 use crate::{
-    check::{Problem, Problems},
+    problem::{Problem, Problems},
     resources::topics::{Subscription, subscription_problem},
-    types::{SegmentId, TopicId, address_fault},
+    types::{SegmentId, TopicId},
 };
 
 /// Somebody whom broadcasts can go to, to be made with [`Contacts::create`](super::Contacts::create).
@@ -144,7 +144,7 @@ pub(super) fn check_id(at: &str, id: &str, problems: &mut Vec<Problem>) {
 
 pub(super) fn check_email(email: &str, problems: &mut Vec<Problem>) {
     let bare = !email.trim_end().ends_with('>') && email.trim() == email;
-    let fault = address_fault(email).or_else(|| {
+    let fault = crate::problem::address_fault(email).or_else(|| {
         (!bare).then_some(("address", "a contact's address has neither a name nor white space around it"))
     });
     if let Some((code, rule)) = fault {

@@ -9,7 +9,7 @@ use super::{
     property::{self, PropertyValue},
 };
 use crate::{
-    check::{Problem, Problems},
+    problem::{Problem, Problems},
     types::Patch,
 };
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::Problem;
+use crate::problem::Problem;
 
 /// Characters of a property's key.
 const KEY_CHARS: usize = 50;

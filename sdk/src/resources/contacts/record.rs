@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::property::PropertyValue;
 use crate::{
-    page::Item,
+    client::Item,
     resources::contact_properties::PropertyType,
     types::{ContactId, SegmentId, Timestamp},
 };

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     call::Call,
-    check::Problem,
-    page::{Item, List},
+    client::{Item, List},
+    problem::Problem,
     resources::topics::{Subscription, subscription_problem},
     types::{ContactId, TopicId},
 };
@@ -109,7 +109,7 @@ impl Contacts<'_> {
         let choices: Vec<_> =
             choices.into_iter().map(|(id, subscription)| Choice { id: id.into(), subscription }).collect();
         let operation = on("contacts.update_topics", Method::PATCH, &contact.into(), "/topics");
-        Call::new(self.client, operation.with_problems(problems(&choices)).with_json(&choices))
+        Call::new(&self.client.core, operation.with_problems(problems(&choices)).with_json(&choices))
     }
 }
 

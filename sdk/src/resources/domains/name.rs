@@ -2,7 +2,7 @@
 
 use url::Host;
 
-use crate::check::Problem;
+use crate::problem::Problem;
 
 /// Characters of one label.
 const LABEL_CHARS: usize = 63;

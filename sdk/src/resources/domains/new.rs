@@ -6,7 +6,7 @@ use super::{
     Region,
     name::{domain_problem, label_problem},
 };
-use crate::check::{Problem, Problems};
+use crate::problem::{Problem, Problems};
 
 /// The label of the return path when none is given.
 const RETURN_PATH: &str = "send";

@@ -8,7 +8,7 @@ use super::{
     new::{Switch, Switches, capability_problem, tls_problem},
 };
 use crate::{
-    check::{Problem, Problems},
+    problem::{Problem, Problems},
     types::Patch,
 };
 

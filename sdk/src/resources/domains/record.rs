@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
-    page::Item,
+    client::Item,
     types::{DomainId, Timestamp},
 };
 

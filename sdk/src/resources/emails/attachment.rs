@@ -8,8 +8,8 @@ use url::Url;
 
 use crate::{
     body::{Body, FileSource, encoded_len},
-    check::Problem,
     error::{Error, FileError},
+    problem::Problem,
 };
 
 /// A file that travels with an email, or stands in its HTML as an image.

@@ -4,19 +4,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Accepted, Tag, VariableValue,
-    letter::{Letter, letter_setters},
-    read,
+    Accepted, Tag, VariableValue, from_json,
+    message::{Message, message_setters},
 };
 use crate::{
-    check::{Problem, Problems, limits},
+    problem::{Problem, Problems, limits},
     types::{Recipients, TopicId},
 };
 
 /// One email of a batch: an [`Email`](super::Email) without attachments and without a time to be sent at, which batches don't support.
 #[derive(Clone, Debug, Default)]
 pub struct BatchEmail {
-    pub(super) letter: Letter,
+    pub(super) message: Message,
 }
 
 impl BatchEmail {
@@ -30,12 +29,12 @@ impl BatchEmail {
         Self::default().template(template).to(to)
     }
 
-    letter_setters!();
+    message_setters!();
 
     /// Reads as much of an email as makes sense from the JSON object that the service takes, with what is wrong about its shape.
     /// The rules that [`check_batch`] knows are not applied yet.
     pub fn read(json: &Value) -> (Self, Vec<Problem>) {
-        read::batch_email(json)
+        from_json::batch_email(json)
     }
 }
 
@@ -57,13 +56,13 @@ pub(super) fn problems(emails: &[BatchEmail]) -> Vec<Problem> {
         problems.push(Problem::new(path, "count", rule).found(format!("{} emails", emails.len())));
     }
     for (i, email) in emails.iter().enumerate() {
-        email.letter.check(&format!("/{i}"), &mut problems);
+        email.message.check(&format!("/{i}"), &mut problems);
     }
     problems
 }
 
 pub(super) fn wire(emails: &[BatchEmail]) -> Vec<u8> {
-    let letters: Vec<_> = emails.iter().map(|email| email.letter.wire()).collect();
+    let letters: Vec<_> = emails.iter().map(|email| email.message.wire()).collect();
     // Maps with text keys and numbers: there is nothing in it that JSON can't say.
     serde_json::to_vec(&letters).unwrap_or_default()
 }

@@ -3,13 +3,12 @@
 use serde_json::Value;
 
 use super::{
-    Attachment, Tag, VariableValue,
-    letter::{Letter, letter_setters},
-    read,
+    Attachment, Tag, VariableValue, from_json,
+    message::{Message, message_setters},
 };
 use crate::{
     body::Body,
-    check::{Problem, Problems, limits},
+    problem::{Problem, Problems, limits},
     types::{Recipients, TopicId},
 };
 
@@ -26,7 +25,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Email {
-    pub(super) letter: Letter,
+    pub(super) message: Message,
     pub(super) scheduled_at: Option<String>,
     pub(super) attachments: Vec<Attachment>,
 }
@@ -42,7 +41,7 @@ impl Email {
         Self::default().template(template).to(to)
     }
 
-    letter_setters!();
+    message_setters!();
 
     /// Sends it later: ISO 8601, or words such as `in 1 min`. The text goes to the service unchanged.
     #[must_use]
@@ -79,7 +78,7 @@ impl Email {
     /// Reads as much of an email as makes sense, with what is wrong about its shape: wrong types, unknown fields, a template beside a
     /// body. The rules that [`check`](Self::check) knows are not applied yet, so fields can still be added.
     pub fn read(json: &Value) -> (Self, Vec<Problem>) {
-        read::email(json)
+        from_json::email(json)
     }
 
     /// Whether the email keeps all rules of the specification that can be checked here.
@@ -92,7 +91,7 @@ impl Email {
 
     /// What can be sent but is hardly meant, or may be refused by a service that reads the specification narrowly.
     pub fn warnings(&self) -> Vec<Problem> {
-        let mut warnings = self.letter.warnings("");
+        let mut warnings = self.message.warnings("");
         let size = self.attachments_size();
         if size > limits::ATTACHMENTS_ENCODED_BYTES_ADVISED && size <= limits::ATTACHMENTS_ENCODED_BYTES {
             let rule = "more than 40,000,000 bytes of attachments after Base64: the service may refuse them";
@@ -112,7 +111,7 @@ impl Email {
 
     pub(super) fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        self.letter.check("", &mut problems);
+        self.message.check("", &mut problems);
         if let Some(when) = &self.scheduled_at
             && when.trim().is_empty()
         {
@@ -133,7 +132,7 @@ impl Email {
 
     /// The JSON, with the attachments' contents put in where they are sent from.
     pub(super) fn body(&self) -> Body {
-        let mut wire = self.letter.wire();
+        let mut wire = self.message.wire();
         wire.scheduled_at = self.scheduled_at.as_deref();
         // Maps with text keys and numbers: there is nothing in it that JSON can't say.
         let mut text = serde_json::to_vec(&wire).unwrap_or_default();

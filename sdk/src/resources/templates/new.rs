@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::TemplateVariable;
 use crate::{
-    check::{
+    problem::{
         Problem, Problems, limits,
         rules::{check_address, check_addresses, check_filled, check_key, check_line},
     },
@@ -131,7 +131,7 @@ impl NewTemplate {
         if let Some(subject) = &self.subject {
             check_line("subject", subject, &mut problems);
         }
-        check_addresses(&self.reply_to, &mut problems);
+        check_addresses(self.reply_to.as_slice(), &mut problems);
         check_variables(&self.variables, &mut problems);
         problems
     }

@@ -7,7 +7,7 @@ use super::{
     new::{check_alias, check_variables},
 };
 use crate::{
-    check::{
+    problem::{
         Problem, Problems,
         rules::{check_address, check_addresses, check_filled, check_line},
     },
@@ -165,7 +165,7 @@ impl TemplatePatch {
             check_line("subject", subject, &mut problems);
         }
         if let Some(reply_to) = self.reply_to.value() {
-            check_addresses(reply_to, &mut problems);
+            check_addresses(reply_to.as_slice(), &mut problems);
         }
         if let Some(variables) = self.variables.value() {
             check_variables(variables, &mut problems);

@@ -4,10 +4,10 @@
 
 mod headers;
 mod keys;
-mod refusal;
+mod verification_error;
 
 pub use keys::SecretError;
-pub use refusal::Refusal;
+pub use verification_error::VerificationError;
 
 use std::{
     fmt,
@@ -89,7 +89,7 @@ impl WebhookVerifier {
     ///
     /// # Errors
     /// It has not, or nobody can tell.
-    pub fn verify<'a>(&self, headers: &HeaderMap, body: &'a [u8]) -> Result<Delivery<'a>, Refusal> {
+    pub fn verify<'a>(&self, headers: &HeaderMap, body: &'a [u8]) -> Result<Delivery<'a>, VerificationError> {
         self.verify_at(headers, body, SystemTime::now())
     }
 
@@ -102,7 +102,7 @@ impl WebhookVerifier {
         headers: &HeaderMap,
         body: &'a [u8],
         now: SystemTime,
-    ) -> Result<Delivery<'a>, Refusal> {
+    ) -> Result<Delivery<'a>, VerificationError> {
         let signed = Signed::read(headers)?;
         let timestamp = self.timestamp(&signed, now)?;
         let signatures = signatures(&signed)?;
@@ -117,7 +117,7 @@ impl WebhookVerifier {
             return Ok(Delivery { id: signed.id.into(), signed_at: timestamp, body });
         }
         let (found, secrets) = (signatures.len(), self.keys.len());
-        Err(Refusal::WrongSignature { header: signed.names.signature, found, secrets })
+        Err(VerificationError::WrongSignature { header: signed.names.signature, found, secrets })
     }
 
     /// The signature that the service would send with this: `v1,` and Base64, by the first secret. It is for tests of one's own
@@ -127,7 +127,7 @@ impl WebhookVerifier {
         format!("v1,{}", STANDARD.encode(signature.unwrap_or_default()))
     }
 
-    fn timestamp(&self, signed: &Signed<'_>, now: SystemTime) -> Result<SystemTime, Refusal> {
+    fn timestamp(&self, signed: &Signed<'_>, now: SystemTime) -> Result<SystemTime, VerificationError> {
         let header = signed.names.timestamp;
         let text = signed.timestamp;
         // Digits alone: `parse` would take a sign, too.
@@ -135,15 +135,15 @@ impl WebhookVerifier {
         let time = seconds
             .and_then(|text| text.parse::<i64>().ok())
             .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds.unsigned_abs())))
-            .ok_or_else(|| Refusal::Timestamp { header, found: shortened(text) })?;
+            .ok_or_else(|| VerificationError::Timestamp { header, found: shortened(text) })?;
         // The header counts whole seconds, and so does the comparison.
         let whole = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now = UNIX_EPOCH.checked_add(Duration::from_secs(whole)).unwrap_or(now);
         let tolerance = self.tolerance;
         match now.duration_since(time) {
-            Ok(age) if age > tolerance => Err(Refusal::TooOld { header, age, tolerance }),
+            Ok(age) if age > tolerance => Err(VerificationError::TooOld { header, age, tolerance }),
             Err(ahead) if ahead.duration() > tolerance => {
-                Err(Refusal::TooNew { header, ahead: ahead.duration(), tolerance })
+                Err(VerificationError::TooNew { header, ahead: ahead.duration(), tolerance })
             }
             _ => Ok(time),
         }
@@ -151,11 +151,11 @@ impl WebhookVerifier {
 }
 
 /// The signatures of version 1 that are there; at least one.
-fn signatures(signed: &Signed<'_>) -> Result<Vec<[u8; 32]>, Refusal> {
+fn signatures(signed: &Signed<'_>) -> Result<Vec<[u8; 32]>, VerificationError> {
     let (header, text) = (signed.names.signature, signed.signature);
     let count = text.split(' ').count();
     if count > MOST_SIGNATURES {
-        return Err(Refusal::TooManySignatures { header, count, most: MOST_SIGNATURES });
+        return Err(VerificationError::TooManySignatures { header, count, most: MOST_SIGNATURES });
     }
     let read = |entry: &str| -> Option<[u8; 32]> {
         let (version, coded) = entry.split_once(',')?;
@@ -164,7 +164,7 @@ fn signatures(signed: &Signed<'_>) -> Result<Vec<[u8; 32]>, Refusal> {
     };
     let signatures: Vec<_> = text.split(' ').filter_map(read).collect();
     if signatures.is_empty() {
-        return Err(Refusal::NoSignature { header, found: shortened(text) });
+        return Err(VerificationError::NoSignature { header, found: shortened(text) });
     }
     Ok(signatures)
 }

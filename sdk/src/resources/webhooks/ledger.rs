@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{EventType, event::WebhookPayload};
 use crate::{
-    page::Item,
+    client::Item,
     types::{Timestamp, WebhookAttemptId, WebhookEventId},
 };
 

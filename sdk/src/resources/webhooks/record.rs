@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    page::Item,
+    client::Item,
     types::{SigningSecret, Timestamp, WebhookId},
 };
 

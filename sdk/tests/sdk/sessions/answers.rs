@@ -66,7 +66,7 @@ async fn what_was_not_sent_leaves_no_mark() {
     // Nobody listens on port 1.
     record.token_endpoint = "http://127.0.0.1:1/oauth/token".to_owned();
     record.expires_in = Duration::ZERO;
-    let session = house.builder().begin(house.store.clone(), record).await.unwrap();
+    let session = house.builder().start(house.store.clone(), record).await.unwrap();
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
     assert!(error.is_retryable() && house.record().await.pending.is_none());
@@ -91,7 +91,7 @@ async fn a_genuine_refusal_is_written_down_and_nobody_asks_again() {
     // A new login helps, also a process that has met the end.
     let session = house.session();
     assert!(session.access_token().await.is_err());
-    house.builder().begin(house.store.clone(), house.grant()).await.unwrap();
+    house.builder().start(house.store.clone(), house.grant()).await.unwrap();
     house.client(&session).emails().send(&email()).await.unwrap();
 }
 

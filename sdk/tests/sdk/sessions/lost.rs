@@ -6,8 +6,10 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::{Request, Response};
 use posthaste::{
-    auth::{EndReason, Notice},
-    transport::{BoxFuture, Outgoing, Reached, Transport, TransportError, TransportErrorKind},
+    auth::{EndReason, SessionEvent},
+    transport::{
+        BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest,
+    },
 };
 use tokio::sync::Notify;
 
@@ -41,7 +43,7 @@ impl Network {
 }
 
 impl Transport for Network {
-    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+    fn send(&self, outgoing: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let pieces: Vec<Bytes> = outgoing.body.stream().try_collect().await.unwrap();
             let mut request = Request::new(Bytes::from(pieces.concat()));
@@ -50,7 +52,7 @@ impl Transport for Network {
             *request.headers_mut() = outgoing.headers.clone();
             if self.queues.load(Ordering::SeqCst) {
                 self.queued.lock().unwrap().push(request);
-                return Err(TransportError::new(Reached::Unknown, TransportErrorKind::Timeout));
+                return Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout));
             }
             if let Some(gate) = &self.gate {
                 gate.0.notify_one();
@@ -156,7 +158,7 @@ async fn a_renewal_that_has_to_wait_for_the_settle_time_waits_and_then_succeeds(
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     let tokens = grant(&service, "http://127.0.0.1:9");
-    Session::begin(store.clone(), tokens).await.unwrap();
+    Session::start(store.clone(), tokens).await.unwrap();
     let network = Network::to(&service);
     let later = SystemTime::now() + Duration::from_secs(901);
     let session =
@@ -202,7 +204,7 @@ async fn an_attempt_that_is_turned_away_leaves_the_mark_of_the_one_before() {
     house.pass(61);
     house.fault(Action::answer(503, "").header("retry-after", "3600"));
     let error = house.impatient().access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::TurnedAway { .. }), "{error:?}");
+    assert!(matches!(auth(&error), AuthError::Throttled { .. }), "{error:?}");
     assert_eq!(house.record().await.pending, mark);
 }
 
@@ -216,7 +218,7 @@ async fn a_call_that_may_have_acted_says_so_also_when_the_login_fails_it_in_the_
     house.server.service().faults().add(lose);
     house.fault(Action::answer(401, r#"{"error":"invalid_client"}"#));
     let client = house.client(&session);
-    let later = move |_: &posthaste::Retry| *wall.lock().unwrap() += Duration::from_mins(16);
+    let later = move |_: &posthaste::RetryEvent| *wall.lock().unwrap() += Duration::from_mins(16);
     let error = client.emails().send(&email()).on_retry(later).await.unwrap_err();
     assert_eq!(error.outcome(), posthaste::Outcome::Unknown);
     assert!(error.idempotency_key().is_some() && error.is_retryable(), "{error:?}");
@@ -246,7 +248,7 @@ async fn a_caller_that_gives_up_takes_nothing_with_it() {
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
     gate.1.notify_one();
-    session.at_rest().await;
+    session.wait_idle().await;
     assert_eq!(house.record().await.generation, 2);
     session.access_token().await.unwrap();
     assert_eq!(house.rotations(), 1);
@@ -256,7 +258,7 @@ async fn a_caller_that_gives_up_takes_nothing_with_it() {
 async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
-    Session::begin(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+    Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
     let gate = Arc::new((Notify::new(), Notify::new()));
     let network = Network { gate: Some(Arc::clone(&gate)), ..Network::to(&service) };
     let later = SystemTime::now() + Duration::from_secs(800);
@@ -267,7 +269,7 @@ async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
     session.access_token().await.unwrap();
     assert_eq!(began.elapsed().as_secs(), 5, "the next ones don't");
     gate.1.notify_one();
-    session.at_rest().await;
+    session.wait_idle().await;
     assert_eq!(store.read().await.unwrap().unwrap().generation, 2);
 }
 
@@ -275,7 +277,7 @@ async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
 async fn a_call_without_time_to_wait_goes_out_with_the_token_at_hand() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
-    Session::begin(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+    Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
     let gate = Arc::new((Notify::new(), Notify::new()));
     let network = Network { gate: Some(gate), ..Network::to(&service) };
     let later = SystemTime::now() + Duration::from_secs(800);
@@ -336,8 +338,8 @@ async fn a_notice_says_what_was_lost_and_shows_no_token() {
     house.fault(Action::answer(500, "oops"));
     let told = Arc::new(Mutex::new(None));
     let heard = Arc::clone(&told);
-    let listener = move |notice: &Notice| *heard.lock().unwrap() = Some(format!("{notice:?}"));
-    let session = house.builder().patience(Duration::ZERO).on_notice(listener).open(house.store.clone());
+    let listener = move |notice: &SessionEvent| *heard.lock().unwrap() = Some(format!("{notice:?}"));
+    let session = house.builder().patience(Duration::ZERO).on_event(listener).open(house.store.clone());
     let error = session.access_token().await.unwrap_err();
     let shown = format!("{error:?} {session:?} {:?}", told.lock().unwrap());
     assert!(shown.contains("500"), "{shown}");

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use posthaste::{
-    auth::{LockedStore, Renew, Revocation, StoreError},
+    auth::{LockedStore, RefreshRequest, Revocation, StoreError},
     transport::BoxFuture,
 };
 use tokio::sync::Semaphore;
@@ -241,7 +241,7 @@ async fn a_logout_waits_for_a_renewal_and_wins() {
     let session = house.session();
     let ending = tokio::spawn({
         let session = session.clone();
-        async move { session.end().await }
+        async move { session.logout().await }
     });
     let waiting = tokio::spawn({
         let session = session.clone();
@@ -263,16 +263,16 @@ async fn a_logout_waits_for_a_renewal_and_wins() {
 async fn a_logout_revokes_and_forgets_even_if_the_service_cannot_be_reached() {
     let house = House::fresh().await;
     let token = house.record().await.access_token.unwrap();
-    assert!(matches!(house.session().end().await.unwrap(), Revocation::Revoked));
+    assert!(matches!(house.session().logout().await.unwrap(), Revocation::Revoked));
     let client =
         Client::builder().base_url(house.server.base_url()).access_token(token.expose()).build().unwrap();
     assert!(client.emails().send(&email()).await.is_err(), "the service takes the token no longer");
-    assert!(matches!(house.session().end().await.unwrap(), Revocation::Nothing));
+    assert!(matches!(house.session().logout().await.unwrap(), Revocation::Nothing));
 
     let mut record = house.grant();
     record.revocation_endpoint = Some("http://127.0.0.1:1/revoke".to_owned());
-    let session = house.builder().begin(house.store.clone(), record).await.unwrap();
-    assert!(matches!(session.end().await.unwrap(), Revocation::NotRevoked(AuthError::Unreachable(_))));
+    let session = house.builder().start(house.store.clone(), record).await.unwrap();
+    assert!(matches!(session.logout().await.unwrap(), Revocation::NotRevoked(AuthError::Unreachable(_))));
     assert!(house.store.read().await.unwrap().is_none());
 }
 
@@ -283,7 +283,7 @@ async fn two_logins_come_one_after_the_other_and_a_running_process_follows() {
     let logins: Vec<_> = (0..2)
         .map(|_| {
             let (builder, store, tokens) = (house.builder(), house.store.clone(), house.grant());
-            tokio::spawn(async move { builder.begin(store, tokens).await.map(drop) })
+            tokio::spawn(async move { builder.start(store, tokens).await.map(drop) })
         })
         .collect();
     door.add_permits(1);
@@ -326,7 +326,7 @@ async fn another_process_can_do_the_renewal() {
     let helper = house.session();
     let orders = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&orders);
-    let renew = move |order: Renew| {
+    let renew = move |order: RefreshRequest| {
         noted.lock().unwrap().push(order);
         let helper = helper.clone();
         async move {
@@ -344,11 +344,11 @@ async fn another_process_can_do_the_renewal() {
         .open(house.store.clone());
     let client = house.client(&session);
     client.emails().send(&email()).await.unwrap();
-    assert_eq!(*orders.lock().unwrap(), [Renew { generation: 1, refused: false }]);
+    assert_eq!(*orders.lock().unwrap(), [RefreshRequest { generation: 1, refused: false }]);
     // The service says that it ran out, this process's clock doesn't.
     house.pass(901);
     client.emails().send(&email()).await.unwrap();
-    assert_eq!(orders.lock().unwrap()[1], Renew { generation: 2, refused: true });
+    assert_eq!(orders.lock().unwrap()[1], RefreshRequest { generation: 2, refused: true });
     assert_eq!(house.rotations(), 2);
 
     *stands.lock().unwrap() = house.now();

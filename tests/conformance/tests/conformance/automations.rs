@@ -218,7 +218,7 @@ async fn a_run_is_in_each_of_four_states() {
     assert!(running.summary.started_at.is_some() && running.summary.created_at.is_some());
     assert_eq!(statuses(&running), [("start", "completed"), ("pause", "waiting")]);
     let early = client.automations().wait_for_run(&pause, &running.summary.id).limit(Duration::ZERO).await;
-    assert!(matches!(early, Err(Error::Pending(_))), "{early:?}");
+    assert!(matches!(early, Err(Error::WaitTimeout(_))), "{early:?}");
 
     let failed = newest(&bench, &fails).await;
     assert_eq!(failed.summary.status, Some(RunStatus::Failed));

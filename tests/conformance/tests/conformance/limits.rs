@@ -1,4 +1,4 @@
-use posthaste::check::limits;
+use posthaste::problem::limits;
 
 #[test]
 fn the_clients_limits_are_those_of_the_table() {

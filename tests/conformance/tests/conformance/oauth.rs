@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use posthaste::{
     Client, Email, Error,
-    auth::{AuthError, Authorization, AuthorizationServer, NewOAuthClient, Scope, TokenRecord},
+    auth::{AuthError, AuthorizationRequest, AuthorizationServer, NewOAuthClient, Scope, TokenRecord},
 };
 use posthaste_conformance::bench::Bench;
 use posthaste_conformance::person::Person;
@@ -15,7 +15,7 @@ fn email() -> Email {
 
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 
-async fn asked(bench: &Bench, client_id: &str, scope: Scope) -> (AuthorizationServer, Authorization) {
+async fn asked(bench: &Bench, client_id: &str, scope: Scope) -> (AuthorizationServer, AuthorizationRequest) {
     let server = AuthorizationServer::discover(&bench.base_url()).await.unwrap();
     let authorization = server.authorize(client_id, REDIRECT).scope(scope).begin().unwrap();
     (server, authorization)

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, Read as _};
 
-use posthaste::auth::{AuthError, Authorization, AuthorizationCode, CallbackError};
+use posthaste::auth::{AuthError, AuthorizationCode, AuthorizationRequest, CallbackError};
 use tokio::sync::mpsc;
 
 use crate::context::Context;
@@ -26,7 +26,7 @@ impl Paste {
     /// Waits for the address of the answer. What is something else is refused with the reason, and the wait goes on.
     pub(super) async fn code(
         mut self,
-        authorization: &Authorization,
+        authorization: &AuthorizationRequest,
         context: &Context,
     ) -> Result<AuthorizationCode, AuthError> {
         while let Some(line) = self.lines.recv().await {

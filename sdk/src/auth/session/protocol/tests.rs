@@ -69,7 +69,7 @@ fn a_mark_from_the_future_is_waited_for_once() {
 
 #[test]
 fn what_cannot_follow_sends_nothing() {
-    for event in [Event::Written, Event::Exchanged(Outcome::Tokens), Event::Resumed, Event::Failed] {
+    for event in [Event::Written, Event::RefreshOutcome(Outcome::Tokens), Event::Resumed, Event::Failed] {
         let mut renewal = Renewal::new(Policy::default());
         assert_eq!(renewal.next(event, at(0)), Command::Unlock);
         assert_eq!(renewal.next(Event::Unlocked, at(0)), Command::Finish(Verdict::Failed));

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue};
 
-use super::Refusal;
+use super::VerificationError;
 
 /// The names of one family.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +39,13 @@ pub(super) struct Signed<'a> {
 
 impl<'a> Signed<'a> {
     /// Reads them. Each must be there once; of two families, both must say the same.
-    pub(super) fn read(headers: &'a HeaderMap) -> Result<Self, Refusal> {
+    pub(super) fn read(headers: &'a HeaderMap) -> Result<Self, VerificationError> {
         let (svix, webhook) = (SVIX.is_in(headers), WEBHOOK.is_in(headers));
         if svix && webhook {
             let values = |name| headers.get_all(name).iter().collect::<Vec<&HeaderValue>>();
             for (svix, webhook) in SVIX.names().into_iter().zip(WEBHOOK.names()) {
                 if values(svix) != values(webhook) {
-                    return Err(Refusal::Mixed { svix, webhook });
+                    return Err(VerificationError::Mixed { svix, webhook });
                 }
             }
         }
@@ -59,13 +59,13 @@ impl<'a> Signed<'a> {
     }
 }
 
-fn only<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, Refusal> {
+fn only<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, VerificationError> {
     let mut values = headers.get_all(header).iter();
-    let value = values.next().ok_or(Refusal::Missing { header })?;
+    let value = values.next().ok_or(VerificationError::Missing { header })?;
     match values.count() {
         0 => {}
-        more => return Err(Refusal::Repeated { header, count: more + 1 }),
+        more => return Err(VerificationError::Repeated { header, count: more + 1 }),
     }
-    let text = value.to_str().map_err(|_| Refusal::NotText { header })?.trim();
-    if text.is_empty() { Err(Refusal::Empty { header }) } else { Ok(text) }
+    let text = value.to_str().map_err(|_| VerificationError::NotText { header })?.trim();
+    if text.is_empty() { Err(VerificationError::Empty { header }) } else { Ok(text) }
 }

@@ -28,7 +28,7 @@ fn verifier() -> WebhookVerifier {
     WebhookVerifier::new(SECRET).unwrap()
 }
 
-fn judge(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
+fn judge(headers: &HeaderMap, body: &[u8]) -> Result<(), VerificationError> {
     verifier().verify_at(headers, body, at(TIME)).map(|delivery| {
         assert_eq!((delivery.id.as_str(), delivery.body), (ID, body));
         assert_eq!(delivery.signed_at, at(TIME));
@@ -55,22 +55,22 @@ fn the_public_vectors_pass_in_both_families() {
 fn each_header_is_there_once_and_holds_something() {
     // EVT-11
     let parts = [("svix-id", ID), ("svix-timestamp", "1614265330"), ("svix-signature", SIGNATURE)];
-    assert_eq!(judge(&HeaderMap::new(), BODY), Err(Refusal::Missing { header: "svix-id" }));
+    assert_eq!(judge(&HeaderMap::new(), BODY), Err(VerificationError::Missing { header: "svix-id" }));
     for (header, value) in parts {
         let mut without = headers(parts);
         without.remove(header);
-        assert_eq!(judge(&without, BODY), Err(Refusal::Missing { header }));
+        assert_eq!(judge(&without, BODY), Err(VerificationError::Missing { header }));
         for blank in ["", " "] {
             without.insert(header, blank.parse().unwrap());
-            assert_eq!(judge(&without, BODY), Err(Refusal::Empty { header }));
+            assert_eq!(judge(&without, BODY), Err(VerificationError::Empty { header }));
         }
         without.insert(header, http::HeaderValue::from_bytes(b"m\xff").unwrap());
-        assert_eq!(judge(&without, BODY), Err(Refusal::NotText { header }));
+        assert_eq!(judge(&without, BODY), Err(VerificationError::NotText { header }));
         let mut twice = headers(parts);
         twice.append(header, value.parse().unwrap());
         assert_eq!(
             judge(&twice, BODY),
-            Err(Refusal::Repeated { header, count: 2 }),
+            Err(VerificationError::Repeated { header, count: 2 }),
             "though both say the same"
         );
     }
@@ -81,7 +81,7 @@ fn two_families_pass_only_when_they_say_the_same() {
     // EVT-11
     let mut both = svix("1614265330", SIGNATURE);
     both.insert("webhook-id", ID.parse().unwrap());
-    let mixed = |svix, webhook| Err(Refusal::Mixed { svix, webhook });
+    let mixed = |svix, webhook| Err(VerificationError::Mixed { svix, webhook });
     assert_eq!(judge(&both, BODY), mixed("svix-timestamp", "webhook-timestamp"), "a part of the other");
     both.insert("webhook-timestamp", "1614265330".parse().unwrap());
     both.insert("webhook-signature", SIGNATURE.parse().unwrap());
@@ -108,8 +108,8 @@ fn five_minutes_are_tolerated_both_ways() {
         "whole seconds are compared"
     );
     let s = Duration::from_secs;
-    let old = |age| Err(Refusal::TooOld { header, age: s(age), tolerance });
-    let new = |ahead| Err(Refusal::TooNew { header, ahead: s(ahead), tolerance });
+    let old = |age| Err(VerificationError::TooOld { header, age: s(age), tolerance });
+    let new = |ahead| Err(VerificationError::TooNew { header, ahead: s(ahead), tolerance });
     assert_eq!(judge(&ours, at(TIME + 301)), old(301));
     assert_eq!(judge(&ours, at(TIME - 301)), new(301));
     assert_eq!(judge(&ours, UNIX_EPOCH - s(5)), new(TIME), "a clock before 1970");
@@ -132,14 +132,16 @@ fn a_time_is_whole_seconds() {
         headers.insert("svix-timestamp", http::HeaderValue::from_bytes(text.as_bytes()).unwrap());
         let refusal = lenient.verify_at(&headers, BODY, at(TIME)).unwrap_err();
         let typed = if text.is_ascii() {
-            Refusal::Timestamp { header: "svix-timestamp", found: text.to_owned() }
+            VerificationError::Timestamp { header: "svix-timestamp", found: text.to_owned() }
         } else {
-            Refusal::NotText { header: "svix-timestamp" }
+            VerificationError::NotText { header: "svix-timestamp" }
         };
         assert_eq!(refusal, typed);
     }
     let long = "9".repeat(5_000);
-    let Err(Refusal::Timestamp { found, .. }) = judge(&svix(&long, SIGNATURE), BODY) else { panic!() };
+    let Err(VerificationError::Timestamp { found, .. }) = judge(&svix(&long, SIGNATURE), BODY) else {
+        panic!()
+    };
     assert_eq!(found.chars().count(), 81, "what was found is shortened");
 }
 
@@ -156,9 +158,9 @@ fn of_several_signatures_one_has_to_fit() {
         assert_eq!(fits(&list), Ok(()), "{list}");
     }
     let (header, secrets) = ("svix-signature", 1);
-    assert_eq!(fits(&wrong), Err(Refusal::WrongSignature { header, found: 1, secrets }));
+    assert_eq!(fits(&wrong), Err(VerificationError::WrongSignature { header, found: 1, secrets }));
     let both = format!("{wrong} {wrong}");
-    assert_eq!(fits(&both), Err(Refusal::WrongSignature { header, found: 2, secrets }));
+    assert_eq!(fits(&both), Err(VerificationError::WrongSignature { header, found: 2, secrets }));
 
     let code = &SIGNATURE[3..];
     let short = STANDARD.encode([7; 31]);
@@ -177,7 +179,7 @@ fn of_several_signatures_one_has_to_fit() {
         "v1,*".to_owned(),
         ",".to_owned(),
     ] {
-        assert_eq!(fits(&none), Err(Refusal::NoSignature { header, found: none }));
+        assert_eq!(fits(&none), Err(VerificationError::NoSignature { header, found: none }));
     }
 }
 
@@ -189,14 +191,14 @@ fn the_number_of_signatures_is_bounded() {
     for count in [MOST_SIGNATURES + 1, 1_000] {
         let refusal = judge(&svix("1614265330", &list(count)), BODY);
         let (header, most) = ("svix-signature", MOST_SIGNATURES);
-        assert_eq!(refusal, Err(Refusal::TooManySignatures { header, count, most }));
+        assert_eq!(refusal, Err(VerificationError::TooManySignatures { header, count, most }));
     }
 }
 
 #[test]
 fn the_signature_covers_the_bytes_of_the_body() {
     // EVT-11
-    let wrong = Err(Refusal::WrongSignature { header: "svix-signature", found: 1, secrets: 1 });
+    let wrong = Err(VerificationError::WrongSignature { header: "svix-signature", found: 1, secrets: 1 });
     for changed in
         [&b"{\"test\": 2432232315}"[..], b"{\"test\":2432232314}", b"", b"{\"test\": 2432232314}\n"]
     {

@@ -10,7 +10,7 @@ async fn an_acceptance_that_cant_be_read_is_asked_for_once_more_and_then_told() 
     {
         let peer = Peer::acting([Act::json(200, body)]).await;
         let error = send(&peer).await.unwrap_err();
-        let Error::Unreadable(unreadable) = &error else { panic!("{body:?}: {error:?}") };
+        let Error::Decode(unreadable) = &error else { panic!("{body:?}: {error:?}") };
         assert_eq!((unreadable.status.as_u16(), error.outcome()), (200, Outcome::Accepted));
         assert_eq!(peer.requests().len(), 2, "{body:?}");
         assert_eq!(error.idempotency_key().unwrap().as_str(), keys(&peer)[1]);
@@ -29,7 +29,7 @@ async fn the_second_look_at_an_acceptance_may_be_readable() {
 async fn the_sample_of_an_unreadable_answer_is_short_and_steers_no_terminal() {
     let body = format!("\u{1b}[2J{}", "x".repeat(5_000));
     let peer = Peer::acting([Act::json(200, &body)]).await;
-    let Error::Unreadable(unreadable) = send(&peer).await.unwrap_err() else { panic!("readable") };
+    let Error::Decode(unreadable) = send(&peer).await.unwrap_err() else { panic!("readable") };
     assert!(unreadable.sample.len() < 600, "{}", unreadable.sample.len());
     assert!(!unreadable.sample.contains('\u{1b}'));
 }

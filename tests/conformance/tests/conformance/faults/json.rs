@@ -26,7 +26,7 @@ async fn json_at_the_edge_is_an_error_or_passed_over_and_never_a_crash() {
         let peer = Peer::acting([Act::json(200, &body)]).await;
         match send(&peer).await {
             Ok(accepted) => assert_eq!(accepted.id.as_str(), "1"),
-            Err(error) => assert!(matches!(error, Error::Unreadable(_)), "{error:?}"),
+            Err(error) => assert!(matches!(error, Error::Decode(_)), "{error:?}"),
         }
     }
     for body in [
@@ -36,7 +36,7 @@ async fn json_at_the_edge_is_an_error_or_passed_over_and_never_a_crash() {
         r#"{"id":9223372036854775808}"#,
     ] {
         let peer = Peer::acting([Act::json(200, body)]).await;
-        assert!(matches!(send(&peer).await.unwrap_err(), Error::Unreadable(_)), "{body}");
+        assert!(matches!(send(&peer).await.unwrap_err(), Error::Decode(_)), "{body}");
     }
 }
 
@@ -70,7 +70,7 @@ async fn a_field_of_the_wrong_type_is_named_by_its_place() {
     {
         let mut item = item();
         item[field] = value;
-        let Error::Unreadable(unreadable) = list(&item).await.unwrap_err() else { panic!("readable") };
+        let Error::Decode(unreadable) = list(&item).await.unwrap_err() else { panic!("readable") };
         assert!(unreadable.path.contains(&format!("data[0].{field}")), "{}", unreadable.path);
     }
 }

@@ -1,9 +1,6 @@
 //! Rules of fields that several resources have.
 
-use crate::{
-    check::{Problem, limits},
-    types::{Recipients, TopicId, address_fault},
-};
+use super::{Problem, address::fault as address_fault, limits};
 
 pub(crate) fn check_address(at: &str, address: &str, problems: &mut Vec<Problem>) {
     if let Some((code, rule)) = address_fault(address) {
@@ -11,8 +8,8 @@ pub(crate) fn check_address(at: &str, address: &str, problems: &mut Vec<Problem>
     }
 }
 
-pub(crate) fn check_addresses(reply_to: &Recipients, problems: &mut Vec<Problem>) {
-    for (i, address) in reply_to.as_slice().iter().enumerate() {
+pub(crate) fn check_addresses(reply_to: &[String], problems: &mut Vec<Problem>) {
+    for (i, address) in reply_to.iter().enumerate() {
         check_address(&format!("/reply_to/{i}"), address, problems);
     }
 }
@@ -24,8 +21,8 @@ pub(crate) fn check_line(field: &str, text: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-pub(crate) fn check_topic(topic: Option<&TopicId>, problems: &mut Vec<Problem>) {
-    if topic.is_some_and(|id| id.as_str().is_empty()) {
+pub(crate) fn check_topic(topic: Option<&str>, problems: &mut Vec<Problem>) {
+    if topic.is_some_and(str::is_empty) {
         problems.push(Problem::new("/topic_id", "empty", "`topic_id` must not be empty"));
     }
 }

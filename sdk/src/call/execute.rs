@@ -3,7 +3,7 @@
 //! A session's access token is asked for before each attempt. It can run out on the way there, so a 401 is answered with one renewal (for all calls that met it) and
 //! one more attempt with the same bytes and the same key: the service did not act on a request that it did not let in.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -11,13 +11,16 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::Instrument as _;
 use url::Url;
 
+use super::{
+    core::Core,
+    decode::{Decode, count_ids},
+    operation::{IDEMPOTENCY_KEY, Operation},
+    retry::{self, Cause, RetryEvent, RetryPolicy},
+};
 use crate::{
     auth::{AuthError, Credentials, StoreError, Token},
-    call::{Decode, IDEMPOTENCY_KEY, Operation, Retry, count_ids},
-    client::{Client, Inner},
-    error::{ApiError, Error, Result, Tried, Unreadable, chain},
-    retry::{self, Cause, RetryPolicy},
-    transport::{Outgoing, Reached, TransportError, TransportErrorKind},
+    error::{ApiError, DecodeError, Error, Result, Tried, chain},
+    transport::{RequestDelivery, TransportError, TransportErrorKind, TransportRequest},
 };
 
 /// What a call may take before it has sent a byte.
@@ -26,18 +29,18 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const SLOWEST_BYTES_PER_SECOND: u64 = 64 * 1024;
 
 /// Carries out `operation` and reads its answer.
-pub(crate) async fn run<T>(client: Client, operation: Operation, decode: Decode<T>) -> Result<T> {
+pub(crate) async fn run<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
     // Neither the path nor a header is recorded: both can hold addresses.
     let span = tracing::debug_span!("posthaste", operation = operation.name);
-    live(client, operation, decode).instrument(span).await
+    execute(core, operation, decode).instrument(span).await
 }
 
-async fn live<T>(client: Client, operation: Operation, decode: Decode<T>) -> Result<T> {
-    let mut life = Life::begin(&client.inner, operation.ready()?);
-    let mut read_again = life.tried.key.is_some();
+async fn execute<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
+    let mut call = Attempts::begin(&core, operation.ready()?);
+    let mut read_again = call.tried.key.is_some();
     loop {
-        let answer = life.until_accepted().await?;
-        let counted = match life.operation.ids {
+        let answer = call.until_accepted().await?;
+        let counted = match call.operation.ids {
             Some(ids) => count_ids(answer, ids),
             None => Ok(answer),
         };
@@ -46,22 +49,22 @@ async fn live<T>(client: Client, operation: Operation, decode: Decode<T>) -> Res
             // The service keeps the answer to a keyed request, so asking again fetches it.
             Err(_) if read_again => read_again = false,
             Err(undecoded) => {
-                let unreadable = Unreadable::from_answer(undecoded.answer, undecoded.error, &life.tried);
-                return Err(Error::Unreadable(Box::new(unreadable)));
+                let unreadable = DecodeError::from_answer(undecoded.answer, undecoded.error, &call.tried);
+                return Err(Error::Decode(Box::new(unreadable)));
             }
         }
     }
 }
 
 /// The headers of a request, but for the credential.
-pub(crate) fn headers(client: &Inner, operation: &Operation) -> HeaderMap {
+pub(crate) fn headers(client: &Core, operation: &Operation) -> HeaderMap {
     // Room for those that are added on the way out too: a full map hashes all of them anew.
     let mut headers = HeaderMap::with_capacity(client.headers.len() + operation.headers.len() + 8);
     // What the application adds to all requests can be another credential.
     let own = client
         .headers
         .iter()
-        .filter(|(name, _)| operation.elsewhere.is_none() || *name == header::USER_AGENT);
+        .filter(|(name, _)| operation.external_url.is_none() || *name == header::USER_AGENT);
     for (name, value) in own.chain(&operation.headers) {
         headers.insert(name.clone(), value.clone());
     }
@@ -73,7 +76,7 @@ pub(crate) fn headers(client: &Inner, operation: &Operation) -> HeaderMap {
 
 /// Where the operation goes: the base address with the path behind it. Its host is neither read again nor can a path replace it.
 pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
-    if let Some(url) = &operation.elsewhere {
+    if let Some(url) = &operation.external_url {
         return url.clone();
     }
     let mut url = base.clone();
@@ -87,8 +90,8 @@ pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
     url
 }
 
-struct Life<'a> {
-    client: &'a Inner,
+struct Attempts<'a> {
+    client: &'a Core,
     url: Url,
     policy: RetryPolicy,
     patience: Duration,
@@ -99,8 +102,8 @@ struct Life<'a> {
     operation: Operation,
 }
 
-impl<'a> Life<'a> {
-    fn begin(client: &'a Inner, operation: Operation) -> Self {
+impl<'a> Attempts<'a> {
+    fn begin(client: &'a Core, operation: Operation) -> Self {
         if let Some(key) = operation.key.as_ref().filter(|_| operation.key_given)
             && client.keys.contradicts(key, &operation.body)
         {
@@ -112,7 +115,7 @@ impl<'a> Life<'a> {
             operation: operation.name,
             attempts: 0,
             key: operation.key.clone(),
-            replay: operation.replay,
+            idempotency: operation.idempotency,
             reads: operation.method == Method::GET || operation.method == Method::HEAD,
             unknown: false,
         };
@@ -141,7 +144,7 @@ impl<'a> Life<'a> {
                     continue;
                 }
                 Ok(answer) if answer.status().is_success() => {
-                    if self.operation.elsewhere.is_none() {
+                    if self.operation.external_url.is_none() {
                         self.client.limiter.learn(answer.headers(), None);
                     }
                     self.client.budget.succeeded();
@@ -157,7 +160,7 @@ impl<'a> Life<'a> {
             let cause = cause.map(|cause| cause.what).unwrap_or_default();
             tracing::debug!(attempt = self.tried.attempts, cause, ?pause, "trying again");
             if let Some(listener) = &self.operation.on_retry {
-                listener(&Retry { attempt: self.tried.attempts, pause, cause });
+                listener(&RetryEvent { attempt: self.tried.attempts, pause, cause });
             }
             sleep(pause).await;
         }
@@ -167,7 +170,9 @@ impl<'a> Life<'a> {
     async fn turn(&self) -> Result<()> {
         let Some(turn) = self.client.limiter.turn() else { return Ok(()) };
         if self.deadline.is_some_and(|deadline| deadline <= turn) {
-            return Err(self.tried.lost(TransportError::new(Reached::Nowhere, TransportErrorKind::Timeout)));
+            return Err(self
+                .tried
+                .lost(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Timeout)));
         }
         sleep_until(turn).await;
         Ok(())
@@ -176,7 +181,7 @@ impl<'a> Life<'a> {
     /// The credential for the next attempt, and the access token in it if that can be renewed.
     async fn authorize(&self) -> Result<(Option<HeaderValue>, Option<Token>)> {
         let (session, origin) = match &self.client.credentials {
-            _ if self.operation.elsewhere.is_some() => return Ok((None, None)),
+            _ if self.operation.external_url.is_some() => return Ok((None, None)),
             Credentials::Fixed(header) => return Ok((Some(header.clone()), None)),
             Credentials::Session(session, origin) => (session, origin),
         };
@@ -197,7 +202,8 @@ impl<'a> Life<'a> {
             Ok(token) => Ok((token.header.clone(), Some(token))),
             // What an attempt before may have done stays open.
             Err(error) if self.tried.unknown => {
-                let cause = TransportError::new(Reached::Nowhere, TransportErrorKind::Other).caused_by(error);
+                let cause =
+                    TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error);
                 Err(self.tried.lost(cause))
             }
             Err(error) => Err(error),
@@ -213,7 +219,8 @@ impl<'a> Life<'a> {
         let Credentials::Session(session, _) = &self.client.credentials else { return Ok(()) };
         let error = token.map_or(AuthError::StillRefused, |token| session.give_up(&token));
         if self.tried.unknown {
-            let cause = TransportError::new(Reached::Nowhere, TransportErrorKind::Other).caused_by(error);
+            let cause =
+                TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error);
             return Err(self.tried.lost(cause));
         }
         Err(error.into())
@@ -228,18 +235,18 @@ impl<'a> Life<'a> {
         let attempt = self.client.transport.send(self.outgoing(credential));
         match end {
             None => attempt.await,
-            Some(end) => timeout_at(end, attempt)
-                .await
-                .unwrap_or_else(|_| Err(TransportError::new(Reached::Unknown, TransportErrorKind::Timeout))),
+            Some(end) => timeout_at(end, attempt).await.unwrap_or_else(|_| {
+                Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
+            }),
         }
     }
 
-    fn outgoing(&self, credential: Option<HeaderValue>) -> Outgoing {
+    fn outgoing(&self, credential: Option<HeaderValue>) -> TransportRequest {
         let mut headers = headers(self.client, &self.operation);
         if let Some(credential) = credential {
             headers.insert(header::AUTHORIZATION, credential);
         }
-        Outgoing {
+        TransportRequest {
             method: self.operation.method.clone(),
             url: self.url.clone(),
             headers,
@@ -252,10 +259,10 @@ impl<'a> Life<'a> {
 
     fn refused(&mut self, answer: http::Response<Bytes>) -> (Error, Option<Cause>) {
         let error = ApiError::from_answer(answer, &self.tried);
-        let cause = retry::after_refusal(&error, self.tried.replay);
+        let cause = retry::after_refusal(&error, self.tried.idempotency);
         let limited = error.status == http::StatusCode::TOO_MANY_REQUESTS && cause.is_some();
         let pause = limited.then(|| error.retry_after().unwrap_or(Duration::from_secs(1)));
-        if self.operation.elsewhere.is_none() {
+        if self.operation.external_url.is_none() {
             self.client.limiter.learn(&error.headers, pause);
         }
         let error = Error::Api(Box::new(error));
@@ -264,10 +271,10 @@ impl<'a> Life<'a> {
     }
 
     fn lost(&mut self, error: TransportError) -> (Error, Option<Cause>) {
-        let cause = retry::after_transport_error(&error, self.tried.replay);
-        let reached = error.reached();
+        let cause = retry::after_transport_error(&error, self.tried.idempotency);
+        let reached = error.delivery();
         let error = self.tried.lost(error);
-        self.tried.unknown |= reached == Reached::Unknown;
+        self.tried.unknown |= reached == RequestDelivery::Unknown;
         (error, cause)
     }
 

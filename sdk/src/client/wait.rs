@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     call::Call,
-    error::{Error, Pending, Result},
+    error::{Error, Result, WaitTimeout},
 };
 
 /// How long it is asked unless the caller says otherwise.
@@ -40,7 +40,7 @@ pub(crate) enum State {
 
 /// A wait on its way to being done: set its options, then `.await` it.
 ///
-/// It gives the thing as it is once it is settled, well or badly; [`Error::Pending`] says that the time was over before.
+/// It gives the thing as it is once it is settled, well or badly; [`Error::WaitTimeout`] says that the time was over before.
 ///
 /// ```
 /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -114,7 +114,7 @@ impl<T> Wait<T> {
             }
             let waited = begun.elapsed();
             let Some(left) = self.limit.checked_sub(waited).filter(|left| !left.is_zero()) else {
-                return Err(Error::Pending(Box::new(Pending { state: known, waited, looks })));
+                return Err(Error::WaitTimeout(Box::new(WaitTimeout { state: known, waited, looks })));
             };
             sleep(pause.min(left)).await;
             pause = (pause * 3 / 2).min(self.longest_pause);

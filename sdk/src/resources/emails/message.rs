@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use super::{Tag, VariableValue, variable::Value};
 use crate::{
-    check::{Problem, limits, rules::check_key},
-    types::{Recipients, TopicId, address_fault},
+    problem::{Problem, limits, rules::check_key},
+    types::{Recipients, TopicId},
 };
 
 /// Headers that the service writes itself. Sent as custom ones they are its to judge, but hardly meant.
@@ -29,7 +29,7 @@ const OWN_HEADERS: [&str; 14] = [
 ];
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Letter {
+pub(super) struct Message {
     pub(super) from: Option<String>,
     pub(super) to: Recipients,
     pub(super) subject: Option<String>,
@@ -55,7 +55,7 @@ impl Default for Content {
     }
 }
 
-impl Letter {
+impl Message {
     pub(super) fn html(&mut self, value: String) {
         match &mut self.content {
             Content::Body { html, .. } => *html = Some(value),
@@ -94,7 +94,7 @@ impl Letter {
         self.headers.push((name, value));
     }
 
-    /// All that is wrong; `at` is the letter's own place, `""` or `/3`.
+    /// All that is wrong; `at` is the message's own place, `""` or `/3`.
     pub(super) fn check(&self, at: &str, problems: &mut Vec<Problem>) {
         let template = matches!(self.content, Content::Template { .. });
         let by_template = if template { "" } else { " (only a template can supply it)" };
@@ -127,7 +127,7 @@ impl Letter {
         {
             for (i, address) in list.as_slice().iter().enumerate() {
                 // The place is written out only for the rare address that needs it.
-                if address_fault(address).is_some() {
+                if crate::problem::address_fault(address).is_some() {
                     check_address(&format!("{at}/{field}/{i}"), address, problems);
                 }
             }
@@ -214,7 +214,7 @@ fn check_header_text(path: &str, field: &str, text: &str, problems: &mut Vec<Pro
 }
 
 fn check_address(path: &str, address: &str, problems: &mut Vec<Problem>) {
-    if let Some((code, rule)) = address_fault(address) {
+    if let Some((code, rule)) = crate::problem::address_fault(address) {
         problems.push(Problem::new(path, code, rule).found(address.escape_debug()));
     }
 }
@@ -265,54 +265,54 @@ fn check_variable(path: &str, key: &str, value: &VariableValue, problems: &mut V
 }
 
 /// The setters that both kinds of email have.
-macro_rules! letter_setters {
+macro_rules! message_setters {
     () => {
         /// The sender, `email` or `Name <email>`. With a template, it takes the place of the template's own.
         #[must_use]
         pub fn from(mut self, from: impl Into<String>) -> Self {
-            self.letter.from = Some(from.into());
+            self.message.from = Some(from.into());
             self
         }
 
         /// Adds recipients, at most 50 in all.
         #[must_use]
         pub fn to(mut self, to: impl Into<Recipients>) -> Self {
-            self.letter.to.push(to.into());
+            self.message.to.push(to.into());
             self
         }
 
         /// The subject; it may be empty. With a template, it takes the place of the template's own.
         #[must_use]
         pub fn subject(mut self, subject: impl Into<String>) -> Self {
-            self.letter.subject = Some(subject.into());
+            self.message.subject = Some(subject.into());
             self
         }
 
         /// Adds recipients of copies.
         #[must_use]
         pub fn cc(mut self, cc: impl Into<Recipients>) -> Self {
-            self.letter.cc.push(cc.into());
+            self.message.cc.push(cc.into());
             self
         }
 
         /// Adds recipients of blind copies.
         #[must_use]
         pub fn bcc(mut self, bcc: impl Into<Recipients>) -> Self {
-            self.letter.bcc.push(bcc.into());
+            self.message.bcc.push(bcc.into());
             self
         }
 
         /// Adds addresses that answers go to. With a template, they take the place of the template's own.
         #[must_use]
         pub fn reply_to(mut self, reply_to: impl Into<Recipients>) -> Self {
-            self.letter.reply_to.push(reply_to.into());
+            self.message.reply_to.push(reply_to.into());
             self
         }
 
         /// The HTML body. It takes the place of a template.
         #[must_use]
         pub fn html(mut self, html: impl Into<String>) -> Self {
-            self.letter.html(html.into());
+            self.message.html(html.into());
             self
         }
 
@@ -320,14 +320,14 @@ macro_rules! letter_setters {
         /// a template.
         #[must_use]
         pub fn text(mut self, text: impl Into<String>) -> Self {
-            self.letter.text(text.into());
+            self.message.text(text.into());
             self
         }
 
         /// Fills a published template, by its id or alias. It takes the place of a body: the service refuses both together.
         #[must_use]
         pub fn template(mut self, id: impl Into<String>) -> Self {
-            self.letter.template(id.into());
+            self.message.template(id.into());
             self
         }
 
@@ -335,14 +335,14 @@ macro_rules! letter_setters {
         /// 2,000 characters, a number is at most 2^53 − 1.
         #[must_use]
         pub fn variable(mut self, key: impl Into<String>, value: impl Into<VariableValue>) -> Self {
-            self.letter.variable(key.into(), value.into());
+            self.message.variable(key.into(), value.into());
             self
         }
 
         /// Adds a custom header to the mail itself. One of the same name is replaced.
         #[must_use]
         pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-            self.letter.header(name.into(), value.into());
+            self.message.header(name.into(), value.into());
             self
         }
 
@@ -350,17 +350,17 @@ macro_rules! letter_setters {
         /// the email is marked failed instead of being refused.
         #[must_use]
         pub fn topic_id(mut self, topic: impl Into<TopicId>) -> Self {
-            self.letter.topic_id = Some(topic.into());
+            self.message.topic_id = Some(topic.into());
             self
         }
 
         /// Adds a tag: ASCII letters, digits, `_` and `-`, at most 256 each.
         #[must_use]
         pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-            self.letter.tags.push(Tag { name: name.into(), value: value.into() });
+            self.message.tags.push(Tag { name: name.into(), value: value.into() });
             self
         }
     };
 }
 
-pub(super) use letter_setters;
+pub(super) use message_setters;

@@ -16,12 +16,11 @@ use std::{
 use futures_core::Stream;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::handle::Client;
 use crate::{
-    call::{Call, Operation},
-    check::{Problem, limits},
-    client::Client,
+    call::{Call, Operation, RetryPolicy},
     error::{Error, PagingError, Result},
-    retry::RetryPolicy,
+    problem::{Problem, limits},
 };
 
 /// What a list is made of: an item that the next page can be asked for by.
@@ -162,7 +161,7 @@ impl<T: Item> List<T> {
             Some(Cursor::Before(id)) => operation.query.push((Cow::Borrowed("before"), id.clone())),
             None => {}
         }
-        Call::new(&self.client, operation)
+        Call::new(&self.client.core, operation)
     }
 
     /// All items, page after page, in one stream. A page has 100 items unless [`limit`](Self::limit) says otherwise; the next one is

@@ -1,14 +1,14 @@
-//! A letter as JSON.
+//! A message as JSON.
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
-use super::{Content, Letter};
+use super::{Content, Message};
 use crate::{
     resources::emails::{Tag, VariableValue},
     types::TopicId,
 };
 
-impl Letter {
+impl Message {
     pub(in crate::resources::emails) fn wire(&self) -> Wire<'_> {
         let (html, text, template) = match &self.content {
             Content::Body { html, text } => (html.as_deref(), text.as_deref(), None),

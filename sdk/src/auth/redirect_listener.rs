@@ -38,7 +38,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
 use self::request::Decision;
-use super::{AuthError, Authorization, AuthorizationCode};
+use super::{AuthError, AuthorizationCode, AuthorizationRequest};
 use crate::error::Result;
 
 /// Connections at a time.
@@ -62,9 +62,9 @@ const BREATHER: Duration = Duration::from_millis(100);
 /// # async fn example(server: &posthaste::auth::AuthorizationServer) -> posthaste::Result<()> {
 /// use std::time::Duration;
 ///
-/// use posthaste::auth::{Loopback, Scope};
+/// use posthaste::auth::{RedirectListener, Scope};
 ///
-/// let receiver = Loopback::bind().await?;
+/// let receiver = RedirectListener::bind().await?;
 /// let authorization = server.authorize("client_123", receiver.redirect_uri()).scope(Scope::EmailsSend).begin()?;
 /// println!("Open {} in your browser.", authorization.url());
 /// let code = receiver.wait(&authorization, Duration::from_secs(300)).await?;
@@ -73,13 +73,13 @@ const BREATHER: Duration = Duration::from_millis(100);
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Loopback {
+pub struct RedirectListener {
     listener: TcpListener,
     host: String,
     redirect_uri: String,
 }
 
-impl Loopback {
+impl RedirectListener {
     /// Opens a port of the system's choice.
     ///
     /// # Errors
@@ -118,7 +118,11 @@ impl Loopback {
     /// # Errors
     /// [`AuthError::Refused`] when the answer is an error, such as that the person said no; [`AuthError::MixUp`]; [`AuthError::NoCallback`] when the time is
     /// over.
-    pub async fn wait(self, authorization: &Authorization, patience: Duration) -> Result<AuthorizationCode> {
+    pub async fn wait(
+        self,
+        authorization: &AuthorizationRequest,
+        patience: Duration,
+    ) -> Result<AuthorizationCode> {
         let desk =
             Desk { host: &self.host, authorization, answer: Mutex::new(None), seen: AtomicBool::new(false) };
         let mut crowd = Crowd::new(&self.listener, &desk);
@@ -137,7 +141,7 @@ impl Loopback {
 /// What all connections share.
 struct Desk<'a> {
     host: &'a str,
-    authorization: &'a Authorization,
+    authorization: &'a AuthorizationRequest,
     answer: Mutex<Option<Result<AuthorizationCode, AuthError>>>,
     /// The browser has seen the last page.
     seen: AtomicBool,

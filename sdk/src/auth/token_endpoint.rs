@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::error::{AuthError, OAuthError};
+use crate::error::{AuthError, OAuthError};
 use crate::{
     transport::{BoxFuture, TransportError},
     types::{AccessToken, RefreshToken},
@@ -14,8 +14,8 @@ use super::record::TokenRecord;
 ///
 /// An implementation sends at most one request over a fresh connection, follows no redirect, repeats nothing, takes at most 30 s and reads
 /// at most 64 KiB.
-pub(crate) trait Exchange: Send + Sync {
-    fn refresh<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Exchanged>;
+pub(crate) trait TokenEndpoint: Send + Sync {
+    fn refresh<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, RefreshOutcome>;
 
     /// Revokes the grant behind the record.
     fn revoke<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), AuthError>>;
@@ -23,13 +23,13 @@ pub(crate) trait Exchange: Send + Sync {
 
 /// What came of it. What matters first is whether the refresh token was spent.
 #[derive(Debug)]
-pub(crate) enum Exchanged {
+pub(crate) enum RefreshOutcome {
     /// 200 with a refresh token: the old one is spent, whatever else is wrong with the answer.
     Tokens(Tokens),
     /// Nothing reached the service (name, connection, TLS, proxy): not spent.
     NotSent(TransportError),
     /// 429, or 503 with a pause: turned away before any work, not spent.
-    TurnedAway { status: u16, retry_after: Option<Duration> },
+    Throttled { status: u16, retry_after: Option<Duration> },
     /// A refusal that says nothing of the token (`invalid_request`, `invalid_client`, `unauthorized_client`, `invalid_scope`, other names): not spent.
     Refused(OAuthError),
     /// `invalid_grant`: this refresh token is no longer good.

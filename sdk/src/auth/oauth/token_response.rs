@@ -10,13 +10,11 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 
 use crate::{
-    auth::{
-        error::{OAuthError, OAuthErrorCode},
-        exchange::{Exchanged, Tokens},
-    },
+    auth::token_endpoint::{RefreshOutcome, Tokens},
     error::printable,
-    retry::retry_after,
-    transport::{Reached, TransportError},
+    error::retry_after,
+    error::{OAuthError, OAuthErrorCode},
+    transport::{RequestDelivery, TransportError},
     types::{AccessToken, RefreshToken},
 };
 
@@ -29,10 +27,10 @@ const LONGEST: u64 = 366 * 24 * 60 * 60;
 pub(crate) fn judge(
     answer: Result<Response<Bytes>, TransportError>,
     shown: Option<&RefreshToken>,
-) -> Exchanged {
+) -> RefreshOutcome {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(error) if error.reached() == Reached::Nowhere => return Exchanged::NotSent(error),
+        Err(error) if error.delivery() == RequestDelivery::NotSent => return RefreshOutcome::NotSent(error),
         Err(error) => return unknown(error.to_string(), None),
     };
     let status = answer.status();
@@ -43,16 +41,16 @@ pub(crate) fn judge(
     if status == StatusCode::TOO_MANY_REQUESTS
         || (status == StatusCode::SERVICE_UNAVAILABLE && pause.is_some())
     {
-        return Exchanged::TurnedAway { status: status.as_u16(), retry_after: pause };
+        return RefreshOutcome::Throttled { status: status.as_u16(), retry_after: pause };
     }
     match refusal(&answer) {
         Some(error) if status.is_client_error() => match error.code {
-            OAuthErrorCode::InvalidGrant => Exchanged::InvalidGrant(error),
+            OAuthErrorCode::InvalidGrant => RefreshOutcome::InvalidGrant(error),
             // A failure under another status: the work may have been done before it.
             OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable => {
                 unknown(format!("status {status}, {error}"), None)
             }
-            _ => Exchanged::Refused(error),
+            _ => RefreshOutcome::Refused(error),
         },
         _ => unknown(format!("status {status}"), None),
     }
@@ -70,10 +68,10 @@ pub(crate) fn refusal(answer: &Response<Bytes>) -> Option<OAuthError> {
     })
 }
 
-fn success(body: &[u8], shown: Option<&RefreshToken>) -> Exchanged {
+fn success(body: &[u8], shown: Option<&RefreshToken>) -> RefreshOutcome {
     let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(body) else {
         return match salvage(body).filter(|token| !same(token, shown)) {
-            Some(refresh_token) => Exchanged::Tokens(Tokens {
+            Some(refresh_token) => RefreshOutcome::Tokens(Tokens {
                 refresh_token,
                 access_token: None,
                 expires_in: UNSAID,
@@ -98,11 +96,11 @@ fn success(body: &[u8], shown: Option<&RefreshToken>) -> Exchanged {
         return unknown(reason, access_token.map(|token| (token, expires_in)));
     }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
-    Exchanged::Tokens(Tokens { refresh_token, access_token, expires_in, scope, oddities })
+    RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, scope, oddities })
 }
 
-fn unknown(reason: String, access_token: Option<(AccessToken, Duration)>) -> Exchanged {
-    Exchanged::Unknown { reason, access_token }
+fn unknown(reason: String, access_token: Option<(AccessToken, Duration)>) -> RefreshOutcome {
+    RefreshOutcome::Unknown { reason, access_token }
 }
 
 fn same(token: &RefreshToken, shown: Option<&RefreshToken>) -> bool {
@@ -160,7 +158,7 @@ mod tests {
     use super::*;
     use crate::transport::TransportErrorKind;
 
-    fn answer(status: u16, body: &str) -> Exchanged {
+    fn answer(status: u16, body: &str) -> RefreshOutcome {
         let mut answer = Response::new(Bytes::copy_from_slice(body.as_bytes()));
         *answer.status_mut() = StatusCode::from_u16(status).unwrap();
         judge(Ok(answer), Some(&RefreshToken::from("old".to_owned())))
@@ -168,7 +166,7 @@ mod tests {
 
     fn kept(body: &str) -> Tokens {
         match answer(200, body) {
-            Exchanged::Tokens(tokens) => tokens,
+            RefreshOutcome::Tokens(tokens) => tokens,
             other => panic!("{body}: {other:?}"),
         }
     }
@@ -222,7 +220,7 @@ mod tests {
             r#"{"refresh_token":null"#,
             r#"{"refresh_token":"old"#,
         ] {
-            assert!(matches!(answer(200, body), Exchanged::Unknown { .. }), "{body}");
+            assert!(matches!(answer(200, body), RefreshOutcome::Unknown { .. }), "{body}");
         }
     }
 
@@ -231,7 +229,7 @@ mod tests {
         for refresh in ["", r#""refresh_token":"","#, r#""refresh_token":"old","#] {
             let body = format!(r#"{{{refresh}"access_token":"at","token_type":"Bearer","expires_in":900}}"#);
             match answer(200, &body) {
-                Exchanged::Unknown { access_token: Some((token, lifetime)), .. } => {
+                RefreshOutcome::Unknown { access_token: Some((token, lifetime)), .. } => {
                     assert_eq!((token.expose(), lifetime.as_secs()), ("at", 900));
                 }
                 other => panic!("{other:?}"),
@@ -251,7 +249,7 @@ mod tests {
             (400, "slow_down"),
         ] {
             match answer(status, &format!(r#"{{"error":"{name}","error_description":"why"}}"#)) {
-                Exchanged::Refused(error) => {
+                RefreshOutcome::Refused(error) => {
                     assert_eq!(error.code.as_str(), name);
                     assert_eq!(
                         (error.status.unwrap().as_u16(), error.description.as_deref()),
@@ -261,7 +259,7 @@ mod tests {
                 other => panic!("{name}: {other:?}"),
             }
         }
-        assert!(matches!(answer(400, r#"{"error":"invalid_grant"}"#), Exchanged::InvalidGrant(_)));
+        assert!(matches!(answer(400, r#"{"error":"invalid_grant"}"#), RefreshOutcome::InvalidGrant(_)));
         for (status, body) in [
             (400, ""),
             (400, "<html>"),
@@ -272,14 +270,16 @@ mod tests {
             (504, ""),
             (307, ""),
         ] {
-            assert!(matches!(answer(status, body), Exchanged::Unknown { .. }), "{status} {body}");
+            assert!(matches!(answer(status, body), RefreshOutcome::Unknown { .. }), "{status} {body}");
         }
-        assert!(matches!(answer(429, ""), Exchanged::TurnedAway { status: 429, retry_after: None }));
+        assert!(matches!(answer(429, ""), RefreshOutcome::Throttled { status: 429, retry_after: None }));
         let mut busy = Response::new(Bytes::new());
         *busy.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         busy.headers_mut().insert("retry-after", HeaderValue::from_static("7"));
         match judge(Ok(busy), None) {
-            Exchanged::TurnedAway { status: 503, retry_after: Some(pause) } => assert_eq!(pause.as_secs(), 7),
+            RefreshOutcome::Throttled { status: 503, retry_after: Some(pause) } => {
+                assert_eq!(pause.as_secs(), 7)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -287,14 +287,14 @@ mod tests {
     #[test]
     fn a_request_that_never_left_has_spent_nothing() {
         let lost = |reached| judge(Err(TransportError::new(reached, TransportErrorKind::Connect)), None);
-        assert!(matches!(lost(Reached::Nowhere), Exchanged::NotSent(_)));
-        assert!(matches!(lost(Reached::Unknown), Exchanged::Unknown { .. }));
+        assert!(matches!(lost(RequestDelivery::NotSent), RefreshOutcome::NotSent(_)));
+        assert!(matches!(lost(RequestDelivery::Unknown), RefreshOutcome::Unknown { .. }));
     }
 
     #[test]
     fn what_a_server_says_of_an_error_can_not_steer_a_terminal() {
         let body = serde_json::json!({ "error": "invalid_grant", "error_description": "a\u{1b}]52;c;x\u{7}\u{202e}b" });
-        let Exchanged::InvalidGrant(error) = answer(400, &body.to_string()) else { panic!() };
+        let RefreshOutcome::InvalidGrant(error) = answer(400, &body.to_string()) else { panic!() };
         assert!(!error.to_string().contains(['\u{1b}', '\u{7}', '\u{202e}']), "{error}");
     }
 }

@@ -2,12 +2,12 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{auth::error::AuthError, error::chain};
+use crate::{error::AuthError, error::chain};
 
 /// Something about a renewal that a person may want to know, although the call goes on.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Notice {
+pub enum SessionEvent {
     /// The new tokens are held by this process alone ([`AuthError::NotSaved`]). With its end the login is lost, unless the store comes back before.
     NotSaved(Arc<AuthError>),
     /// The answer to a renewal was lost, or made no sense.
@@ -26,7 +26,7 @@ pub enum Notice {
     Odd(String),
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for SessionEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSaved(error) => f.write_str(&chain(error)),
@@ -43,7 +43,7 @@ impl fmt::Display for Notice {
 
 /// An order to renew, for another process: see [`SessionBuilder::renew_with`](super::SessionBuilder::renew_with).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Renew {
+pub struct RefreshRequest {
     /// Which generation is at hand.
     pub generation: u64,
     /// Whether the service refused its access token, so that it is to be replaced whatever the clocks say.

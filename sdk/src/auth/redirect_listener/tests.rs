@@ -20,11 +20,11 @@ struct Login {
 
 impl Login {
     async fn begin() -> Self {
-        Self::begin_with(Loopback::bind().await.unwrap(), |_| {}, Duration::from_secs(30))
+        Self::begin_with(RedirectListener::bind().await.unwrap(), |_| {}, Duration::from_secs(30))
     }
 
     fn begin_with(
-        receiver: Loopback,
+        receiver: RedirectListener,
         change: impl FnOnce(&mut AuthorizationServer),
         patience: Duration,
     ) -> Self {
@@ -232,7 +232,7 @@ async fn an_answer_of_another_issuer_ends_the_login() {
         ("code=a&iss=https%3A%2F%2Fevil.test", false),
         ("code=a", false),
     ] {
-        let receiver = Loopback::bind().await.unwrap();
+        let receiver = RedirectListener::bind().await.unwrap();
         let login = Login::begin_with(receiver, named, Duration::from_secs(30));
         match login.browse(query).await {
             Ok(code) => assert!(right && code == "a"),
@@ -273,7 +273,7 @@ async fn of_requests_in_a_row_on_one_connection_only_the_first_is_answered() {
 
 #[tokio::test]
 async fn nobody_coming_back_ends_the_wait_and_closes_the_port() {
-    let receiver = Loopback::bind().await.unwrap();
+    let receiver = RedirectListener::bind().await.unwrap();
     let login = Login::begin_with(receiver, |_| {}, Duration::from_millis(50));
     let host = login.host.clone();
     match login.waiting.await.unwrap() {
@@ -294,16 +294,16 @@ async fn a_wait_that_is_given_up_closes_the_port() {
 
 #[tokio::test]
 async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
-    let first = Loopback::bind().await.unwrap();
+    let first = RedirectListener::bind().await.unwrap();
     assert!(first.redirect_uri().starts_with("http://127.0.0.1:"), "{}", first.redirect_uri());
     let port = first.listener.local_addr().unwrap().port();
-    let Ok(second) = Loopback::bind_to(port).await else {
+    let Ok(second) = RedirectListener::bind_to(port).await else {
         // A machine without IPv6: then there is nothing else to take.
         assert!(std::net::TcpListener::bind(("::1", 0)).is_err());
         return;
     };
     assert_eq!(second.redirect_uri(), format!("http://[::1]:{port}/callback"));
-    match Loopback::bind_to(port).await {
+    match RedirectListener::bind_to(port).await {
         Err(crate::Error::Auth(error)) => assert!(matches!(*error, AuthError::NoLoopback(_)), "{error:?}"),
         other => panic!("{other:?}"),
     }
@@ -313,7 +313,7 @@ async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
 
 #[tokio::test]
 async fn an_answer_that_was_pasted_is_judged_as_one_that_was_received() {
-    let receiver = Loopback::bind().await.unwrap();
+    let receiver = RedirectListener::bind().await.unwrap();
     let server = AuthorizationServer::of("https://api.example.com").unwrap();
     let authorization = server.authorize("c", receiver.redirect_uri()).begin().unwrap();
     let state = authorization.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::{
     body::Body,
-    transport::{Outgoing, Reached, Transport, TransportError, TransportErrorKind},
+    transport::{RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest},
 };
 
 /// The longest that a request may take in all.
@@ -61,7 +61,7 @@ impl Wire {
         if let Some(content_type) = content_type {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         }
-        let request = Outgoing {
+        let request = TransportRequest {
             method,
             url: url.clone(),
             headers,
@@ -77,9 +77,9 @@ impl Wire {
             own = fresh(url)?;
             own.as_ref()
         };
-        tokio::time::timeout(TOTAL, transport.send(request))
-            .await
-            .unwrap_or_else(|_| Err(TransportError::new(Reached::Unknown, TransportErrorKind::Timeout)))
+        tokio::time::timeout(TOTAL, transport.send(request)).await.unwrap_or_else(|_| {
+            Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
+        })
     }
 }
 
@@ -98,6 +98,6 @@ fn fresh(url: &Url) -> Result<Box<dyn Transport>, TransportError> {
 
 #[cfg(not(feature = "reqwest"))]
 fn fresh(_: &Url) -> Result<Box<dyn Transport>, TransportError> {
-    Err(TransportError::new(Reached::Nowhere, TransportErrorKind::Other)
+    Err(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
         .caused_by("without the feature `reqwest` the application brings its own transport"))
 }

@@ -1,18 +1,10 @@
-//! Idempotency keys: the names that make a send safe to repeat, and a memory of those that were given for what.
+//! Idempotency keys: the names that make a send safe to repeat.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    fmt,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Mutex, PoisonError},
-};
+use std::fmt;
 
 use http::HeaderValue;
 
-use crate::{
-    body::Body,
-    check::{Problem, limits},
-};
+use crate::problem::{Problem, limits};
 
 /// A name for one send, so that repeating it can't send twice: 1 to 256 visible ASCII characters (`SPEC.md`, POST /emails).
 ///
@@ -96,41 +88,6 @@ impl From<std::convert::Infallible> for Problem {
     }
 }
 
-/// Which bodies the caller's own keys went out with, as far back as the last thousand.
-///
-/// The same key for another body is a mistake that the service refuses, or that silently drops a mail when the first answer is
-/// still kept. The client can't know which of the two was meant, so it warns and sends.
-#[derive(Debug, Default)]
-pub(crate) struct KeyMemory(Mutex<Remembered>);
-
-#[derive(Debug, Default)]
-struct Remembered {
-    bodies: HashMap<String, u64>,
-    order: VecDeque<String>,
-}
-
-impl KeyMemory {
-    const MOST: usize = 1_000;
-
-    /// Whether this key went out with another body before.
-    pub(crate) fn contradicts(&self, key: &IdempotencyKey, body: &Body) -> bool {
-        let mut hasher = DefaultHasher::new();
-        body.hash(&mut hasher);
-        let hash = hasher.finish();
-        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = remembered.bodies.insert(key.as_str().to_owned(), hash) {
-            return before != hash;
-        }
-        remembered.order.push_back(key.as_str().to_owned());
-        if remembered.order.len() > Self::MOST
-            && let Some(oldest) = remembered.order.pop_front()
-        {
-            remembered.bodies.remove(&oldest);
-        }
-        false
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,19 +120,5 @@ mod tests {
         assert_eq!(a.as_str().len(), 36);
         assert_eq!(&a.as_str()[14..15], "4");
         assert!(matches!(&a.as_str()[19..20], "8" | "9" | "a" | "b"));
-    }
-
-    #[test]
-    fn a_key_that_was_given_for_another_body_is_noticed() {
-        let memory = KeyMemory::default();
-        let body = |text: &str| Body::from(text.as_bytes().to_vec());
-        let key = |name: usize| IdempotencyKey::new(format!("k{name}")).unwrap();
-        assert!(!memory.contradicts(&key(0), &body("a")));
-        assert!(!memory.contradicts(&key(0), &body("a")));
-        assert!(memory.contradicts(&key(0), &body("b")));
-        for name in 1..=KeyMemory::MOST {
-            assert!(!memory.contradicts(&key(name), &body("a")));
-        }
-        assert!(!memory.contradicts(&key(0), &body("c")), "the oldest are forgotten");
     }
 }

@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use super::{
     Attachment, BatchEmail, Email, Tag, VariableValue,
-    letter::{Letter, pointer},
+    message::{Message, pointer},
 };
-use crate::{check::Problem, types::Recipients};
+use crate::{problem::Problem, types::Recipients};
 
-const LETTER_FIELDS: [&str; 12] = [
+const MESSAGE_FIELDS: [&str; 12] = [
     "from", "to", "subject", "cc", "bcc", "reply_to", "html", "text", "template", "headers", "topic_id",
     "tags",
 ];
@@ -19,14 +19,14 @@ pub(super) fn email(json: &Value) -> (Email, Vec<Problem>) {
     let mut reader = Reader::default();
     let mut email = Email::default();
     if let Some(fields) = reader.object("", json, "an email") {
-        reader.letter(fields, &mut email.letter);
+        reader.message(fields, &mut email.message);
         email.scheduled_at = reader.text(fields, "", "scheduled_at");
         for (i, value) in reader.list(fields, "attachments").iter().enumerate() {
             let attachment = reader.attachment(&format!("/attachments/{i}"), value);
             email.attachments.push(attachment.unwrap_or_else(|| Attachment::without_name(Vec::new())));
         }
         reader.known(fields, "", "an email", |name| {
-            LETTER_FIELDS.contains(&name) || SINGLE_FIELDS.contains(&name)
+            MESSAGE_FIELDS.contains(&name) || SINGLE_FIELDS.contains(&name)
         });
     }
     (email, reader.problems)
@@ -36,7 +36,7 @@ pub(super) fn batch_email(json: &Value) -> (BatchEmail, Vec<Problem>) {
     let mut reader = Reader::default();
     let mut email = BatchEmail::default();
     if let Some(fields) = reader.object("", json, "an email") {
-        reader.letter(fields, &mut email.letter);
+        reader.message(fields, &mut email.message);
         for field in SINGLE_FIELDS {
             if fields.contains_key(field) {
                 reader.problem(
@@ -47,7 +47,7 @@ pub(super) fn batch_email(json: &Value) -> (BatchEmail, Vec<Problem>) {
             }
         }
         reader.known(fields, "", "an email", |name| {
-            LETTER_FIELDS.contains(&name) || SINGLE_FIELDS.contains(&name)
+            MESSAGE_FIELDS.contains(&name) || SINGLE_FIELDS.contains(&name)
         });
     }
     (email, reader.problems)
@@ -75,22 +75,22 @@ impl Reader {
         self.problems.push(Problem::new(path, "type", rule).found(found));
     }
 
-    fn letter(&mut self, fields: &Map<String, Value>, letter: &mut Letter) {
-        letter.from = self.text(fields, "", "from");
-        letter.to = self.recipients(fields, "to");
-        letter.subject = self.text(fields, "", "subject");
-        letter.cc = self.recipients(fields, "cc");
-        letter.bcc = self.recipients(fields, "bcc");
-        letter.reply_to = self.recipients(fields, "reply_to");
-        letter.topic_id = self.text(fields, "", "topic_id").map(Into::into);
+    fn message(&mut self, fields: &Map<String, Value>, message: &mut Message) {
+        message.from = self.text(fields, "", "from");
+        message.to = self.recipients(fields, "to");
+        message.subject = self.text(fields, "", "subject");
+        message.cc = self.recipients(fields, "cc");
+        message.bcc = self.recipients(fields, "bcc");
+        message.reply_to = self.recipients(fields, "reply_to");
+        message.topic_id = self.text(fields, "", "topic_id").map(Into::into);
         let (html, text) = (self.text(fields, "", "html"), self.text(fields, "", "text"));
         match present(fields, "template") {
             None => {
                 if let Some(html) = html {
-                    letter.html(html);
+                    message.html(html);
                 }
                 if let Some(text) = text {
-                    letter.text(text);
+                    message.text(text);
                 }
             }
             Some(template) => {
@@ -100,7 +100,7 @@ impl Reader {
                         self.problem(format!("/{field}"), "exclusive", rule);
                     }
                 }
-                self.template(template, letter);
+                self.template(template, message);
             }
         }
         if let Some(value) = present(fields, "headers")
@@ -108,25 +108,25 @@ impl Reader {
         {
             for name in headers.keys() {
                 if let Some(text) = self.text(headers, "/headers", name) {
-                    letter.header(name.clone(), text);
+                    message.header(name.clone(), text);
                 }
             }
         }
         for (i, value) in self.list(fields, "tags").iter().enumerate() {
-            letter.tags.push(self.tag(&format!("/tags/{i}"), value).unwrap_or_default());
+            message.tags.push(self.tag(&format!("/tags/{i}"), value).unwrap_or_default());
         }
     }
 
-    fn template(&mut self, value: &Value, letter: &mut Letter) {
-        letter.template(String::new());
+    fn template(&mut self, value: &Value, message: &mut Message) {
+        message.template(String::new());
         let Some(template) = self.object("/template", value, "`template`") else { return };
         self.known(template, "/template", "`template`", |name| matches!(name, "id" | "variables"));
-        letter.template(self.text(template, "/template", "id").unwrap_or_default());
+        message.template(self.text(template, "/template", "id").unwrap_or_default());
         let Some(variables) = present(template, "variables") else { return };
         let Some(variables) = self.object("/template/variables", variables, "`variables`") else { return };
         for (key, value) in variables {
             if let Some(value) = variable(value) {
-                letter.variable(key.clone(), value);
+                message.variable(key.clone(), value);
             } else {
                 let path = format!("/template/variables/{}", pointer(key));
                 self.wrong_type(path, "a variable is a text or a number", value);

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Each message says which header, which rule and what was found; none says what the right signature would have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum VerificationError {
     /// A header is not there. Where there is none at all, it is `svix-id`.
     #[error("`{header}` is required (found none)")]
     Missing {

@@ -1,32 +1,25 @@
 //! Whether, and after how long, a request is sent again.
 //!
-//! Decided by harm, not by method. A request that can be repeated without harm ([`Replay::Safe`]) is repeated when its
+//! Decided by harm, not by method. A request that can be repeated without harm ([`Idempotency::Idempotent`]) is repeated when its
 //! outcome is unknown; any other is repeated only when it is certain that the service did not act on it.
 
 use std::{
-    sync::atomic::{AtomicI64, Ordering},
-    time::{Duration, SystemTime},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
 };
 
-use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
+use http::StatusCode;
 
 use crate::{
-    error::ApiError,
-    transport::{Reached, TransportError, TransportErrorKind},
+    error::{ApiError, Idempotency},
+    transport::{RequestDelivery, TransportError, TransportErrorKind},
 };
 
 /// The longest pause that a service can ask for and get; above it the error is returned, with the pause in it.
 const LONGEST_ASKED_PAUSE: Duration = Duration::from_mins(1);
-
-/// Whether a request that may already have been carried out can be sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Replay {
-    /// Twice does no more than once: reads, changes to absolute values, deletions, sends with an `Idempotency-Key`.
-    Safe,
-    /// Twice may do the thing twice.
-    Unsafe,
-}
 
 /// How often and how patiently a call is tried.
 ///
@@ -91,6 +84,20 @@ impl RetryPolicy {
     }
 }
 
+/// One pause before another attempt.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RetryEvent {
+    /// The attempt that failed, from 1.
+    pub attempt: u32,
+    /// How long the client waits now.
+    pub pause: Duration,
+    /// Why: `503 service_unavailable`.
+    pub cause: String,
+}
+
+pub(crate) type RetryListener = Arc<dyn Fn(&RetryEvent) + Send + Sync>;
+
 /// Why a request is sent again.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cause {
@@ -114,12 +121,12 @@ impl Cause {
 }
 
 /// Judges a request that got no whole answer: `Some` when it can be sent again.
-pub(crate) fn after_transport_error(error: &TransportError, replay: Replay) -> Option<Cause> {
+pub(crate) fn after_transport_error(error: &TransportError, idempotency: Idempotency) -> Option<Cause> {
     match error.kind {
         TransportErrorKind::Tls | TransportErrorKind::TooLarge | TransportErrorKind::Body => return None,
         _ => {}
     }
-    if error.reached == Reached::Unknown && replay == Replay::Unsafe {
+    if error.delivery == RequestDelivery::Unknown && idempotency == Idempotency::NotIdempotent {
         return None;
     }
     let mut cause = Cause::new(error.to_string());
@@ -128,7 +135,7 @@ pub(crate) fn after_transport_error(error: &TransportError, replay: Replay) -> O
 }
 
 /// Judges an answer that says no: `Some` when the request can be sent again.
-pub(crate) fn after_refusal(error: &ApiError, replay: Replay) -> Option<Cause> {
+pub(crate) fn after_refusal(error: &ApiError, idempotency: Idempotency) -> Option<Cause> {
     let asked = error.retry_after();
     if asked.is_some_and(|asked| asked > LONGEST_ASKED_PAUSE) {
         return None;
@@ -145,7 +152,9 @@ pub(crate) fn after_refusal(error: &ApiError, replay: Replay) -> Option<Cause> {
             cause.least = Duration::from_secs(1);
             Some(cause)
         }
-        StatusCode::CONFLICT if error.name == "resource_locked" && replay == Replay::Safe => Some(cause),
+        StatusCode::CONFLICT if error.name == "resource_locked" && idempotency == Idempotency::Idempotent => {
+            Some(cause)
+        }
         StatusCode::REQUEST_TIMEOUT
         | StatusCode::MISDIRECTED_REQUEST
         | StatusCode::TOO_EARLY
@@ -153,26 +162,12 @@ pub(crate) fn after_refusal(error: &ApiError, replay: Replay) -> Option<Cause> {
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
         | StatusCode::GATEWAY_TIMEOUT
-            if replay == Replay::Safe =>
+            if idempotency == Idempotency::Idempotent =>
         {
             Some(cause)
         }
         _ => None,
     }
-}
-
-/// Reads `Retry-After`: seconds, or a date, which is counted from the answer's own `Date` so that a wrong clock here doesn't matter.
-///
-/// What can't be read counts as absent; several headers count as the first.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
-    }
-    let until = httpdate::parse_http_date(text).ok()?;
-    let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
-    let now = date.and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(SystemTime::now);
-    Some(until.duration_since(now).unwrap_or_default())
 }
 
 /// A budget that all calls of a client share, so that an outage is not answered with three times the traffic.
@@ -206,7 +201,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::error::Tried;
+    use crate::error::{Tried, retry_after};
 
     fn refusal(status: u16, name: &str, headers: &[(&'static str, &str)]) -> ApiError {
         let body = serde_json::json!({"statusCode": status, "name": name, "message": "no"}).to_string();
@@ -222,12 +217,21 @@ mod tests {
     fn the_decision_table_holds() {
         let lost = |reached, kind| TransportError::new(reached, kind);
         for kind in [TransportErrorKind::Connect, TransportErrorKind::Timeout, TransportErrorKind::Closed] {
-            assert!(after_transport_error(&lost(Reached::Nowhere, kind), Replay::Unsafe).is_some());
-            assert!(after_transport_error(&lost(Reached::Unknown, kind), Replay::Safe).is_some());
-            assert!(after_transport_error(&lost(Reached::Unknown, kind), Replay::Unsafe).is_none());
+            assert!(
+                after_transport_error(&lost(RequestDelivery::NotSent, kind), Idempotency::NotIdempotent)
+                    .is_some()
+            );
+            assert!(
+                after_transport_error(&lost(RequestDelivery::Unknown, kind), Idempotency::Idempotent)
+                    .is_some()
+            );
+            assert!(
+                after_transport_error(&lost(RequestDelivery::Unknown, kind), Idempotency::NotIdempotent)
+                    .is_none()
+            );
         }
-        let tls = lost(Reached::Nowhere, TransportErrorKind::Tls);
-        assert!(after_transport_error(&tls, Replay::Safe).is_none());
+        let tls = lost(RequestDelivery::NotSent, TransportErrorKind::Tls);
+        assert!(after_transport_error(&tls, Idempotency::Idempotent).is_none());
 
         for (status, name, safe, other) in [
             (408, "", true, false),
@@ -251,8 +255,8 @@ mod tests {
             (307, "", false, false),
         ] {
             let error = refusal(status, name, &[]);
-            assert_eq!(after_refusal(&error, Replay::Safe).is_some(), safe, "{status} {name}");
-            assert_eq!(after_refusal(&error, Replay::Unsafe).is_some(), other, "{status} {name}");
+            assert_eq!(after_refusal(&error, Idempotency::Idempotent).is_some(), safe, "{status} {name}");
+            assert_eq!(after_refusal(&error, Idempotency::NotIdempotent).is_some(), other, "{status} {name}");
         }
     }
 
@@ -275,7 +279,10 @@ mod tests {
         let two = refusal(429, "", &[("retry-after", "3"), ("retry-after", "9")]);
         assert_eq!(retry_after(&two.headers), Some(Duration::from_secs(3)));
         let long = refusal(429, "rate_limit_exceeded", &[("retry-after", "61")]);
-        assert!(after_refusal(&long, Replay::Safe).is_none(), "more than a minute is the caller's to wait");
+        assert!(
+            after_refusal(&long, Idempotency::Idempotent).is_none(),
+            "more than a minute is the caller's to wait"
+        );
     }
 
     #[test]

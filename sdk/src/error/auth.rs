@@ -4,8 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use http::StatusCode;
 
-use super::{record::Ended, store::StoreError};
-use crate::transport::{TransportError, TransportErrorKind};
+use serde::{Deserialize, Serialize};
+
+use super::store::StoreError;
+use crate::{
+    transport::{TransportError, TransportErrorKind},
+    types::wall_clock::instant,
+};
 
 open_enum! {
     /// The name of an error of the authorization or the token endpoint (`SPEC.md`, Errors; RFC 6749, 4.1.2.1 and 5.2).
@@ -81,7 +86,7 @@ pub enum AuthError {
     Unreachable(#[source] TransportError),
     /// The token endpoint is too busy. The tokens are as they were.
     #[error("the token endpoint is too busy (status {status})")]
-    TurnedAway {
+    Throttled {
         /// The status of its answer.
         status: u16,
         /// The pause that it asks for.
@@ -154,7 +159,7 @@ impl AuthError {
             Self::Elsewhere { retryable, .. } => *retryable,
             Self::Busy(_)
             | Self::OutcomeUnknown { .. }
-            | Self::TurnedAway { .. }
+            | Self::Throttled { .. }
             | Self::NoAccessToken
             | Self::NotSaved(_) => true,
             Self::Unreachable(error) => error.kind() != TransportErrorKind::Tls,
@@ -166,10 +171,36 @@ impl AuthError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::OutcomeUnknown { retry_after } => Some(*retry_after),
-            Self::TurnedAway { retry_after, .. } => *retry_after,
+            Self::Throttled { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
+}
+
+/// How a grant came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Ended {
+    /// Why.
+    pub why: EndReason,
+    /// When it was found out.
+    #[serde(with = "instant")]
+    pub at: SystemTime,
+}
+
+/// Why a grant is over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EndReason {
+    /// The service refused the refresh token the first time it was shown: it is older than 60 days, or the grant was revoked.
+    Rejected,
+    /// The answer to an earlier refresh was lost. The service then takes the token it had replaced for a stolen one.
+    LostAnswer {
+        /// When the refresh began whose answer was lost.
+        #[serde(with = "instant")]
+        since: SystemTime,
+    },
 }
 
 /// Why something that came to the redirect address is not the answer.
@@ -188,7 +219,6 @@ pub enum CallbackError {
 }
 
 fn ended(ended: &Ended) -> String {
-    use super::record::EndReason;
     let at = |time: SystemTime| {
         jiff::Timestamp::try_from(time).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
     };

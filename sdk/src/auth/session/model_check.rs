@@ -221,7 +221,7 @@ impl World {
             })),
             Process::Answered { machine, held, answer } => {
                 let outcome = if answer.is_some() { Outcome::Tokens } else { Outcome::InvalidGrant };
-                next.told(who, machine, held, answer, Event::Exchanged(outcome));
+                next.told(who, machine, held, answer, Event::RefreshOutcome(outcome));
                 search(Ok(next));
             }
             Process::About { machine, held, brought, command, since } => {
@@ -318,7 +318,7 @@ impl World {
     fn fault(&self, who: usize, search: &mut impl FnMut(Result<Self, Harm>)) {
         let one = || Self { faults: self.faults - 1, ..self.clone() };
         let process = &self.processes[who].0;
-        let lost = Event::Exchanged(Outcome::Unknown { access_for: None });
+        let lost = Event::RefreshOutcome(Outcome::Unknown { access_for: None });
         if let Process::Sent { machine, held } = process {
             // The request is lost.
             let mut next = one();

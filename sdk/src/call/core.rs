@@ -1,0 +1,27 @@
+//! What all clones of a client share.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use url::Url;
+
+use super::{
+    key_memory::KeyMemory,
+    retry::{Budget, RetryPolicy},
+};
+use crate::{auth::Credentials, rate::Limiter, transport::Transport};
+
+pub(crate) struct Core {
+    pub(crate) base_url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) credentials: Credentials,
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) answer_limit: usize,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) budget: Budget,
+    pub(crate) keys: KeyMemory,
+    pub(crate) limiter: Limiter,
+}

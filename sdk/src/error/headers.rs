@@ -1,0 +1,25 @@
+//! Response headers that errors interpret.
+
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, header::RETRY_AFTER};
+
+/// Reads `Retry-After`: seconds, or a date, which is counted from the answer's own `Date` so that a wrong clock here doesn't matter.
+///
+/// What can't be read counts as absent; several headers count as the first.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let until = httpdate::parse_http_date(text).ok()?;
+    let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
+    let now = date.and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(SystemTime::now);
+    Some(until.duration_since(now).unwrap_or_default())
+}
+
+/// The service's name for a request.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
+    let name = ["x-request-id", "request-id"].into_iter().find(|name| headers.contains_key(*name))?;
+    headers.get(name)?.to_str().ok()
+}

@@ -1,0 +1,17 @@
+//! Validation problems, all reported at once with place and rule before anything is sent.
+//!
+//! The numbers are those of `SPEC.md`, Limits. The service may change a limit at any time, so
+//! [`Call::unchecked`](crate::Call::unchecked) sends the input anyway.
+
+mod address;
+pub mod limits;
+mod path;
+mod problems;
+pub(crate) mod rules;
+mod setting;
+
+pub(crate) use address::fault as address_fault;
+pub(crate) use path::fault as path_fault;
+pub use path::path_segment;
+pub use problems::{Problem, Problems};
+pub use setting::SettingsError;

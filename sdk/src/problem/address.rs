@@ -1,0 +1,134 @@
+//! What makes a text an address.
+
+/// What keeps `text` from being one `email` or `Name <email>`: a problem's code and the rule that it breaks.
+///
+/// It refuses only what no mail system takes. The exact grammar of a mailbox is the service's to judge: refusing more
+/// here would refuse addresses that it accepts.
+pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
+    if text.trim().is_empty() {
+        return Some(("empty", "an address must not be empty"));
+    }
+    if text.chars().any(|c| c < ' ' || c == '\u{7f}') {
+        return Some(("header", "an address must not hold control characters such as line breaks"));
+    }
+    let text = text.trim();
+    if let Some(named) = text.strip_suffix('>') {
+        let Some(open) = find_unquoted(named, '<') else {
+            return Some(("address", "a `>` needs the `<` that opens it"));
+        };
+        if count_unquoted(&named[..open], '@') > 0 {
+            return Some(("address", "one address per entry: give several as a list"));
+        }
+        return mailbox_fault(&named[open + 1..]);
+    }
+    if find_unquoted(text, '<').is_some() {
+        return Some(("address", "not `email` or `Name <email>`: the `<` is never closed"));
+    }
+    mailbox_fault(text)
+}
+
+fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
+    match count_unquoted(text, '@') {
+        0 => return Some(("address", "an address has one `@`")),
+        1 => {}
+        _ if text.contains([',', ';']) => {
+            return Some(("address", "one address per entry: give several as a list"));
+        }
+        _ => return Some(("address", "an address has one `@`")),
+    }
+    let at = find_unquoted(text, '@').unwrap_or_default();
+    let (local, domain) = (&text[..at], &text[at + 1..]);
+    if local.is_empty() {
+        return Some(("address", "an address has a name before its `@`"));
+    }
+    if domain.is_empty() {
+        return Some(("address", "an address has a domain after its `@`"));
+    }
+    let stray = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';');
+    if find_unquoted_by(local, stray).is_some() || domain.contains(stray) {
+        return Some((
+            "address",
+            "not `email` or `Name <email>`: a name goes before the address in `<` and `>`",
+        ));
+    }
+    None
+}
+
+fn find_unquoted(text: &str, wanted: char) -> Option<usize> {
+    find_unquoted_by(text, |c| c == wanted)
+}
+
+fn count_unquoted(text: &str, wanted: char) -> usize {
+    unquoted(text).filter(|(_, c)| *c == wanted).count()
+}
+
+fn find_unquoted_by(text: &str, wanted: impl Fn(char) -> bool) -> Option<usize> {
+    unquoted(text).find(|(_, c)| wanted(*c)).map(|(at, _)| at)
+}
+
+/// The characters outside of `"…"`, where a backslash takes the meaning from the next one.
+fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut quoted, mut escaped) = (false, false);
+    text.char_indices().filter(move |(_, c)| {
+        if escaped {
+            escaped = false;
+            return false;
+        }
+        match c {
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ => return !quoted,
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_mail_system_takes_is_taken() {
+        // EMAIL-04, EMAIL-05
+        let good = [
+            "a@b.c",
+            "Name <a@b.c>",
+            "\"N, x\" <a@b.c>",
+            "\"a@x, b@y\" <a@b.c>",
+            "Doe, J <a@b.c>",
+            "<a@b.c>",
+            "\"a b\"@x.test",
+            "a+b@x.test",
+            "müller@bücher.test",
+            "a@localhost",
+            "a@[127.0.0.1]",
+        ];
+        for text in good {
+            assert_eq!(fault(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_mail_system_takes_is_refused() {
+        let bad = [
+            ("", "empty"),
+            ("  ", "empty"),
+            ("Name <a@b.c", "address"),
+            ("<>", "address"),
+            ("a@", "address"),
+            ("@b", "address"),
+            ("Name a@b.c", "address"),
+            ("bob@@example.com", "address"),
+            ("a@x, b@y", "address"),
+            ("a@x; b@y", "address"),
+            ("a@x <c@d>", "address"),
+            ("a@b.c>", "address"),
+            ("Acme a@acme.test>", "address"),
+            ("x@y.test\r\nBcc: victim@z.test", "header"),
+            ("x\0@y.test", "header"),
+        ];
+        for (text, code) in bad {
+            assert_eq!(fault(text).map(|(code, _)| code), Some(code), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Which addresses a client may send secrets to, and what binds a credential to one.
+
+use url::{Host, Url};
+
+use crate::problem::SettingsError;
+
+pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<(Url, bool), SettingsError> {
+    let wrong = |rule: &str| SettingsError::new("base_url", rule);
+    if given.is_empty() {
+        return Err(wrong("is missing: give the service's address, such as https://api.example.com"));
+    }
+    let url = Url::parse(given).map_err(|error| {
+        wrong("must be an absolute address such as https://api.example.com")
+            .found(format!("{given:?}: {error}"))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("must begin with https:// or http://").found(url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("must not hold a user name or password"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("must not hold a query or a fragment").found(given));
+    }
+    if url.host().is_none() {
+        return Err(wrong("must name a host").found(given));
+    }
+    let loopback = is_loopback(&url);
+    if url.scheme() == "http" && !loopback && !allow_plain_http {
+        let rule = "must use https: plain http is for loopback addresses, or has to be allowed by name";
+        return Err(wrong(rule).found(given));
+    }
+    Ok((url, loopback))
+}
+
+/// Whether an address names this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+/// Reads an address that secrets are sent to: https, or http to this machine, and nothing in it but host, port and path.
+pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
+    base_url(given, false).map(|(url, _)| url)
+}
+
+/// Scheme, host and port: what a credential is bound to.
+pub(crate) fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
