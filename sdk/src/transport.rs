@@ -5,11 +5,15 @@
 
 pub(crate) mod endpoint;
 #[cfg(feature = "reqwest")]
-pub(crate) mod reqwest;
+mod reqwest;
+mod response;
+
+#[cfg(feature = "reqwest")]
+pub use self::reqwest::ReqwestTransport;
+pub use response::ResponseBody;
 
 use std::{error::Error as StdError, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use http::{HeaderMap, Method};
 use url::Url;
 
@@ -21,14 +25,25 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Is told how many bytes of a body have gone out, and of how many: `(sent, total)`.
 pub(crate) type UploadListener = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Sends one request and reads one whole answer.
+/// Sends one request and returns the response as it arrives.
 ///
-/// An implementation must not follow redirects, must not repeat a request on its own, and must stop reading at
-/// [`TransportRequest::answer_limit`] bytes after decompression. It is dropped in the middle when a time limit ends a call.
+/// An implementation must not follow redirects, must not repeat a request on its own, and must end with a time-out when the peer is silent for
+/// [`TransportRequest::idle_timeout`]. The future, and later the response body, is dropped when a deadline ends the call.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends `request` once.
-    fn send(&self, request: TransportRequest)
-    -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
+    /// Sends `request` once. Resolves when the response head has arrived; the body follows in chunks, after decompression.
+    fn send(
+        &self,
+        request: TransportRequest,
+    ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>>;
+}
+
+impl<T: Transport + ?Sized> Transport for Arc<T> {
+    fn send(
+        &self,
+        request: TransportRequest,
+    ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
+        (**self).send(request)
+    }
 }
 
 /// One request, ready for the network.
@@ -36,21 +51,22 @@ pub trait Transport: Send + Sync + 'static {
 pub struct TransportRequest {
     /// The HTTP method.
     pub method: Method,
-    /// The whole address.
+    /// The whole URL.
     pub url: Url,
-    /// All headers, the credential's (marked sensitive) included, but for `Host` and `Content-Length`.
+    /// All headers, including the credential (marked sensitive), except `Host` and `Content-Length`.
     pub headers: HeaderMap,
     /// The body; empty for a request without one.
     pub body: Body,
-    /// The most bytes that a successful answer's body may have after decompression.
-    pub answer_limit: usize,
-    /// How long the peer may be silent: while it takes the body, before its answer, and within it.
-    pub idle: Duration,
+    /// How long the peer may be silent: while it takes the body, before the response, and within it.
+    pub idle_timeout: Duration,
+    /// Send over a new connection instead of a pooled one. Token requests need it: an idle connection that breaks can lose the response to
+    /// a refresh.
+    pub new_connection: bool,
     pub(crate) on_upload: Option<UploadListener>,
 }
 
 impl TransportRequest {
-    /// Says that so many bytes of the body have gone out. A transport calls it as it sends, for progress bars.
+    /// Reports that `sent` bytes of the body have left. A transport calls it as it sends, for progress bars.
     pub fn uploaded(&self, sent: u64) {
         if let Some(listener) = &self.on_upload {
             listener(sent, self.body.len());

@@ -232,7 +232,18 @@ impl<'a> Attempts<'a> {
     ) -> Result<http::Response<Bytes>, TransportError> {
         let limit = self.client.attempt_timeout.unwrap_or(self.patience);
         let end = [Instant::now().checked_add(limit), self.deadline].into_iter().flatten().min();
-        let attempt = self.client.transport.send(self.outgoing(credential));
+        let limit = self.client.answer_limit;
+        let attempt = async {
+            let response = self.client.transport.send(self.outgoing(credential)).await?;
+            let (head, body) = response.into_parts();
+            let body = body.collect(limit, end).await;
+            match body.missing {
+                Some(error) if head.status.is_success() || error.kind() != TransportErrorKind::TooLarge => {
+                    Err(error)
+                }
+                _ => Ok(http::Response::from_parts(head, body.bytes)),
+            }
+        };
         match end {
             None => attempt.await,
             Some(end) => timeout_at(end, attempt).await.unwrap_or_else(|_| {
@@ -251,8 +262,8 @@ impl<'a> Attempts<'a> {
             url: self.url.clone(),
             headers,
             body: self.operation.body.clone(),
-            answer_limit: self.client.answer_limit,
-            idle: self.client.idle_timeout,
+            idle_timeout: self.client.idle_timeout,
+            new_connection: false,
             on_upload: self.operation.on_upload.clone(),
         }
     }

@@ -185,7 +185,7 @@ impl ClientBuilder {
     /// The first setting that is missing or wrong, by name. The network is not touched.
     pub fn build(self) -> Result<Client> {
         let given = self.base_url.as_deref().unwrap_or_default();
-        let (base_url, loopback) = base_url(given, self.allow_plain_http)?;
+        let base_url = base_url(given, self.allow_plain_http)?;
         let credentials = self.credentials.ok_or_else(|| {
             SettingsError::new("api_key", "is missing: give an API key, an access token or a session")
         })??;
@@ -202,7 +202,7 @@ impl ClientBuilder {
         }
         let transport = match self.transport {
             Some(transport) => transport,
-            None => default_transport(loopback, base_url.scheme() == "https", self.connect_timeout)?,
+            None => default_transport(self.connect_timeout)?,
         };
         let core = Core {
             base_url,
@@ -231,16 +231,12 @@ impl fmt::Debug for ClientBuilder {
 
 #[cfg(feature = "reqwest")]
 #[expect(clippy::unnecessary_wraps, reason = "without the feature there is no default transport")]
-fn default_transport(
-    loopback: bool,
-    https: bool,
-    connect: Duration,
-) -> Result<Box<dyn Transport>, SettingsError> {
-    Ok(Box::new(crate::transport::reqwest::ReqwestTransport::new(loopback, https, connect)))
+fn default_transport(connect: Duration) -> Result<Box<dyn Transport>, SettingsError> {
+    Ok(Box::new(crate::transport::ReqwestTransport::with_connect_timeout(connect)))
 }
 
 #[cfg(not(feature = "reqwest"))]
-fn default_transport(_: bool, _: bool, _: Duration) -> Result<Box<dyn Transport>, SettingsError> {
+fn default_transport(_: Duration) -> Result<Box<dyn Transport>, SettingsError> {
     Err(SettingsError::new(
         "transport",
         "is missing: without the feature `reqwest` the application brings its own",

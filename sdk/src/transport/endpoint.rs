@@ -4,7 +4,7 @@ use url::{Host, Url};
 
 use crate::problem::SettingsError;
 
-pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<(Url, bool), SettingsError> {
+pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<Url, SettingsError> {
     let wrong = |rule: &str| SettingsError::new("base_url", rule);
     if given.is_empty() {
         return Err(wrong("is missing: give the service's address, such as https://api.example.com"));
@@ -25,12 +25,11 @@ pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<(Url, bool
     if url.host().is_none() {
         return Err(wrong("must name a host").found(given));
     }
-    let loopback = is_loopback(&url);
-    if url.scheme() == "http" && !loopback && !allow_plain_http {
+    if url.scheme() == "http" && !is_loopback(&url) && !allow_plain_http {
         let rule = "must use https: plain http is for loopback addresses, or has to be allowed by name";
         return Err(wrong(rule).found(given));
     }
-    Ok((url, loopback))
+    Ok(url)
 }
 
 /// Whether an address names this machine.
@@ -45,7 +44,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 /// Reads an address that secrets are sent to: https, or http to this machine, and nothing in it but host, port and path.
 pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
-    base_url(given, false).map(|(url, _)| url)
+    base_url(given, false)
 }
 
 /// Scheme, host and port: what a credential is bound to.

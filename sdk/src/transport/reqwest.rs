@@ -2,74 +2,140 @@
 
 use std::{
     error::Error as StdError,
+    future::Future as _,
     io,
+    pin::{Pin, pin},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use futures_core::Stream;
 use futures_util::StreamExt as _;
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 
-use super::{BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest};
+use super::{
+    BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
+    TransportRequest, endpoint::is_loopback,
+};
 
-/// Bytes of an answer that says no which are kept; what follows is cut off.
-const REFUSAL_LIMIT: usize = 1024 * 1024;
-
-/// Sends over one pool of connections.
+/// The default transport: reqwest with its pool of connections.
 ///
-/// Defaults of reqwest that are switched off, each for a reason: redirects (a 307 repeats the body at another origin), its own
-/// repeats (only the layer above knows whether a request may go out twice), the proxy of the environment for loopback addresses
-/// (it would carry a local service's credentials elsewhere).
-pub(crate) struct ReqwestTransport {
-    /// Built at the first request: reading the system's certificates takes longer than starting a small program.
-    client: OnceLock<reqwest::Client>,
-    loopback: bool,
-    /// Nothing is encrypted: plain http to a loopback address, past every proxy.
-    plain: bool,
-    /// Over HTTP/1.1, one connection a request.
-    single: bool,
-    connect_timeout: Duration,
+/// Three of reqwest's defaults are off: redirects (a 307 repeats the body at another origin), its own retries (only the call knows whether a
+/// request may be sent twice), and the environment's proxy for loopback addresses (it would carry a local service's credential elsewhere).
+///
+/// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`] and give a clone to each.
+///
+/// ```
+/// # fn example(ca: reqwest::Certificate) -> posthaste::Result<()> {
+/// use std::sync::Arc;
+///
+/// use posthaste::{Client, transport::ReqwestTransport};
+///
+/// let transport = Arc::new(ReqwestTransport::configured(move |http| {
+///     http.add_root_certificate(ca.clone()).pool_max_idle_per_host(4)
+/// }));
+/// let client = Client::builder()
+///     .base_url("https://mail.internal")
+///     .api_key("re_…")
+///     .transport(Arc::clone(&transport))
+///     .build();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+pub struct ReqwestTransport {
+    /// Built at the first request that needs it: reading the system's certificates takes longer than starting a small program.
+    clients: [OnceLock<reqwest::Client>; 6],
+    configure: Option<Configure>,
+    connect_timeout: Option<Duration>,
+    /// A client built elsewhere, whose redirect policy is unknown.
+    given: Option<reqwest::Client>,
+}
+
+type Configure = Box<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
+
+/// How the peer is reached. Loopback addresses are never proxied; plain http needs no certificates, and reading the system's takes as long
+/// as sending two hundred emails.
+#[derive(Clone, Copy)]
+enum Route {
+    Remote,
+    Loopback,
+    LoopbackPlain,
+}
+
+impl Route {
+    fn to(url: &url::Url) -> Self {
+        match is_loopback(url) {
+            false => Self::Remote,
+            true if url.scheme() == "http" => Self::LoopbackPlain,
+            true => Self::Loopback,
+        }
+    }
 }
 
 impl ReqwestTransport {
-    pub(crate) fn new(loopback: bool, https: bool, connect_timeout: Duration) -> Self {
-        Self { client: OnceLock::new(), loopback, plain: loopback && !https, single: false, connect_timeout }
+    /// A transport with reqwest's settings: a proxy, a CA, limits of the connection pool. `configure` runs once for each client that is
+    /// needed (pooled or not, remote or loopback); redirects and retries are turned off afterwards.
+    pub fn configured(
+        configure: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync + 'static,
+    ) -> Self {
+        Self { configure: Some(Box::new(configure)), ..Self::default() }
     }
 
-    /// A transport that keeps no connection: for the one request after which it is dropped.
-    pub(crate) fn for_one(url: &url::Url) -> Self {
-        let loopback = super::endpoint::is_loopback(url);
-        Self { single: true, ..Self::new(loopback, url.scheme() == "https", Duration::from_secs(10)) }
+    pub(crate) fn with_connect_timeout(limit: Duration) -> Self {
+        Self { connect_timeout: Some(limit), ..Self::default() }
     }
 
-    fn client(&self) -> Result<&reqwest::Client, TransportError> {
-        if let Some(client) = self.client.get() {
+    fn client(&self, url: &url::Url, new_connection: bool) -> Result<&reqwest::Client, TransportError> {
+        if let Some(client) = &self.given {
+            return Ok(client);
+        }
+        let route = Route::to(url);
+        let slot = &self.clients[2 * route as usize + usize::from(new_connection)];
+        if let Some(client) = slot.get() {
             return Ok(client);
         }
         let mut builder = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
             .tcp_nodelay(true)
-            .connect_timeout(self.connect_timeout);
-        if self.loopback {
+            .connect_timeout(self.connect_timeout.unwrap_or(Duration::from_secs(10)));
+        if let Some(configure) = &self.configure {
+            builder = configure(builder);
+        }
+        builder =
+            builder.redirect(reqwest::redirect::Policy::none()).retry(reqwest::retry::never()).referer(false);
+        if !matches!(route, Route::Remote) {
             builder = builder.no_proxy();
         }
-        if self.plain {
-            // Nobody's certificate will be looked at, so none is read: the system's take as long as two hundred emails.
+        if matches!(route, Route::LoopbackPlain) {
             builder = builder.tls_certs_only([]);
         }
-        if self.single {
+        if new_connection {
             builder = builder.http1_only().pool_max_idle_per_host(0);
         }
         let client = builder.build().map_err(|error| {
             TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error)
         })?;
-        Ok(self.client.get_or_init(|| client))
+        Ok(slot.get_or_init(|| client))
+    }
+}
+
+/// Uses a client as it was built. It has to have redirects and retries turned off; a response from another URL than the one asked is
+/// reported as an error. A token request asks for a new connection, which such a client can only open when its pool is empty: prefer
+/// [`configured`](ReqwestTransport::configured) for sessions.
+impl From<reqwest::Client> for ReqwestTransport {
+    fn from(client: reqwest::Client) -> Self {
+        Self { given: Some(client), ..Self::default() }
+    }
+}
+
+impl std::fmt::Debug for ReqwestTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ReqwestTransport")
     }
 }
 
@@ -77,16 +143,48 @@ impl Transport for ReqwestTransport {
     fn send(
         &self,
         request: TransportRequest,
-    ) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
+    ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
         Box::pin(async move {
-            let client = self.client()?;
-            let (idle, limit) = (request.idle, request.answer_limit);
-            let response = match request.body.as_bytes() {
+            let client = self.client(&request.url, request.new_connection)?;
+            let idle = request.idle_timeout;
+            let asked = self.given.is_some().then(|| request.url.clone());
+            let mut response = match request.body.as_bytes() {
                 Some(bytes) => send_bytes(client, request, bytes).await?,
                 None => send_stream(client, request).await?,
             };
-            read(response, idle, limit).await
+            if asked.is_some_and(|asked| asked != *response.url()) {
+                return Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Other)
+                    .caused_by(
+                        "the given reqwest client follows redirects; build it with `Policy::none()`",
+                    ));
+            }
+            let mut head = http::Response::new(());
+            *head.status_mut() = response.status();
+            std::mem::swap(head.headers_mut(), response.headers_mut());
+            Ok(head.map(|()| ResponseBody::stream(Chunks { response, idle, silence: None })))
         })
+    }
+}
+
+/// The chunks of a body. The timer runs only while the peer is silent.
+struct Chunks {
+    response: reqwest::Response,
+    idle: Duration,
+    silence: Option<Pin<Box<Sleep>>>,
+}
+
+impl Stream for Chunks {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        // `chunk` keeps nothing between polls: what is read is in the response.
+        if let Poll::Ready(chunk) = pin!(this.response.chunk()).poll(context) {
+            this.silence = None;
+            return Poll::Ready(chunk.map_err(|error| failed(error, None)).transpose());
+        }
+        let silence = this.silence.get_or_insert_with(|| Box::pin(sleep(this.idle)));
+        silence.as_mut().poll(context).map(|()| Some(Err(silent())))
     }
 }
 
@@ -96,7 +194,7 @@ async fn send_bytes(
     bytes: Bytes,
 ) -> Result<reqwest::Response, TransportError> {
     let listener = request.on_upload.clone().filter(|_| !bytes.is_empty());
-    let (total, idle) = (bytes.len() as u64, request.idle);
+    let (total, idle) = (bytes.len() as u64, request.idle_timeout);
     let outgoing = prepare(request, (!bytes.is_empty()).then(|| bytes.into()));
     let answer = timeout(idle, client.execute(outgoing)).await.map_err(|_| silent())?;
     if let Some(listener) = listener {
@@ -110,7 +208,7 @@ async fn send_stream(
     client: &reqwest::Client,
     request: TransportRequest,
 ) -> Result<reqwest::Response, TransportError> {
-    let (total, idle, listener) = (request.body.len(), request.idle, request.on_upload.clone());
+    let (total, idle, listener) = (request.body.len(), request.idle_timeout, request.on_upload.clone());
     let taken = Arc::new(AtomicU64::new(0));
     let broken = Arc::new(Mutex::new(None));
     let pieces = request.body.stream().map({
@@ -151,49 +249,6 @@ fn prepare(request: TransportRequest, body: Option<reqwest::Body>) -> reqwest::R
     *outgoing.headers_mut() = request.headers;
     *outgoing.body_mut() = body;
     outgoing
-}
-
-async fn read(
-    mut response: reqwest::Response,
-    idle: Duration,
-    limit: usize,
-) -> Result<http::Response<Bytes>, TransportError> {
-    let success = response.status().is_success();
-    let limit = if success { limit } else { limit.min(REFUSAL_LIMIT) };
-    let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
-    loop {
-        let piece = match timeout(idle, response.chunk()).await {
-            Err(_) => return Err(silent()),
-            Ok(Err(error)) => return Err(failed(error, None)),
-            Ok(Ok(None)) => break,
-            Ok(Ok(Some(piece))) => piece,
-        };
-        let room = limit - first.len() - rest.len();
-        if piece.len() > room {
-            if success {
-                return Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::TooLarge));
-            }
-            rest.extend_from_slice(&first);
-            first.clear();
-            rest.extend_from_slice(&piece[..room]);
-            break;
-        }
-        // Most answers come in one piece, which then needs no copy.
-        if first.is_empty() && rest.is_empty() {
-            first = piece;
-        } else {
-            if rest.is_empty() {
-                rest.extend_from_slice(&first);
-                first.clear();
-            }
-            rest.extend_from_slice(&piece);
-        }
-    }
-    let mut answer = http::Response::new(if rest.is_empty() { first } else { rest.freeze() });
-    *answer.status_mut() = response.status();
-    std::mem::swap(answer.headers_mut(), response.headers_mut());
-    Ok(answer)
 }
 
 fn silent() -> TransportError {

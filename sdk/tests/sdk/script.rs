@@ -12,7 +12,8 @@ use http::{HeaderMap, Response};
 use posthaste::{
     Client, ClientBuilder,
     transport::{
-        BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest,
+        BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
+        TransportRequest,
     },
 };
 use posthaste_conformance::contract;
@@ -94,7 +95,10 @@ impl Script {
 }
 
 impl Transport for Script {
-    fn send(&self, request: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+    fn send(
+        &self,
+        request: TransportRequest,
+    ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
         Box::pin(async move {
             let pieces: Vec<Bytes> = request.body.stream().try_collect().await.unwrap();
             if !self.odd {
@@ -126,10 +130,14 @@ impl Transport for Script {
     }
 }
 
-fn answer(status: u16, body: impl Into<Bytes>, headers: &[(&'static str, &'static str)]) -> Response<Bytes> {
+fn answer(
+    status: u16,
+    body: impl Into<Bytes>,
+    headers: &[(&'static str, &'static str)],
+) -> Response<ResponseBody> {
     let mut answer = Response::builder().status(status);
     for (name, value) in headers {
         answer = answer.header(*name, *value);
     }
-    answer.body(body.into()).unwrap()
+    answer.body(ResponseBody::from(body.into())).unwrap()
 }

@@ -66,18 +66,27 @@ impl Wire {
             url: url.clone(),
             headers,
             body: if body.is_empty() { Body::default() } else { Body::default().plain(body) },
-            answer_limit: ANSWER_LIMIT,
-            idle: TOTAL,
+            idle_timeout: TOTAL,
+            new_connection: true,
             on_upload: None,
         };
         let own;
         let transport = if let Some(transport) = &self.0 {
             transport.as_ref()
         } else {
-            own = fresh(url)?;
+            own = fresh()?;
             own.as_ref()
         };
-        tokio::time::timeout(TOTAL, transport.send(request)).await.unwrap_or_else(|_| {
+        let deadline = tokio::time::Instant::now() + TOTAL;
+        let attempt = async {
+            let (head, body) = transport.send(request).await?.into_parts();
+            let body = body.collect(ANSWER_LIMIT, Some(deadline)).await;
+            match body.missing {
+                Some(error) => Err(error),
+                None => Ok(http::Response::from_parts(head, body.bytes)),
+            }
+        };
+        tokio::time::timeout_at(deadline, attempt).await.unwrap_or_else(|_| {
             Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
         })
     }
@@ -92,12 +101,12 @@ impl fmt::Debug for Wire {
 /// A transport for one request. Nothing is pooled: a connection that the server has meanwhile closed would leave open whether the request arrived.
 #[cfg(feature = "reqwest")]
 #[expect(clippy::unnecessary_wraps, reason = "without the feature there is no default transport")]
-fn fresh(url: &Url) -> Result<Box<dyn Transport>, TransportError> {
-    Ok(Box::new(crate::transport::reqwest::ReqwestTransport::for_one(url)))
+fn fresh() -> Result<Box<dyn Transport>, TransportError> {
+    Ok(Box::new(crate::transport::ReqwestTransport::default()))
 }
 
 #[cfg(not(feature = "reqwest"))]
-fn fresh(_: &Url) -> Result<Box<dyn Transport>, TransportError> {
+fn fresh() -> Result<Box<dyn Transport>, TransportError> {
     Err(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
         .caused_by("without the feature `reqwest` the application brings its own transport"))
 }

@@ -114,13 +114,16 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::transport::{BoxFuture, Transport, TransportError, TransportRequest};
+    use crate::transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest};
 
     /// Answers each path with what was written for it, else 404.
     struct Pages(Vec<(&'static str, String)>, Arc<Mutex<Vec<String>>>);
 
     impl Transport for Pages {
-        fn send(&self, request: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+        fn send(
+            &self,
+            request: TransportRequest,
+        ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
             let path = request.url.path().to_owned();
             let page = self.0.iter().find(|(known, _)| *known == path);
             let mut answer =
@@ -129,7 +132,7 @@ mod tests {
                 *answer.status_mut() = StatusCode::NOT_FOUND;
             }
             self.1.lock().unwrap().push(path);
-            Box::pin(async { Ok(answer) })
+            Box::pin(async { Ok(answer.map(Into::into)) })
         }
     }
 

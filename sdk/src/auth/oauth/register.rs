@@ -151,23 +151,25 @@ impl AuthorizationServer {
 mod tests {
     use std::sync::Arc;
 
-    use bytes::Bytes;
     use http::Response;
 
     use super::*;
     use crate::{
         auth::oauth::Wire,
-        transport::{BoxFuture, Transport, TransportError, TransportRequest},
+        transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
     };
 
     /// Answers everything with this status and body.
     struct Always(u16, &'static str);
 
     impl Transport for Always {
-        fn send(&self, request: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+        fn send(
+            &self,
+            request: TransportRequest,
+        ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
             // Nothing is asked that a person would see, and nothing secret is in an address.
             assert!(!request.url.query().unwrap_or_default().contains("code_challenge"));
-            let answer = Response::builder().status(self.0).body(Bytes::from_static(self.1.as_bytes()));
+            let answer = Response::builder().status(self.0).body(ResponseBody::from(self.1));
             Box::pin(async { Ok(answer.unwrap()) })
         }
     }

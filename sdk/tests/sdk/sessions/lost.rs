@@ -8,7 +8,8 @@ use http::{Request, Response};
 use posthaste::{
     auth::{EndReason, SessionEvent},
     transport::{
-        BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest,
+        BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
+        TransportRequest,
     },
 };
 use tokio::sync::Notify;
@@ -43,7 +44,10 @@ impl Network {
 }
 
 impl Transport for Network {
-    fn send(&self, outgoing: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+    fn send(
+        &self,
+        outgoing: TransportRequest,
+    ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
         Box::pin(async move {
             let pieces: Vec<Bytes> = outgoing.body.stream().try_collect().await.unwrap();
             let mut request = Request::new(Bytes::from(pieces.concat()));
@@ -58,7 +62,7 @@ impl Transport for Network {
                 gate.0.notify_one();
                 gate.1.notified().await;
             }
-            Ok(self.server.handle(request))
+            Ok(self.server.handle(request).map(Into::into))
         })
     }
 }
