@@ -22,7 +22,7 @@ async fn set_up(
     client: &Client,
     name: &str,
     publish: impl Fn(&DnsRecord),
-    longest_pause: Duration,
+    max_interval: Duration,
 ) -> posthaste::Result<Domain> {
     let domain = match find(client, name).await? {
         Some(id) => client.domains().get(id).await?,
@@ -30,7 +30,7 @@ async fn set_up(
     };
     domain.records.iter().for_each(publish);
     client.domains().verify(&domain.id).await?;
-    client.domains().wait(&domain.id).limit(Duration::from_mins(30)).longest_pause(longest_pause).await
+    client.domains().wait(&domain.id).max_wait(Duration::from_mins(30)).max_interval(max_interval).await
 }
 
 async fn first_email(client: &Client, domain: &Domain) -> posthaste::Result<Accepted> {

@@ -72,7 +72,7 @@ pub(crate) async fn until<T: Send + 'static>(
 ) -> Result<T, Fail> {
     let unsettled = Unsettled::new(context, words.left.clone());
     let begun = std::time::Instant::now();
-    let ended = wait.limit(timeout).await;
+    let ended = wait.max_wait(timeout).await;
     unsettled.settled();
     match ended {
         Ok(found) => match end(&found) {

@@ -1,15 +1,17 @@
 //! One operation: how it is described, sent, repeated, paced and decoded.
 
 mod builder;
+mod classify;
 mod core;
 mod decode;
+mod download;
 mod execute;
 mod key_memory;
 mod operation;
 mod preview;
 mod retry;
+mod state;
 
-pub use crate::error::Idempotency;
 pub use builder::Call;
 pub(crate) use core::Core;
 pub use decode::WithResponse;

@@ -4,21 +4,23 @@
 
 mod api;
 mod auth;
+mod decode;
+mod error_body;
 mod headers;
-mod idempotency;
-mod lost;
 mod store;
+mod summary;
 mod text;
+mod transport;
 
 pub use api::{ApiError, ApiErrorKind};
 pub use auth::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode};
-use headers::request_id;
-pub(crate) use headers::retry_after;
-pub use idempotency::Idempotency;
-pub(crate) use lost::Tried;
-pub use lost::{DecodeError, FileError, TransportFailure};
+pub use decode::{DecodeCause, DecodeError};
+pub(crate) use headers::{request_id, retry_after};
 pub use store::StoreError;
+pub(crate) use summary::CallSummary;
+pub use summary::Outcome;
 pub(crate) use text::{chain, printable};
+pub use transport::{FileError, TransportFailure};
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +28,6 @@ use http::StatusCode;
 
 use crate::{
     problem::{Problem, Problems, SettingsError},
-    transport::TransportErrorKind,
     types::IdempotencyKey,
 };
 
@@ -40,11 +41,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Invalid`](Self::Invalid) | no, nothing was sent | correct the input; every problem is listed |
 /// | [`Settings`](Self::Settings) | no, nothing was sent | correct the client's settings |
 /// | [`File`](Self::File) | no | make the file readable and unchanging |
+/// | [`Write`](Self::Write) | it was a read | make room for the download |
 /// | [`Auth`](Self::Auth) | no, nothing was sent | by [`AuthError`](crate::auth::AuthError): log in, or try again later |
+/// | [`RateLimit`](Self::RateLimit) | no, nothing was sent | allow more time, or send less |
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | try again later |
 /// | [`Api`](Self::Api) | no, the service refused; a 5xx leaves it open | by [`ApiError::kind`] |
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | perhaps | repeat with the key that it carries: that can't do it twice |
-/// | [`Decode`](Self::Decode) | yes, the answer could not be read | repeat with the key, or look the thing up |
+/// | [`Decode`](Self::Decode) | yes, the response could not be read | repeat with the key, or look the thing up |
 /// | [`Paging`](Self::Paging) | reading only | report it: the service contradicts itself |
 /// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it goes on | wait again |
 #[derive(Debug, thiserror::Error)]
@@ -63,17 +66,23 @@ pub enum Error {
     /// same error.
     #[error("the login can't be used; nothing was done")]
     Auth(#[source] Arc<AuthError>),
-    /// Nothing reached the service; or, for an operation that only reads, no whole answer came back.
+    /// A download can't be written; the service has nothing to do with it.
+    #[error("the download can't be written")]
+    Write(#[source] std::io::Error),
+    /// The client's own rate limit leaves no turn before the call's deadline; nothing was sent.
+    #[error(transparent)]
+    RateLimit(RateLimitError),
+    /// Nothing reached the service; or, for a read, no complete response arrived.
     #[error("no answer from the service; nothing was done")]
     Unreachable(#[source] Box<TransportFailure>),
     /// The service answered with an error.
     #[error(transparent)]
     Api(Box<ApiError>),
-    /// The request left and no whole answer came back: the service may have acted.
-    #[error("the outcome is unknown: the request left and no whole answer came back")]
+    /// The request left and no complete response arrived: the service may have acted.
+    #[error("the outcome is unknown: the request left and no complete response arrived")]
     OutcomeUnknown(#[source] Box<TransportFailure>),
-    /// The service accepted, but its answer could not be read.
-    #[error("the service accepted (status {}), but its answer could not be read", .0.status.as_u16())]
+    /// The service accepted, but its response could not be read.
+    #[error("the service accepted (status {}), but its response could not be read", .0.status.as_u16())]
     Decode(#[source] Box<DecodeError>),
     /// A list contradicts itself.
     #[error(transparent)]
@@ -83,97 +92,88 @@ pub enum Error {
     WaitTimeout(Box<WaitTimeout>),
 }
 
-/// Whether the thing that was asked for was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Outcome {
-    /// Nothing reached the service.
-    NotSent,
-    /// The service said no.
-    Rejected,
-    /// It may have been done.
-    Unknown,
-    /// It was done.
-    Accepted,
-}
-
 impl Error {
-    /// Whether the thing that was asked for was done.
+    /// Whether the thing that was asked for was done, over all attempts.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Auth(error) if matches!(**error, AuthError::StillRefused) => Outcome::Rejected,
-            Self::Invalid(_) | Self::Settings(_) | Self::File(_) | Self::Auth(_) | Self::Unreachable(_) => {
-                Outcome::NotSent
-            }
-            Self::Api(error) if error.may_have_acted() => Outcome::Unknown,
-            Self::Api(_) => Outcome::Rejected,
+            Self::Invalid(_)
+            | Self::Settings(_)
+            | Self::File(_)
+            | Self::Write(_)
+            | Self::RateLimit(_)
+            | Self::Unreachable(_) => Outcome::NotSent,
+            Self::Auth(error) => error.outcome(),
+            Self::Api(error) => error.outcome,
             Self::OutcomeUnknown(_) => Outcome::Unknown,
-            Self::Decode(_) | Self::Paging(_) | Self::WaitTimeout(_) => Outcome::Accepted,
+            Self::Decode(_) | Self::Paging(_) => Outcome::Accepted,
+            Self::WaitTimeout(wait) => wait.outcome(),
         }
     }
 
-    /// Whether the same call can succeed later without a change, and without doing the thing twice when the
-    /// [`idempotency_key`](Self::idempotency_key) is given again.
+    /// Whether the same call can succeed later without a change, and can't act twice if it carries the same
+    /// [`idempotency_key`](Self::idempotency_key). The client's own retries follow the same rule.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unreachable(lost) => lost.transport.kind() != TransportErrorKind::Tls,
+            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.retryable,
             Self::Auth(error) => error.is_retryable(),
-            Self::OutcomeUnknown(lost) => lost.idempotency == Idempotency::Idempotent,
-            Self::Decode(unreadable) => unreadable.idempotency_key.is_some(),
-            Self::Api(error) => match error.kind() {
-                ApiErrorKind::RateLimited => true,
-                ApiErrorKind::Server => error.idempotency == Idempotency::Idempotent,
-                _ => error.name == "concurrent_idempotent_requests",
-            },
-            Self::WaitTimeout(_) => true,
-            _ => false,
+            Self::Decode(error) => error.retryable,
+            Self::Api(error) => error.retryable,
+            Self::RateLimit(_) | Self::WaitTimeout(_) => true,
+            Self::Invalid(_) | Self::Settings(_) | Self::File(_) | Self::Write(_) | Self::Paging(_) => false,
         }
     }
 
-    /// The pause that the service asked for.
+    /// The pause that the service asked for, or until the client's rate limit has a turn.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Api(error) => error.retry_after(),
             Self::Auth(error) => error.retry_after(),
+            Self::RateLimit(error) => Some(error.available_in),
             _ => None,
         }
     }
 
-    /// The key with which the call can be repeated without doing the thing twice, within 24 hours.
+    /// The key under which the call can be repeated within 24 hours without acting twice.
     pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
         match self {
             Self::Api(error) => error.idempotency_key.as_ref(),
-            Self::Unreachable(lost) | Self::OutcomeUnknown(lost) => lost.idempotency_key.as_ref(),
-            Self::Decode(unreadable) => unreadable.idempotency_key.as_ref(),
+            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.idempotency_key.as_ref(),
+            Self::Decode(error) => error.idempotency_key.as_ref(),
             _ => None,
         }
     }
 
-    /// The status of the answer, if one came.
+    /// The error response, if the service sent one.
+    pub fn response(&self) -> Option<&ApiError> {
+        match self {
+            Self::Api(error) => Some(error),
+            Self::Auth(error) => error.response(),
+            _ => None,
+        }
+    }
+
+    /// The status of the response, if there was one.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
-            Self::Api(error) => Some(error.status),
-            Self::Decode(unreadable) => Some(unreadable.status),
-            _ => None,
+            Self::Decode(error) => Some(error.status),
+            _ => self.response().map(|error| error.status),
         }
     }
 
     /// The service's name for this request, for its support.
     pub fn request_id(&self) -> Option<&str> {
         match self {
-            Self::Api(error) => error.request_id(),
-            Self::Decode(unreadable) => request_id(&unreadable.headers),
-            _ => None,
+            Self::Decode(error) => error.request_id(),
+            _ => self.response().and_then(ApiError::request_id),
         }
     }
 
-    /// How many times the request was sent, or tried to.
+    /// How many requests were sent, or tried to.
     pub fn attempts(&self) -> u32 {
         match self {
-            Self::Api(error) => error.attempts,
-            Self::Unreachable(lost) | Self::OutcomeUnknown(lost) => lost.attempts,
-            Self::Decode(unreadable) => unreadable.attempts,
-            _ => 0,
+            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.attempts,
+            Self::Decode(error) => error.attempts,
+            _ => self.response().map_or(0, |error| error.attempts),
         }
     }
 
@@ -207,6 +207,20 @@ fn count(problems: &Problems) -> String {
     }
 }
 
+/// The client's own rate limit has no turn for a call in time.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "the client's rate limit{} leaves no turn before the deadline (next in {} s); nothing was sent",
+    .per_second.map(|pace| format!(" of {pace}/s")).unwrap_or_default(), .available_in.as_secs_f64().ceil()
+)]
+#[non_exhaustive]
+pub struct RateLimitError {
+    /// Requests a second that the client allows itself now.
+    pub per_second: Option<f64>,
+    /// When a call made now would have its turn.
+    pub available_in: Duration,
+}
+
 /// A list whose pages contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -223,14 +237,26 @@ pub enum PagingError {
 }
 
 /// What a [`Wait`](crate::Wait) knows when its time is over.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[error("not settled after {} s{}", .waited.as_secs(), .state.as_ref().map(|state| format!(": it is {}", printable(state, 80))).unwrap_or_default())]
 #[non_exhaustive]
 pub struct WaitTimeout {
-    /// The last state that the service told, in its own word.
+    /// The last state that the service reported, in its own word.
     pub state: Option<String>,
-    /// How long it was waited.
+    /// How long the wait took.
     pub waited: Duration,
-    /// How often it was looked at.
-    pub looks: u32,
+    /// How many polls were made.
+    pub polls: u32,
+    /// How many of them the service answered.
+    pub answered: u32,
+    /// The error of the last poll, if that one failed.
+    #[source]
+    pub last_error: Option<Box<Error>>,
+}
+
+impl WaitTimeout {
+    /// What is waited for was accepted if the service answered once; else nothing is known of it.
+    fn outcome(&self) -> Outcome {
+        if self.answered > 0 { Outcome::Accepted } else { Outcome::Unknown }
+    }
 }

@@ -49,11 +49,11 @@ mod rate;
 pub mod resources;
 pub mod transport;
 
-pub use call::{Call, Idempotency, Preview, RetryEvent, RetryPolicy, WithResponse};
+pub use call::{Call, Preview, RetryEvent, RetryPolicy, WithResponse};
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
 pub use error::{
-    ApiError, ApiErrorKind, DecodeError, Error, FileError, Outcome, PagingError, Result, TransportFailure,
-    WaitTimeout,
+    ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, PagingError, RateLimitError,
+    Result, TransportFailure, WaitTimeout,
 };
 pub use problem::{Problem, Problems, SettingsError, path_segment};
 pub use rate::RateLimit;

@@ -10,6 +10,7 @@ mod response;
 
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::ReqwestTransport;
+pub(crate) use response::Collected;
 pub use response::ResponseBody;
 
 use std::{error::Error as StdError, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};

@@ -6,6 +6,7 @@ mod sdk {
     mod domains;
     mod downloads;
     mod oauth;
+    mod outcomes;
     mod pages;
     mod script;
     mod sessions;

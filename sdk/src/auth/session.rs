@@ -56,7 +56,7 @@ use tokio::time::timeout;
 use self::shared::{Ready, Shared};
 use super::{record::TokenRecord, store::TokenStore};
 use crate::{
-    error::{AuthError, Result, StoreError},
+    error::{ApiError, AuthError, Result, StoreError},
     types::AccessToken,
 };
 
@@ -212,9 +212,15 @@ impl Session {
     }
 
     /// Remembers that the service refuses even a token that it has just issued.
-    pub(crate) fn give_up(&self, refused: &Token) -> AuthError {
+    pub(crate) fn give_up(&self, refused: &Token, response: Box<ApiError>) -> AuthError {
         self.shared.state().rejected_when_fresh = Some(refused.record.generation);
-        AuthError::StillRefused
+        AuthError::StillRefused { response: Some(response) }
+    }
+
+    /// Notes that the service refused a token, so that the next call renews it.
+    pub(crate) fn reject(&self, token: &Token) {
+        // That it was refused when it was new is an error of the next call.
+        let _ = self.shared.refuse(token);
     }
 }
 

@@ -57,10 +57,11 @@ impl<T> Call<T> {
         Self { core: Arc::clone(core), operation, decode: decode::<T> }
     }
 
-    /// Names this send, so that the service does it once however often it is asked (`SPEC.md`, POST /emails).
+    /// Sets the idempotency key, under which the service sends once however many requests arrive (`SPEC.md`, POST /emails).
     ///
-    /// 1 to 256 visible ASCII characters; the service remembers it for 24 hours. Without one, a send makes a random key of its own
-    /// and keeps it over all its attempts. On operations other than sends the service ignores it.
+    /// 1 to 256 visible ASCII characters; the service remembers it for 24 hours. Without one, a send uses a random key for all its attempts.
+    /// The service honors keys on `POST /emails` and `POST /emails/batch` alone: on other operations the header is sent, but the client
+    /// doesn't rely on it.
     pub fn idempotency_key<K>(mut self, key: K) -> Self
     where
         K: TryInto<IdempotencyKey>,
@@ -137,6 +138,10 @@ impl<T> Call<T> {
             headers: execute::headers(&self.core, &operation),
             operation,
         })
+    }
+
+    pub(super) fn into_parts(self) -> (Arc<Core>, Operation) {
+        (self.core, self.operation)
     }
 
     fn fault(&mut self, problem: Problem) {

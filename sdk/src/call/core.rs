@@ -19,7 +19,7 @@ pub(crate) struct Core {
     pub(crate) timeout: Option<Duration>,
     pub(crate) attempt_timeout: Option<Duration>,
     pub(crate) idle_timeout: Duration,
-    pub(crate) answer_limit: usize,
+    pub(crate) response_limit: usize,
     pub(crate) retry: RetryPolicy,
     pub(crate) budget: Budget,
     pub(crate) keys: KeyMemory,

@@ -1,4 +1,4 @@
-//! Answers into values.
+//! Responses into values.
 
 use std::fmt;
 
@@ -6,53 +6,51 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
-use crate::error::Result;
+use crate::error::{DecodeCause, DecodeError};
 
-/// Reads an answer; on failure gives the answer back with what is wrong with it.
-pub(crate) type Decode<T> = fn(http::Response<Bytes>) -> Result<T, Box<Undecoded>>;
+/// Reads a complete successful response.
+pub(crate) type Decode<T> = fn(http::Response<Bytes>) -> Result<T, Box<DecodeError>>;
 
-pub(crate) struct Undecoded {
-    pub(crate) answer: http::Response<Bytes>,
-    pub(crate) error: serde_path_to_error::Error<serde_json::Error>,
-}
-
-pub(crate) fn decode<T: DeserializeOwned>(answer: http::Response<Bytes>) -> Result<T, Box<Undecoded>> {
-    // An answer without a body says nothing, and `null` is how JSON says so.
-    let body: &[u8] = if answer.body().is_empty() { b"null" } else { answer.body() };
+pub(crate) fn decode<T: DeserializeOwned>(response: http::Response<Bytes>) -> Result<T, Box<DecodeError>> {
+    // An empty body says nothing, and `null` is how JSON says so.
+    let body: &[u8] = if response.body().is_empty() { b"null" } else { response.body() };
     if let Ok(value) = serde_json::from_slice(body) {
         return Ok(value);
     }
     // Only now is it worth keeping track of where in the body the decoder is.
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let again = serde_path_to_error::deserialize(&mut deserializer);
-    let again = again.and_then(|value: T| match deserializer.end() {
-        Ok(()) => Ok(value),
-        Err(error) => Err(serde_path_to_error::Error::new(serde_path_to_error::Track::new().path(), error)),
-    });
-    again.map_err(|error| Box::new(Undecoded { answer, error }))
+    let again = again.map_err(|error| (error.path().to_string(), error.into_inner()));
+    let again =
+        again.and_then(|value: T| deserializer.end().map(|()| value).map_err(|error| (String::new(), error)));
+    again.map_err(|(path, error)| undecoded(response, path, error))
 }
 
-/// Whether the answer names as many things as were sent; else nobody could say which is which.
+fn undecoded(response: http::Response<Bytes>, path: String, error: serde_json::Error) -> Box<DecodeError> {
+    let (head, body) = response.into_parts();
+    Box::new(DecodeError::new(head, &body, path, DecodeCause::Json(error)))
+}
+
+/// Whether the response names as many things as were sent; else none could be assigned.
 pub(crate) fn count_ids(
-    answer: http::Response<Bytes>,
+    response: http::Response<Bytes>,
     ids: usize,
-) -> Result<http::Response<Bytes>, Box<Undecoded>> {
+) -> Result<http::Response<Bytes>, Box<DecodeError>> {
     #[derive(serde::Deserialize)]
     struct Named {
         data: Vec<serde::de::IgnoredAny>,
     }
-    match serde_json::from_slice::<Named>(answer.body()) {
+    match serde_json::from_slice::<Named>(response.body()) {
         Ok(named) if named.data.len() != ids => {
-            let text = format!("{ids} emails were sent and {} ids came back", named.data.len());
+            let text = format!("{ids} emails were sent, but the response has {} ids", named.data.len());
             let error = <serde_json::Error as serde::de::Error>::custom(text);
-            let error = serde_path_to_error::Error::new(serde_path_to_error::Track::new().path(), error);
-            Err(Box::new(Undecoded { answer, error }))
+            Err(undecoded(response, String::new(), error))
         }
-        _ => Ok(answer),
+        _ => Ok(response),
     }
 }
 
-/// A value together with the answer that it was read from.
+/// A value with the response that it was read from.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct WithResponse<T> {
@@ -60,7 +58,7 @@ pub struct WithResponse<T> {
     pub value: T,
     /// The status: any of 2xx.
     pub status: StatusCode,
-    /// All headers of the answer.
+    /// All response headers.
     pub headers: HeaderMap,
     /// The body as it arrived, after decompression.
     pub body: Bytes,
@@ -77,8 +75,8 @@ impl<T: fmt::Debug> fmt::Debug for WithResponse<T> {
 }
 
 pub(super) fn decode_with_response<T: DeserializeOwned>(
-    answer: http::Response<Bytes>,
-) -> Result<WithResponse<T>, Box<Undecoded>> {
-    let (status, headers, body) = (answer.status(), answer.headers().clone(), answer.body().clone());
-    Ok(WithResponse { value: decode(answer)?, status, headers, body })
+    response: http::Response<Bytes>,
+) -> Result<WithResponse<T>, Box<DecodeError>> {
+    let (status, headers, body) = (response.status(), response.headers().clone(), response.body().clone());
+    Ok(WithResponse { value: decode(response)?, status, headers, body })
 }

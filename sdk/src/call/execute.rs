@@ -1,67 +1,96 @@
-//! The life of one call: authorize, attempt, judge, pause, attempt again, decode.
+//! The life of a call: wait for a turn, authorize, send, judge, pause, send again, decode.
 //!
-//! A session's access token is asked for before each attempt. It can run out on the way there, so a 401 is answered with one renewal (for all calls that met it) and
-//! one more attempt with the same bytes and the same key: the service did not act on a request that it did not let in.
+//! What each attempt means is decided by [`classify`] and [`CallState`] alone. A session's access token can expire on its way, so a 401 is
+//! followed by one renewal (shared by all calls that met it) and one more attempt with the same bytes and the same key, if the policy allows
+//! another one: the service did not act on a request that it did not let in.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, response};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::Instrument as _;
 use url::Url;
 
 use super::{
+    classify,
     core::Core,
     decode::{Decode, count_ids},
     operation::{IDEMPOTENCY_KEY, Operation},
-    retry::{self, Cause, RetryEvent, RetryPolicy},
+    retry::{Cause, RetryEvent, RetryPolicy},
+    state::{AttemptResult, CallState},
 };
 use crate::{
-    auth::{AuthError, Credentials, StoreError, Token},
-    error::{ApiError, DecodeError, Error, Result, Tried, chain},
-    transport::{RequestDelivery, TransportError, TransportErrorKind, TransportRequest},
+    auth::{Credentials, Token},
+    error::{
+        ApiError, AuthError, DecodeCause, DecodeError, Error, FileError, Outcome, RateLimitError, Result,
+        StoreError, TransportFailure, chain, request_id,
+    },
+    transport::{
+        Collected, RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest,
+    },
 };
 
-/// What a call may take before it has sent a byte.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// The slowest line on which a large body still goes through.
-const SLOWEST_BYTES_PER_SECOND: u64 = 64 * 1024;
+/// How long a call may take before its body is counted.
+const BASE_TIMEOUT: Duration = Duration::from_mins(1);
+/// The slowest line on which a large body still gets through.
+const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
+/// Bytes of an error response that are kept; the rest is cut off.
+const MAX_ERROR_BYTES: usize = 1024 * 1024;
 
-/// Carries out `operation` and reads its answer.
+/// Carries out `operation` and decodes its response.
 pub(crate) async fn run<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
-    // Neither the path nor a header is recorded: both can hold addresses.
-    let span = tracing::debug_span!("posthaste", operation = operation.name);
-    execute(core, operation, decode).instrument(span).await
+    let span = span(&operation);
+    let work = async move {
+        let mut call = Execution::new(&core, operation.ready()?);
+        loop {
+            let failure = match call.attempt().await {
+                Ok(response) => match call.decode(response, decode).await {
+                    Ok(value) => return Ok(value),
+                    Err(failure) => failure,
+                },
+                Err(failure) => failure,
+            };
+            call.pause_after(failure).await?;
+        }
+    };
+    if span.is_disabled() { work.await } else { work.instrument(span).await }
 }
 
-async fn execute<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
-    let mut call = Attempts::begin(&core, operation.ready()?);
-    let mut read_again = call.tried.key.is_some();
-    loop {
-        let answer = call.until_accepted().await?;
-        let counted = match call.operation.ids {
-            Some(ids) => count_ids(answer, ids),
-            None => Ok(answer),
-        };
-        match counted.and_then(decode) {
-            Ok(value) => return Ok(value),
-            // The service keeps the answer to a keyed request, so asking again fetches it.
-            Err(_) if read_again => read_again = false,
-            Err(undecoded) => {
-                let unreadable = DecodeError::from_answer(undecoded.answer, undecoded.error, &call.tried);
-                return Err(Error::Decode(Box::new(unreadable)));
+/// Carries out `operation` and returns its response as soon as the service has accepted; the body follows.
+pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Response<ResponseBody>> {
+    let span = span(&operation);
+    let work = async move {
+        let mut call = Execution::new(core, operation.ready()?);
+        loop {
+            match call.attempt().await {
+                Ok(response) => return Ok(response),
+                Err(failure) => call.pause_after(failure).await?,
             }
         }
-    }
+    };
+    work.instrument(span).await
 }
 
-/// The headers of a request, but for the credential.
-pub(crate) fn headers(client: &Core, operation: &Operation) -> HeaderMap {
-    // Room for those that are added on the way out too: a full map hashes all of them anew.
-    let mut headers = HeaderMap::with_capacity(client.headers.len() + operation.headers.len() + 8);
-    // What the application adds to all requests can be another credential.
-    let own = client
+/// Names the call in logs. Neither an id nor a header is recorded: both can hold addresses.
+fn span(operation: &Operation) -> tracing::Span {
+    use tracing::field::Empty;
+    tracing::debug_span!(
+        "posthaste",
+        operation = operation.name,
+        method = %operation.method,
+        route = %operation.route,
+        status = Empty,
+        attempts = Empty,
+        request_id = Empty,
+    )
+}
+
+/// The headers of a request, except the credential.
+pub(crate) fn headers(core: &Core, operation: &Operation) -> HeaderMap {
+    // Room for those that the transport adds: a full map hashes all of them anew.
+    let mut headers = HeaderMap::with_capacity(core.headers.len() + operation.headers.len() + 8);
+    // A default header can be another credential, so none leaves for a foreign address.
+    let own = core
         .headers
         .iter()
         .filter(|(name, _)| operation.external_url.is_none() || *name == header::USER_AGENT);
@@ -74,7 +103,7 @@ pub(crate) fn headers(client: &Core, operation: &Operation) -> HeaderMap {
     headers
 }
 
-/// Where the operation goes: the base address with the path behind it. Its host is neither read again nor can a path replace it.
+/// The operation's URL: the path behind the base address, whose host is never read again and can't be replaced by a path.
 pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
     if let Some(url) = &operation.external_url {
         return url.clone();
@@ -90,108 +119,122 @@ pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
     url
 }
 
-struct Attempts<'a> {
-    client: &'a Core,
-    url: Url,
-    policy: RetryPolicy,
-    patience: Duration,
-    deadline: Option<Instant>,
-    /// The access token that the service refused first.
-    refused: Option<Token>,
-    tried: Tried,
-    operation: Operation,
+/// Why an attempt did not end the call.
+struct Failure {
+    /// None if it is the unreadable response that the execution keeps.
+    error: Option<Error>,
+    /// Why another attempt is safe and worthwhile, if it is.
+    retry: Option<Cause>,
 }
 
-impl<'a> Attempts<'a> {
-    fn begin(client: &'a Core, operation: Operation) -> Self {
+impl Failure {
+    fn new(error: Error, retry: Option<Cause>) -> Self {
+        Self { error: Some(error), retry }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::new(error, None)
+    }
+}
+
+/// One call while it runs.
+struct Execution<'a> {
+    core: &'a Core,
+    operation: Operation,
+    url: Url,
+    policy: RetryPolicy,
+    attempt_timeout: Duration,
+    deadline: Option<Instant>,
+    read_only: bool,
+    state: CallState,
+    /// The access token that the service rejected first.
+    rejected: Option<Token>,
+    /// The response that was accepted and could not be read.
+    unread: Option<Box<DecodeError>>,
+    /// The error of the attempt before this one.
+    last_error: Option<Error>,
+}
+
+impl<'a> Execution<'a> {
+    fn new(core: &'a Core, operation: Operation) -> Self {
         if let Some(key) = operation.key.as_ref().filter(|_| operation.key_given)
-            && client.keys.contradicts(key, &operation.body)
+            && core.keys.contradicts(key, &operation.path, &operation.body)
         {
-            tracing::warn!("this idempotency key was given for another body before");
+            tracing::warn!("this idempotency key was used for another body before");
         }
-        let patience = PATIENCE + Duration::from_secs(operation.body.len() / SLOWEST_BYTES_PER_SECOND);
-        let limit = operation.timeout.or(client.timeout).unwrap_or(patience);
-        let tried = Tried {
-            operation: operation.name,
-            attempts: 0,
-            key: operation.key.clone(),
-            idempotency: operation.idempotency,
-            reads: operation.method == Method::GET || operation.method == Method::HEAD,
-            unknown: false,
-        };
+        let default = BASE_TIMEOUT + Duration::from_secs(operation.body.len() / MIN_BYTES_PER_SECOND);
+        let timeout = operation.timeout.or(core.timeout).unwrap_or(default);
+        let key = operation.key.clone().filter(|_| operation.keyed);
         Self {
-            client,
-            url: address(&client.base_url, &operation),
-            policy: operation.retry.clone().unwrap_or_else(|| client.retry.clone()),
-            patience,
-            deadline: Instant::now().checked_add(limit),
-            refused: None,
-            tried,
+            core,
+            url: address(&core.base_url, &operation),
+            policy: operation.retry.clone().unwrap_or_else(|| core.retry.clone()),
+            attempt_timeout: core.attempt_timeout.unwrap_or(default),
+            deadline: Instant::now().checked_add(timeout),
+            read_only: operation.method == Method::GET || operation.method == Method::HEAD,
+            state: CallState::new(operation.name, operation.idempotency, key),
+            rejected: None,
+            unread: None,
+            last_error: None,
             operation,
         }
     }
 
-    /// Attempts until the service accepts, or says no for good, or there is no time or no attempt left.
-    async fn until_accepted(&mut self) -> Result<http::Response<Bytes>> {
-        loop {
-            self.turn().await?;
-            let (header, token) = self.authorize().await?;
-            self.tried.attempts += 1;
-            let (error, cause) = match self.attempt(header).await {
-                Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED && token.is_some() => {
-                    self.client.limiter.learn(answer.headers(), None);
-                    self.turned_out(token)?;
-                    continue;
-                }
-                Ok(answer) if answer.status().is_success() => {
-                    if self.operation.external_url.is_none() {
-                        self.client.limiter.learn(answer.headers(), None);
-                    }
-                    self.client.budget.succeeded();
-                    return Ok(answer);
-                }
-                Ok(answer) => self.refused(answer),
-                Err(error) => self.lost(error),
-            };
-            let Some(pause) = cause.as_ref().and_then(|cause| self.pause(cause)) else {
-                tracing::debug!(attempts = self.tried.attempts, error = chain(&error), "gave up");
-                return Err(error);
-            };
-            let cause = cause.map(|cause| cause.what).unwrap_or_default();
-            tracing::debug!(attempt = self.tried.attempts, cause, ?pause, "trying again");
-            if let Some(listener) = &self.operation.on_retry {
-                listener(&RetryEvent { attempt: self.tried.attempts, pause, cause });
-            }
-            sleep(pause).await;
+    /// Sends one request. Returns a response that the service accepted with.
+    async fn attempt(&mut self) -> Result<http::Response<ResponseBody>, Failure> {
+        self.wait_for_turn().await?;
+        let (credential, token) = self.authorize().await?;
+        self.state.attempts += 1;
+        let end = self.attempt_end();
+        let sent = self.core.transport.send(self.request(credential));
+        let (head, body) = match before(end, sent).await {
+            Ok(response) => response.into_parts(),
+            Err(error) => return Err(self.transport_failure(error)),
+        };
+        self.trace(&head);
+        if head.status.is_success() {
+            self.learn(&head.headers, None);
+            self.core.budget.succeeded();
+            return Ok(http::Response::from_parts(head, body));
         }
+        // An error keeps its status, whatever is missing of its body.
+        let body = body.collect(MAX_ERROR_BYTES.min(self.core.response_limit), end).await;
+        let error = ApiError::from_response(head, body.bytes);
+        Err(match token {
+            Some(token) if error.status == StatusCode::UNAUTHORIZED => self.token_rejected(token, error),
+            _ => self.error_response(error),
+        })
     }
 
-    /// Waits until the client's pace allows another request, if the call has so much time left.
-    async fn turn(&self) -> Result<()> {
-        let Some(turn) = self.client.limiter.turn() else { return Ok(()) };
+    /// Waits until the client's rate limit has a turn, if that comes before the deadline.
+    async fn wait_for_turn(&mut self) -> Result<(), Failure> {
+        let Some(turn) = self.core.limiter.turn() else { return Ok(()) };
         if self.deadline.is_some_and(|deadline| deadline <= turn) {
-            return Err(self
-                .tried
-                .lost(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Timeout)));
+            let available_in = turn.saturating_duration_since(Instant::now());
+            // What the attempt before may have done matters more than why there is no other one.
+            let error = self.last_error.take();
+            let error = error.unwrap_or(Error::RateLimit(RateLimitError { per_second: None, available_in }));
+            return Err(error.into());
         }
         sleep_until(turn).await;
         Ok(())
     }
 
     /// The credential for the next attempt, and the access token in it if that can be renewed.
-    async fn authorize(&self) -> Result<(Option<HeaderValue>, Option<Token>)> {
-        let (session, origin) = match &self.client.credentials {
+    async fn authorize(&self) -> Result<(Option<HeaderValue>, Option<Token>), Failure> {
+        let (session, origin) = match &self.core.credentials {
             _ if self.operation.external_url.is_some() => return Ok((None, None)),
             Credentials::Fixed(header) => return Ok((Some(header.clone()), None)),
             Credentials::Session(session, origin) => (session, origin),
         };
-        let token = session.token(Some(origin), self.refused.as_ref());
+        let token = session.token(Some(origin), self.rejected.as_ref());
         let token = match self.deadline {
             None => token.await,
-            // The renewal goes on: whoever calls next finds its outcome.
+            // The renewal goes on: the next call finds its outcome.
             Some(end) => match timeout_at(end, token).await {
                 Ok(token) => token,
-                // The renewal goes on: whoever calls next finds its outcome.
                 Err(_) => session.at_hand(origin).ok_or_else(|| {
                     let holder = Some("a renewal that takes longer than the call may".to_owned());
                     AuthError::Busy(StoreError::Busy { holder }).into()
@@ -200,60 +243,136 @@ impl<'a> Attempts<'a> {
         };
         match token {
             Ok(token) => Ok((token.header.clone(), Some(token))),
-            // What an attempt before may have done stays open.
-            Err(error) if self.tried.unknown => {
-                let cause =
-                    TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error);
-                Err(self.tried.lost(cause))
+            Err(error) => Err(self.unauthorized(error).into()),
+        }
+    }
+
+    /// The error of a call that gets no credential: what an earlier attempt may have done stays open.
+    fn unauthorized(&self, error: Error) -> Error {
+        if self.state.outcome() != Outcome::Unknown {
+            return error;
+        }
+        let cause = TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error);
+        Error::OutcomeUnknown(Box::new(TransportFailure::new(cause, self.state.summary())))
+    }
+
+    /// A 401 to an access token: the first one of a call asks for another token, the second one is final.
+    fn token_rejected(&mut self, token: Token, error: ApiError) -> Failure {
+        self.learn(&error.headers, None);
+        // Only the session can make it succeed, which it does before the next attempt.
+        self.state.record(AttemptResult::Rejected { transient: self.rejected.is_none() });
+        let response = Box::new(error.after(self.state.summary()));
+        let Credentials::Session(session, _) = &self.core.credentials else {
+            return Error::Api(response).into();
+        };
+        if self.rejected.is_some() {
+            return self.unauthorized(session.give_up(&token, response).into()).into();
+        }
+        session.reject(&token);
+        self.rejected = Some(token);
+        Failure::new(Error::Api(response), Some(Cause::token_rejected()))
+    }
+
+    fn transport_failure(&mut self, error: TransportError) -> Failure {
+        let cause = Cause::transport_error(&error);
+        let again = self.state.record(classify::transport_error(&error, self.read_only));
+        Failure::new(self.without_response(error), again.then_some(cause))
+    }
+
+    /// The error of a call whose last attempt has no complete response.
+    fn without_response(&self, error: TransportError) -> Error {
+        match self.state.outcome() {
+            Outcome::Unknown => {
+                Error::OutcomeUnknown(Box::new(TransportFailure::new(error, self.state.summary())))
             }
-            Err(error) => Err(error),
+            _ if error.kind() == TransportErrorKind::Body => Error::File(FileError::in_flight(error)),
+            _ => Error::Unreachable(Box::new(TransportFailure::new(error, self.state.summary()))),
         }
     }
 
-    /// A 401: the first one of a call asks for another access token, the second one is final.
-    fn turned_out(&mut self, token: Option<Token>) -> Result<()> {
-        if self.refused.is_none() {
-            self.refused = token;
-            return Ok(());
-        }
-        let Credentials::Session(session, _) = &self.client.credentials else { return Ok(()) };
-        let error = token.map_or(AuthError::StillRefused, |token| session.give_up(&token));
-        if self.tried.unknown {
-            let cause =
-                TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error);
-            return Err(self.tried.lost(cause));
-        }
-        Err(error.into())
+    fn error_response(&mut self, error: ApiError) -> Failure {
+        let again = self.state.record(classify::error_response(&error, self.read_only));
+        let limited = error.status == StatusCode::TOO_MANY_REQUESTS && self.state.is_retryable();
+        self.learn(&error.headers, limited.then(|| error.retry_after().unwrap_or(Duration::from_secs(1))));
+        let cause = again.then(|| Cause::error_response(&error));
+        Failure::new(Error::Api(Box::new(error.after(self.state.summary()))), cause)
     }
 
-    async fn attempt(
-        &self,
-        credential: Option<HeaderValue>,
-    ) -> Result<http::Response<Bytes>, TransportError> {
-        let limit = self.client.attempt_timeout.unwrap_or(self.patience);
-        let end = [Instant::now().checked_add(limit), self.deadline].into_iter().flatten().min();
-        let limit = self.client.answer_limit;
-        let attempt = async {
-            let response = self.client.transport.send(self.outgoing(credential)).await?;
-            let (head, body) = response.into_parts();
-            let body = body.collect(limit, end).await;
-            match body.missing {
-                Some(error) if head.status.is_success() || error.kind() != TransportErrorKind::TooLarge => {
-                    Err(error)
+    /// Reads the whole body and decodes it.
+    async fn decode<T>(
+        &mut self,
+        response: http::Response<ResponseBody>,
+        decode: Decode<T>,
+    ) -> Result<T, Failure> {
+        let (head, body) = response.into_parts();
+        let Collected { bytes, missing } = body.collect(self.core.response_limit, self.attempt_end()).await;
+        let error = match missing {
+            None => {
+                let response = http::Response::from_parts(head, bytes);
+                let counted = match self.operation.ids {
+                    Some(ids) => count_ids(response, ids),
+                    None => Ok(response),
+                };
+                match counted.and_then(decode) {
+                    Ok(value) => return Ok(value),
+                    Err(error) => error,
                 }
-                _ => Ok(http::Response::from_parts(head, body.bytes)),
+            }
+            Some(missing) if self.read_only => return Err(self.transport_failure(missing)),
+            Some(missing) => {
+                Box::new(DecodeError::new(head, &bytes, String::new(), DecodeCause::Incomplete(missing)))
             }
         };
-        match end {
-            None => attempt.await,
-            Some(end) => timeout_at(end, attempt).await.unwrap_or_else(|_| {
-                Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
-            }),
-        }
+        // The service keeps the response to a keyed request, so asking again fetches it. Nothing else would answer differently.
+        let too_large = matches!(&error.source, DecodeCause::Incomplete(error) if error.kind() == TransportErrorKind::TooLarge);
+        let transient = self.operation.keyed && !too_large;
+        let again = self.state.record(AttemptResult::Accepted { transient });
+        let cause = Cause::unreadable(error.status);
+        self.unread = Some(error);
+        Err(Failure { error: None, retry: again.then_some(cause) })
     }
 
-    fn outgoing(&self, credential: Option<HeaderValue>) -> TransportRequest {
-        let mut headers = headers(self.client, &self.operation);
+    /// Pauses before another attempt, if policy, budget and deadline allow one; else ends the call with the error.
+    async fn pause_after(&mut self, failure: Failure) -> Result<()> {
+        let attempts = self.state.attempts;
+        let Failure { error, retry } = failure;
+        let pause = retry.as_ref().and_then(|cause| self.pause(cause));
+        let (Some(cause), Some(pause)) = (retry, pause) else {
+            // That the service accepted is what the caller has to know, whatever a later attempt brought.
+            let unread = self.unread.take().map(|unread| Error::Decode(unread.after(self.state.summary())));
+            let Some(error) = unread.or(error) else { return Ok(()) };
+            tracing::debug!(attempts, error = chain(&error), "the call failed");
+            return Err(error);
+        };
+        self.last_error = error;
+        tracing::debug!(attempt = attempts, cause = cause.what, ?pause, "retrying");
+        if cause.at_once {
+            return Ok(());
+        }
+        if let Some(listener) = &self.operation.on_retry {
+            listener(&RetryEvent { attempt: attempts, pause, cause: cause.what });
+        }
+        sleep(pause).await;
+        Ok(())
+    }
+
+    fn pause(&self, cause: &Cause) -> Option<Duration> {
+        let pause = self.policy.pause(self.state.attempts, cause, rand::random())?;
+        if cause.at_once {
+            return Some(Duration::ZERO);
+        }
+        let in_time = self.deadline.is_none_or(|deadline| {
+            Instant::now().checked_add(pause).is_some_and(|resumed| resumed < deadline)
+        });
+        (in_time && self.core.budget.take(cause)).then_some(pause)
+    }
+
+    fn attempt_end(&self) -> Option<Instant> {
+        [Instant::now().checked_add(self.attempt_timeout), self.deadline].into_iter().flatten().min()
+    }
+
+    fn request(&self, credential: Option<HeaderValue>) -> TransportRequest {
+        let mut headers = headers(self.core, &self.operation);
         if let Some(credential) = credential {
             headers.insert(header::AUTHORIZATION, credential);
         }
@@ -262,43 +381,42 @@ impl<'a> Attempts<'a> {
             url: self.url.clone(),
             headers,
             body: self.operation.body.clone(),
-            idle_timeout: self.client.idle_timeout,
+            idle_timeout: self.core.idle_timeout,
             new_connection: false,
             on_upload: self.operation.on_upload.clone(),
         }
     }
 
-    fn refused(&mut self, answer: http::Response<Bytes>) -> (Error, Option<Cause>) {
-        let error = ApiError::from_answer(answer, &self.tried);
-        let cause = retry::after_refusal(&error, self.tried.idempotency);
-        let limited = error.status == http::StatusCode::TOO_MANY_REQUESTS && cause.is_some();
-        let pause = limited.then(|| error.retry_after().unwrap_or(Duration::from_secs(1)));
+    /// Adapts the client's pace to what the service announces. Other servers announce nothing about it.
+    fn learn(&self, headers: &HeaderMap, limited: Option<Duration>) {
         if self.operation.external_url.is_none() {
-            self.client.limiter.learn(&error.headers, pause);
+            self.core.limiter.learn(headers, limited);
         }
-        let error = Error::Api(Box::new(error));
-        self.tried.unknown |= error.outcome() == crate::Outcome::Unknown;
-        (error, cause)
     }
 
-    fn lost(&mut self, error: TransportError) -> (Error, Option<Cause>) {
-        let cause = retry::after_transport_error(&error, self.tried.idempotency);
-        let reached = error.delivery();
-        let error = self.tried.lost(error);
-        self.tried.unknown |= reached == RequestDelivery::Unknown;
-        (error, cause)
-    }
-
-    /// The pause before the next attempt, if there may be one: the policy, the shared budget and the time that is left agree.
-    fn pause(&self, cause: &Cause) -> Option<Duration> {
-        if !self.policy.allows(self.tried.attempts) {
-            return None;
+    fn trace(&self, head: &response::Parts) {
+        let span = tracing::Span::current();
+        if !span.is_disabled() {
+            let status = head.status.as_u16();
+            span.record("status", status).record("attempts", self.state.attempts);
+            if let Some(id) = request_id(&head.headers) {
+                span.record("request_id", id);
+            }
+            tracing::debug!(attempt = self.state.attempts, status, "response");
         }
-        let pause = self.policy.pause(self.tried.attempts, cause, rand::random());
-        let in_time = self.deadline.is_none_or(|deadline| {
-            Instant::now().checked_add(pause).is_some_and(|resumed| resumed < deadline)
-        });
-        (in_time && self.client.budget.take(cause)).then_some(pause)
+    }
+}
+
+/// The response head, unless the time is over before it arrives.
+async fn before(
+    end: Option<Instant>,
+    sent: impl Future<Output = Result<http::Response<ResponseBody>, TransportError>>,
+) -> Result<http::Response<ResponseBody>, TransportError> {
+    match end {
+        None => sent.await,
+        Some(end) => timeout_at(end, sent).await.unwrap_or_else(|_| {
+            Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
+        }),
     }
 }
 

@@ -8,10 +8,10 @@ use std::{
 
 use crate::{body::Body, types::IdempotencyKey};
 
-/// Which bodies the caller's own keys went out with, as far back as the last thousand.
+/// The bodies that the caller's own keys were sent with: the last thousand keys. A key is scoped to its path.
 ///
 /// The same key for another body is a mistake that the service refuses, or that silently drops a mail when the first answer is
-/// still kept. The client can't know which of the two was meant, so it warns and sends.
+/// still kept. The client can't know which of the two was meant, so it logs a warning and sends.
 #[derive(Debug, Default)]
 pub(crate) struct KeyMemory(Mutex<Remembered>);
 
@@ -22,19 +22,19 @@ struct Remembered {
 }
 
 impl KeyMemory {
-    const MOST: usize = 1_000;
+    const MAX_KEYS: usize = 1_000;
 
     /// Whether this key went out with another body before.
-    pub(crate) fn contradicts(&self, key: &IdempotencyKey, body: &Body) -> bool {
+    pub(crate) fn contradicts(&self, key: &IdempotencyKey, path: &str, body: &Body) -> bool {
         let mut hasher = DefaultHasher::new();
         body.hash(&mut hasher);
-        let hash = hasher.finish();
+        let (hash, key) = (hasher.finish(), format!("{path} {}", key.as_str()));
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = remembered.bodies.insert(key.as_str().to_owned(), hash) {
+        if let Some(before) = remembered.bodies.insert(key.clone(), hash) {
             return before != hash;
         }
-        remembered.order.push_back(key.as_str().to_owned());
-        if remembered.order.len() > Self::MOST
+        remembered.order.push_back(key);
+        if remembered.order.len() > Self::MAX_KEYS
             && let Some(oldest) = remembered.order.pop_front()
         {
             remembered.bodies.remove(&oldest);
@@ -52,12 +52,13 @@ mod tests {
         let memory = KeyMemory::default();
         let body = |text: &str| Body::from(text.as_bytes().to_vec());
         let key = |name: usize| IdempotencyKey::new(format!("k{name}")).unwrap();
-        assert!(!memory.contradicts(&key(0), &body("a")));
-        assert!(!memory.contradicts(&key(0), &body("a")));
-        assert!(memory.contradicts(&key(0), &body("b")));
-        for name in 1..=KeyMemory::MOST {
-            assert!(!memory.contradicts(&key(name), &body("a")));
+        assert!(!memory.contradicts(&key(0), "/emails", &body("a")));
+        assert!(!memory.contradicts(&key(0), "/emails", &body("a")));
+        assert!(memory.contradicts(&key(0), "/emails", &body("b")));
+        assert!(!memory.contradicts(&key(0), "/emails/batch", &body("c")), "a key is scoped to its path");
+        for name in 1..=KeyMemory::MAX_KEYS {
+            assert!(!memory.contradicts(&key(name), "/emails", &body("a")));
         }
-        assert!(!memory.contradicts(&key(0), &body("c")), "the oldest are forgotten");
+        assert!(!memory.contradicts(&key(0), "/emails", &body("c")), "the oldest are forgotten");
     }
 }

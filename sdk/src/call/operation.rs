@@ -1,15 +1,18 @@
 //! What a call asks for, as the resources describe it.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
 use url::Url;
 
-use super::retry::{RetryListener, RetryPolicy};
+use super::{
+    retry::{RetryListener, RetryPolicy},
+    state::Idempotency,
+};
 use crate::{
     body::Body,
-    error::{Idempotency, Result},
+    error::Result,
     problem::{self, Problem, Problems},
     transport::UploadListener,
     types::IdempotencyKey,
@@ -21,6 +24,20 @@ pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 /// The routes on which the service honours it.
 const KEYED_ROUTES: [&str; 2] = ["/emails", "/emails/batch"];
 
+/// A path without its ids, which can be addresses: `/emails/{id}`.
+#[derive(Clone, Copy)]
+pub(crate) struct Route {
+    parts: [&'static str; 3],
+    ids: usize,
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.parts[0])?;
+        self.parts[1..].iter().take(self.ids).try_for_each(|part| write!(f, "{{id}}{part}"))
+    }
+}
+
 /// What a call asks for.
 #[derive(Clone)]
 pub(crate) struct Operation {
@@ -28,12 +45,15 @@ pub(crate) struct Operation {
     pub(crate) name: &'static str,
     pub(crate) method: Method,
     pub(crate) path: Cow<'static, str>,
+    pub(crate) route: Route,
     /// An address outside of the service's base address. Nothing of the client's own goes there: no credential, no headers.
     pub(crate) external_url: Option<Url>,
     pub(crate) query: Vec<(Cow<'static, str>, String)>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
     pub(crate) idempotency: Idempotency,
+    /// The service honors an idempotency key here.
+    pub(crate) keyed: bool,
     pub(crate) key: Option<IdempotencyKey>,
     /// The key is the caller's own and not a random one.
     pub(crate) key_given: bool,
@@ -52,6 +72,7 @@ pub(crate) struct Operation {
 impl Operation {
     pub(crate) fn new(name: &'static str, method: Method, path: impl Into<Cow<'static, str>>) -> Self {
         let path = path.into();
+        let known = if let Cow::Borrowed(path) = path { path } else { "" };
         let keyed = method == Method::POST && KEYED_ROUTES.contains(&path.as_ref());
         let idempotency = if method == Method::POST && !keyed {
             Idempotency::NotIdempotent
@@ -62,11 +83,13 @@ impl Operation {
             name,
             method,
             path,
+            route: Route { parts: [known, "", ""], ids: 0 },
             external_url: None,
             query: Vec::new(),
             headers: HeaderMap::new(),
             body: Body::default(),
             idempotency,
+            keyed,
             key: keyed.then(IdempotencyKey::random),
             key_given: false,
             problems: Vec::new(),
@@ -84,34 +107,38 @@ impl Operation {
     }
 
     /// An operation on one thing: its id becomes one encoded segment between `before` and `after`.
-    pub(crate) fn on(name: &'static str, method: Method, before: &str, id: &str, after: &str) -> Self {
-        match problem::path_segment(id) {
-            Ok(segment) => Self::new(name, method, format!("{before}{segment}{after}")),
-            Err(problem) => {
-                let mut operation = Self::new(name, method, "/");
-                operation.faults.push(problem);
-                operation
-            }
-        }
+    pub(crate) fn on(
+        name: &'static str,
+        method: Method,
+        before: &'static str,
+        id: &str,
+        after: &'static str,
+    ) -> Self {
+        Self::at(name, method, [before, after, ""], &[id])
     }
 
     /// An operation on one thing of another: `before`, an id, `between`, an id, `after`.
     pub(crate) fn on_inner(
         name: &'static str,
         method: Method,
-        (before, outer): (&str, &str),
-        (between, inner): (&str, &str),
-        after: &str,
+        (before, outer): (&'static str, &str),
+        (between, inner): (&'static str, &str),
+        after: &'static str,
     ) -> Self {
-        match problem::path_segment(outer) {
-            Ok(segment) => Self::on(name, method, &format!("{before}{segment}{between}"), inner, after),
-            // The outer id's fault first, then what is wrong with the inner one.
-            Err(problem) => {
-                let mut operation = Self::on(name, method, "/", inner, "");
-                operation.faults.insert(0, problem);
-                operation
+        Self::at(name, method, [before, between, after], &[outer, inner])
+    }
+
+    fn at(name: &'static str, method: Method, parts: [&'static str; 3], ids: &[&str]) -> Self {
+        let (mut path, mut faults) = (parts[0].to_owned(), Vec::new());
+        for (id, after) in ids.iter().zip(&parts[1..]) {
+            match problem::path_segment(id) {
+                Ok(segment) => path.push_str(&segment),
+                Err(problem) => faults.push(problem),
             }
+            path.push_str(after);
         }
+        let route = Route { parts, ids: ids.len() };
+        Self { route, faults, ..Self::new(name, method, path) }
     }
 
     /// An operation at an address that the service has handed out. Where the client talks https, this has to be https too.
@@ -225,6 +252,24 @@ mod tests {
         for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
             assert_eq!(idempotency(method, "/x"), Idempotency::Idempotent);
         }
+    }
+
+    #[test]
+    fn a_route_shows_no_id() {
+        let route = |operation: Operation| operation.route.to_string();
+        assert_eq!(route(Operation::get("emails.list", "/emails")), "/emails");
+        assert_eq!(
+            route(Operation::on("emails.cancel", Method::POST, "/emails/", "a@b", "/cancel")),
+            "/emails/{id}/cancel"
+        );
+        let inner = Operation::on_inner("x", Method::GET, ("/contacts/", "a@b"), ("/segments/", "s"), "");
+        assert_eq!(
+            (inner.path.as_ref(), route(inner.clone()).as_str()),
+            ("/contacts/a%40b/segments/s", "/contacts/{id}/segments/{id}")
+        );
+        assert_eq!(route(Operation::raw(Method::GET, "/contacts/a@b".to_owned())), "");
+        let wrong = Operation::on_inner("x", Method::GET, ("/contacts/", ""), ("/segments/", ".."), "");
+        assert_eq!(wrong.faults.len(), 2);
     }
 
     #[test]

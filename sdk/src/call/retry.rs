@@ -1,7 +1,4 @@
-//! Whether, and after how long, a request is sent again.
-//!
-//! Decided by harm, not by method. A request that can be repeated without harm ([`Idempotency::Idempotent`]) is repeated when its
-//! outcome is unknown; any other is repeated only when it is certain that the service did not act on it.
+//! How often, and after how long, a request is sent again. Whether it may be is decided by [`CallState`](super::state::CallState).
 
 use std::{
     sync::{
@@ -14,12 +11,12 @@ use std::{
 use http::StatusCode;
 
 use crate::{
-    error::{ApiError, Idempotency},
-    transport::{RequestDelivery, TransportError, TransportErrorKind},
+    error::ApiError,
+    transport::{TransportError, TransportErrorKind},
 };
 
 /// The longest pause that a service can ask for and get; above it the error is returned, with the pause in it.
-const LONGEST_ASKED_PAUSE: Duration = Duration::from_mins(1);
+const MAX_ASKED_PAUSE: Duration = Duration::from_mins(1);
 
 /// How often and how patiently a call is tried.
 ///
@@ -66,21 +63,24 @@ impl RetryPolicy {
         self
     }
 
-    pub(crate) fn allows(&self, attempts_made: u32) -> bool {
-        attempts_made < self.attempts
+    pub(crate) fn max_attempts(&self) -> u32 {
+        self.attempts
     }
 
-    /// The pause after so many attempts; `chance` is a random number in 0..1.
-    pub(crate) fn pause(&self, attempts_made: u32, cause: &Cause, chance: f64) -> Duration {
+    /// The pause after so many attempts, unless the service asked for a longer one than a call waits; `chance` is a random number in 0..1.
+    pub(crate) fn pause(&self, attempts_made: u32, cause: &Cause, chance: f64) -> Option<Duration> {
+        if attempts_made >= self.attempts || cause.asks_too_much() {
+            return None;
+        }
         let doubled = 2_u32.saturating_pow(attempts_made.saturating_sub(1));
         let base = self.base.max(cause.least);
         let most = base.saturating_mul(doubled).min(self.cap.max(cause.least));
         let jittered = most.mul_f64(chance.clamp(0.0, 1.0)).max(cause.least);
-        match cause.asked {
-            // Everybody who was told to come back in five seconds should not come back at once.
+        Some(match cause.asked {
+            // All clients that are asked for five seconds would otherwise return at the same moment.
             Some(asked) => jittered.max(asked + asked.mul_f64(0.25 * chance)),
             None => jittered,
-        }
+        })
     }
 }
 
@@ -104,69 +104,50 @@ pub(crate) struct Cause {
     pub(crate) what: String,
     /// The pause that the service asked for.
     asked: Option<Duration>,
-    /// The pause below which asking again is pointless.
+    /// The pause below which another attempt is pointless.
     least: Duration,
     timeout: bool,
+    /// Neither a pause nor the budget applies.
+    pub(crate) at_once: bool,
 }
 
 impl Cause {
     fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), asked: None, least: Duration::ZERO, timeout: false }
+        Self { what: what.into(), asked: None, least: Duration::ZERO, timeout: false, at_once: false }
+    }
+
+    pub(crate) fn transport_error(error: &TransportError) -> Self {
+        Self { timeout: error.kind() == TransportErrorKind::Timeout, ..Self::new(error.to_string()) }
+    }
+
+    pub(crate) fn error_response(error: &ApiError) -> Self {
+        let second = Duration::from_secs(1);
+        let asked = error.retry_after();
+        let least = match error.status {
+            StatusCode::TOO_MANY_REQUESTS => second.min(asked.unwrap_or(second)),
+            StatusCode::CONFLICT => second,
+            _ => Duration::ZERO,
+        };
+        Self { asked, least, ..Self::new(format!("{} {}", error.status.as_u16(), error.name).trim_end()) }
+    }
+
+    pub(crate) fn unreadable(status: StatusCode) -> Self {
+        Self::new(format!("{} with an unreadable body", status.as_u16()))
+    }
+
+    /// The access token was rejected; the session renews it.
+    pub(crate) fn token_rejected() -> Self {
+        Self { at_once: true, ..Self::new("401 with an access token") }
+    }
+
+    /// Whether the service asked for a pause that is too long to wait within a call.
+    fn asks_too_much(&self) -> bool {
+        self.asked.is_some_and(|asked| asked > MAX_ASKED_PAUSE)
     }
 
     /// What a retry takes from the budget.
     fn cost(&self) -> i64 {
         if self.timeout { 10 } else { 5 }
-    }
-}
-
-/// Judges a request that got no whole answer: `Some` when it can be sent again.
-pub(crate) fn after_transport_error(error: &TransportError, idempotency: Idempotency) -> Option<Cause> {
-    match error.kind {
-        TransportErrorKind::Tls | TransportErrorKind::TooLarge | TransportErrorKind::Body => return None,
-        _ => {}
-    }
-    if error.delivery == RequestDelivery::Unknown && idempotency == Idempotency::NotIdempotent {
-        return None;
-    }
-    let mut cause = Cause::new(error.to_string());
-    cause.timeout = error.kind == TransportErrorKind::Timeout;
-    Some(cause)
-}
-
-/// Judges an answer that says no: `Some` when the request can be sent again.
-pub(crate) fn after_refusal(error: &ApiError, idempotency: Idempotency) -> Option<Cause> {
-    let asked = error.retry_after();
-    if asked.is_some_and(|asked| asked > LONGEST_ASKED_PAUSE) {
-        return None;
-    }
-    let mut cause = Cause::new(format!("{} {}", error.status.as_u16(), error.name).trim_end());
-    cause.asked = asked;
-    match error.status {
-        StatusCode::TOO_MANY_REQUESTS if error.name.ends_with("quota_exceeded") => None,
-        StatusCode::TOO_MANY_REQUESTS => {
-            cause.least = Duration::from_secs(1).min(asked.unwrap_or(Duration::from_secs(1)));
-            Some(cause)
-        }
-        StatusCode::CONFLICT if error.name == "concurrent_idempotent_requests" => {
-            cause.least = Duration::from_secs(1);
-            Some(cause)
-        }
-        StatusCode::CONFLICT if error.name == "resource_locked" && idempotency == Idempotency::Idempotent => {
-            Some(cause)
-        }
-        StatusCode::REQUEST_TIMEOUT
-        | StatusCode::MISDIRECTED_REQUEST
-        | StatusCode::TOO_EARLY
-        | StatusCode::INTERNAL_SERVER_ERROR
-        | StatusCode::BAD_GATEWAY
-        | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT
-            if idempotency == Idempotency::Idempotent =>
-        {
-            Some(cause)
-        }
-        _ => None,
     }
 }
 
@@ -201,104 +182,91 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::error::{Tried, retry_after};
+    use crate::transport::RequestDelivery;
 
-    fn refusal(status: u16, name: &str, headers: &[(&'static str, &str)]) -> ApiError {
-        let body = serde_json::json!({"statusCode": status, "name": name, "message": "no"}).to_string();
-        let mut answer = http::Response::new(Bytes::from(body));
-        *answer.status_mut() = StatusCode::from_u16(status).unwrap();
+    fn refusal(status: u16, headers: &[(&'static str, &str)]) -> ApiError {
+        let mut response = http::Response::new(());
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
         for (name, value) in headers {
-            answer.headers_mut().append(*name, value.parse().unwrap());
+            response.headers_mut().append(*name, value.parse().unwrap());
         }
-        ApiError::from_answer(answer, &Tried::once())
+        ApiError::from_response(response.into_parts().0, Bytes::from_static(br#"{"name":"some_error"}"#))
+    }
+
+    fn millis(pause: Option<Duration>) -> Option<u128> {
+        pause.map(|pause| pause.as_millis())
     }
 
     #[test]
-    fn the_decision_table_holds() {
-        let lost = |reached, kind| TransportError::new(reached, kind);
-        for kind in [TransportErrorKind::Connect, TransportErrorKind::Timeout, TransportErrorKind::Closed] {
-            assert!(
-                after_transport_error(&lost(RequestDelivery::NotSent, kind), Idempotency::NotIdempotent)
-                    .is_some()
-            );
-            assert!(
-                after_transport_error(&lost(RequestDelivery::Unknown, kind), Idempotency::Idempotent)
-                    .is_some()
-            );
-            assert!(
-                after_transport_error(&lost(RequestDelivery::Unknown, kind), Idempotency::NotIdempotent)
-                    .is_none()
-            );
+    fn a_pause_is_a_random_part_of_a_doubling_cap() {
+        let policy = RetryPolicy::default().attempts(100);
+        let plain = Cause::new("x");
+        for (attempts, most) in [(1, 500), (2, 1_000), (3, 2_000), (6, 16_000), (7, 20_000), (99, 20_000)] {
+            assert_eq!(millis(policy.pause(attempts, &plain, 0.0)), Some(0));
+            assert_eq!(millis(policy.pause(attempts, &plain, 0.5)), Some(most / 2));
+            assert_eq!(millis(policy.pause(attempts, &plain, 1.0)), Some(most));
         }
-        let tls = lost(RequestDelivery::NotSent, TransportErrorKind::Tls);
-        assert!(after_transport_error(&tls, Idempotency::Idempotent).is_none());
+        let huge = policy.base(Duration::MAX).cap(Duration::MAX);
+        assert_eq!(huge.pause(50, &plain, 0.0), Some(Duration::ZERO));
+        let own = RetryPolicy::default().base(Duration::from_secs(2)).cap(Duration::from_secs(3));
+        assert_eq!(millis(own.pause(1, &plain, 1.0)), Some(2_000));
+        assert_eq!(millis(own.pause(2, &plain, 1.0)), Some(3_000));
+    }
 
-        for (status, name, safe, other) in [
-            (408, "", true, false),
-            (421, "", true, false),
-            (425, "", true, false),
-            (500, "application_error", true, false),
-            (501, "", false, false),
-            (502, "", true, false),
-            (503, "service_unavailable", true, false),
-            (504, "", true, false),
-            (429, "rate_limit_exceeded", true, true),
-            (429, "daily_quota_exceeded", false, false),
-            (429, "monthly_quota_exceeded", false, false),
-            (409, "concurrent_idempotent_requests", true, true),
-            (409, "invalid_idempotent_request", false, false),
-            (409, "resource_locked", true, false),
-            (400, "validation_error", false, false),
-            (401, "missing_api_key", false, false),
-            (404, "not_found", false, false),
-            (422, "validation_error", false, false),
-            (307, "", false, false),
-        ] {
-            let error = refusal(status, name, &[]);
-            assert_eq!(after_refusal(&error, Idempotency::Idempotent).is_some(), safe, "{status} {name}");
-            assert_eq!(after_refusal(&error, Idempotency::NotIdempotent).is_some(), other, "{status} {name}");
-        }
+    #[test]
+    fn attempts_are_bounded() {
+        let plain = Cause::new("x");
+        let last = |policy: RetryPolicy| (1..9).find(|made| policy.pause(*made, &plain, 0.0).is_none());
+        assert_eq!(last(RetryPolicy::default()), Some(3));
+        assert_eq!(last(RetryPolicy::never()), Some(1));
+        assert_eq!(last(RetryPolicy::default().attempts(0)), Some(1));
+        assert_eq!(last(RetryPolicy::default().attempts(5)), Some(5));
+    }
+
+    #[test]
+    fn a_pause_that_the_service_asks_for_is_kept_and_spread() {
+        let policy = RetryPolicy::default();
+        let asked = |seconds: &str| Cause::error_response(&refusal(503, &[("retry-after", seconds)]));
+        assert_eq!(millis(policy.pause(1, &asked("4"), 0.0)), Some(4_000));
+        assert_eq!(millis(policy.pause(1, &asked("4"), 1.0)), Some(5_000));
+        assert_eq!(millis(policy.pause(1, &asked("60"), 0.0)), Some(60_000));
+        assert_eq!(policy.pause(1, &asked("61"), 0.0), None, "more than a minute is the caller's to wait");
+    }
+
+    #[test]
+    fn limits_and_conflicts_are_not_asked_again_at_once() {
+        let policy = RetryPolicy::default();
+        let pause =
+            |status, headers| millis(policy.pause(1, &Cause::error_response(&refusal(status, headers)), 0.0));
+        assert_eq!(pause(429, &[]), Some(1_000));
+        assert_eq!(pause(429, &[("retry-after", "0")]), Some(0));
+        assert_eq!(pause(409, &[]), Some(1_000));
+        assert_eq!(pause(503, &[]), Some(0));
+    }
+
+    #[test]
+    fn a_cause_names_what_happened() {
+        assert_eq!(Cause::error_response(&refusal(503, &[])).what, "503 some_error");
+        assert_eq!(Cause::unreadable(StatusCode::OK).what, "200 with an unreadable body");
     }
 
     #[test]
     fn retry_after_is_read_in_every_form_and_never_panics() {
         // LIM-16
-        let at = |text: &str| retry_after(&refusal(429, "", &[("retry-after", text)]).headers);
+        let at = |text: &str| refusal(429, &[("retry-after", text)]).retry_after();
         assert_eq!(at("0"), Some(Duration::ZERO));
         assert_eq!(at("5"), Some(Duration::from_secs(5)));
         assert_eq!(at("99999999999999999999"), Some(Duration::from_secs(u64::MAX)));
         for garbage in ["1.5", "-1", "abc", "", "Thu, 99 Foo 2026"] {
             assert_eq!(at(garbage), None, "{garbage:?}");
         }
-        let dated = |date: &str, after: &str| {
-            retry_after(&refusal(429, "", &[("date", date), ("retry-after", after)]).headers)
-        };
+        let dated =
+            |date: &str, after: &str| refusal(429, &[("date", date), ("retry-after", after)]).retry_after();
         let date = "Sat, 21 Nov 2015 04:46:00 GMT";
         assert_eq!(dated(date, "Sat, 21 Nov 2015 04:46:07 GMT"), Some(Duration::from_secs(7)));
         assert_eq!(dated(date, "Sat, 21 Nov 2015 04:45:00 GMT"), Some(Duration::ZERO));
-        let two = refusal(429, "", &[("retry-after", "3"), ("retry-after", "9")]);
-        assert_eq!(retry_after(&two.headers), Some(Duration::from_secs(3)));
-        let long = refusal(429, "rate_limit_exceeded", &[("retry-after", "61")]);
-        assert!(
-            after_refusal(&long, Idempotency::Idempotent).is_none(),
-            "more than a minute is the caller's to wait"
-        );
-    }
-
-    #[test]
-    fn pauses_lie_between_nothing_and_the_doubling_cap() {
-        let policy = RetryPolicy::default();
-        let plain = Cause::new("x");
-        for (attempts, most) in [(1, 500), (2, 1_000), (3, 2_000), (6, 16_000), (7, 20_000), (99, 20_000)] {
-            assert_eq!(policy.pause(attempts, &plain, 0.0), Duration::ZERO);
-            assert_eq!(policy.pause(attempts, &plain, 0.5), Duration::from_millis(most / 2));
-            assert_eq!(policy.pause(attempts, &plain, 1.0), Duration::from_millis(most));
-        }
-        let asked = Cause { asked: Some(Duration::from_secs(4)), ..Cause::new("x") };
-        assert_eq!(policy.pause(1, &asked, 0.0), Duration::from_secs(4));
-        assert_eq!(policy.pause(1, &asked, 1.0), Duration::from_secs(5));
-        let huge = RetryPolicy::default().base(Duration::MAX).cap(Duration::MAX);
-        assert_eq!(huge.pause(50, &plain, 0.0), Duration::ZERO);
+        let two = refusal(429, &[("retry-after", "3"), ("retry-after", "9")]);
+        assert_eq!(two.retry_after(), Some(Duration::from_secs(3)));
     }
 
     #[test]
@@ -306,10 +274,24 @@ mod tests {
         let budget = Budget::full();
         let cause = Cause::new("x");
         assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 10);
-        for _ in 0..5 {
+        for _ in 0..4 {
             budget.succeeded();
         }
+        assert!(!budget.take(&cause), "five successes pay for a retry");
+        budget.succeeded();
         assert!(budget.take(&cause));
         assert!(!budget.take(&cause));
+        for _ in 0..1_000 {
+            budget.succeeded();
+        }
+        assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 10, "it is never more than full");
+    }
+
+    #[test]
+    fn a_timeout_costs_twice() {
+        let budget = Budget::full();
+        let error = TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout);
+        let cause = Cause::transport_error(&error);
+        assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 5);
     }
 }

@@ -14,8 +14,8 @@ use crate::{
 };
 use http::{HeaderMap, HeaderValue, header};
 
-/// Bytes that an answer may have, unless the builder says otherwise.
-const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+/// The default limit of a response body.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
 impl Client {
     /// A client for the service at `base_url`, with an API key and the default settings.
@@ -51,7 +51,7 @@ pub struct ClientBuilder {
     attempt_timeout: Option<Duration>,
     connect_timeout: Duration,
     idle_timeout: Duration,
-    answer_limit: usize,
+    response_limit: usize,
     allow_plain_http: bool,
     retry: RetryPolicy,
     rate_limit: RateLimit,
@@ -68,7 +68,7 @@ impl Default for ClientBuilder {
             attempt_timeout: None,
             connect_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(30),
-            answer_limit: ANSWER_LIMIT,
+            response_limit: MAX_RESPONSE_BYTES,
             allow_plain_http: false,
             retry: RetryPolicy::default(),
             rate_limit: RateLimit::default(),
@@ -149,9 +149,9 @@ impl ClientBuilder {
         self
     }
 
-    /// The most bytes that a successful answer may have after decompression. Default: 64 MiB.
-    pub fn answer_limit(mut self, bytes: usize) -> Self {
-        self.answer_limit = bytes;
+    /// The maximum size of a successful response body after decompression, in bytes. Default: 64 MiB. Streamed downloads have no limit.
+    pub fn response_limit(mut self, bytes: usize) -> Self {
+        self.response_limit = bytes;
         self
     }
 
@@ -212,7 +212,7 @@ impl ClientBuilder {
             timeout: self.timeout,
             attempt_timeout: self.attempt_timeout,
             idle_timeout: self.idle_timeout,
-            answer_limit: self.answer_limit,
+            response_limit: self.response_limit,
             retry: self.retry,
             budget: Budget::full(),
             keys: KeyMemory::default(),

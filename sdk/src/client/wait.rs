@@ -18,15 +18,15 @@ use crate::{
 };
 
 /// How long it is asked unless the caller says otherwise.
-const LIMIT: Duration = Duration::from_mins(2);
+const MAX_WAIT: Duration = Duration::from_mins(2);
 /// The first pause.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const FIRST_INTERVAL: Duration = Duration::from_millis(500);
 /// No pause is longer unless the caller says otherwise.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_INTERVAL: Duration = Duration::from_secs(10);
 /// How long the last look may take when the time is over; a service that doesn't answer can't make the wait endless.
-const LAST_LOOK: Duration = Duration::from_secs(5);
+const LAST_POLL: Duration = Duration::from_secs(5);
 
-type Ask<T> = Box<dyn Fn() -> Call<T> + Send + Sync>;
+type Poll<T> = Box<dyn Fn() -> Call<T> + Send + Sync>;
 type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
 
 /// What a look has shown.
@@ -46,7 +46,7 @@ pub(crate) enum State {
 /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
 /// use std::time::Duration;
 ///
-/// let email = client.emails().wait("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").limit(Duration::from_secs(30)).await?;
+/// let email = client.emails().wait("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").max_wait(Duration::from_secs(30)).await?;
 /// println!("{:?}", email.summary.last_event);
 /// # Ok(())
 /// # }
@@ -57,33 +57,33 @@ pub(crate) enum State {
 /// changes nothing at the service.
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<T> {
-    ask: Ask<T>,
+    poll: Poll<T>,
     state: fn(&T) -> State,
-    limit: Duration,
-    longest_pause: Duration,
-    on_look: Option<Listener<T>>,
+    max_wait: Duration,
+    max_interval: Duration,
+    on_poll: Option<Listener<T>>,
 }
 
 impl<T> Wait<T> {
-    pub(crate) fn new(ask: impl Fn() -> Call<T> + Send + Sync + 'static, state: fn(&T) -> State) -> Self {
-        Self { ask: Box::new(ask), state, limit: LIMIT, longest_pause: LONGEST_PAUSE, on_look: None }
+    pub(crate) fn new(poll: impl Fn() -> Call<T> + Send + Sync + 'static, state: fn(&T) -> State) -> Self {
+        Self { poll: Box::new(poll), state, max_wait: MAX_WAIT, max_interval: MAX_INTERVAL, on_poll: None }
     }
 
     /// The longest to wait; 2 minutes without it.
-    pub fn limit(mut self, limit: Duration) -> Self {
-        self.limit = limit;
+    pub fn max_wait(mut self, limit: Duration) -> Self {
+        self.max_wait = limit;
         self
     }
 
     /// The longest pause between two looks; 10 seconds without it.
-    pub fn longest_pause(mut self, pause: Duration) -> Self {
-        self.longest_pause = pause;
+    pub fn max_interval(mut self, pause: Duration) -> Self {
+        self.max_interval = pause;
         self
     }
 
     /// Is told what each look has shown.
-    pub fn on_look(mut self, listener: impl Fn(&T) + Send + Sync + 'static) -> Self {
-        self.on_look = Some(Box::new(listener));
+    pub fn on_poll(mut self, listener: impl Fn(&T) + Send + Sync + 'static) -> Self {
+        self.on_poll = Some(Box::new(listener));
         self
     }
 
@@ -92,32 +92,34 @@ impl<T> Wait<T> {
         T: Send + 'static,
     {
         let begun = Instant::now();
-        let mut pause = FIRST_PAUSE.min(self.longest_pause);
-        let mut known = None;
-        let mut looks = 0;
+        let mut pause = FIRST_INTERVAL.min(self.max_interval);
+        let (mut state, mut last_error) = (None, None);
+        let (mut polls, mut answered) = (0, 0);
         loop {
-            looks += 1;
-            let left = self.limit.saturating_sub(begun.elapsed());
-            match timeout(left.saturating_add(LAST_LOOK), (self.ask)()).await {
+            polls += 1;
+            let left = self.max_wait.saturating_sub(begun.elapsed());
+            match timeout(left.saturating_add(LAST_POLL), (self.poll)()).await {
                 Ok(Ok(found)) => {
-                    if let Some(listener) = &self.on_look {
+                    (answered, last_error) = (answered + 1, None);
+                    if let Some(listener) = &self.on_poll {
                         listener(&found);
                     }
                     match (self.state)(&found) {
                         State::Settled => return Ok(found),
-                        State::Open(state) => known = state.or(known),
+                        State::Open(named) => state = named.or(state),
                     }
                 }
-                Ok(Err(error)) if error.is_retryable() => {}
+                Ok(Err(error)) if error.is_retryable() => last_error = Some(Box::new(error)),
                 Ok(Err(error)) => return Err(error),
                 Err(_) => {}
             }
             let waited = begun.elapsed();
-            let Some(left) = self.limit.checked_sub(waited).filter(|left| !left.is_zero()) else {
-                return Err(Error::WaitTimeout(Box::new(WaitTimeout { state: known, waited, looks })));
+            let Some(left) = self.max_wait.checked_sub(waited).filter(|left| !left.is_zero()) else {
+                let timeout = WaitTimeout { state, waited, polls, answered, last_error };
+                return Err(Error::WaitTimeout(Box::new(timeout)));
             };
             sleep(pause.min(left)).await;
-            pause = (pause * 3 / 2).min(self.longest_pause);
+            pause = (pause * 3 / 2).min(self.max_interval);
         }
     }
 }
@@ -135,8 +137,8 @@ impl<T: Send + 'static> IntoFuture for Wait<T> {
 impl<T> fmt::Debug for Wait<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wait")
-            .field("limit", &self.limit)
-            .field("longest_pause", &self.longest_pause)
+            .field("max_wait", &self.max_wait)
+            .field("max_interval", &self.max_interval)
             .finish_non_exhaustive()
     }
 }

@@ -1,41 +1,39 @@
-//! The service's answer when it says no.
+//! Error responses.
 
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use serde::Deserialize;
 
 use super::{
+    error_body,
     headers::{request_id, retry_after},
-    idempotency::Idempotency,
-    lost::Tried,
+    summary::{CallSummary, Outcome},
     text::printable,
 };
 use crate::types::IdempotencyKey;
 
-/// The service's answer when it says no, with all that arrived.
+/// An error response with its status, headers and body.
 #[derive(Clone, thiserror::Error)]
 #[error("{}", self.line())]
 #[non_exhaustive]
 pub struct ApiError {
     /// The status.
     pub status: StatusCode,
-    /// The error's name, `validation_error` and the like; empty when the answer had none.
+    /// The error's name, such as `validation_error`; empty if the body has none.
     pub name: String,
-    /// The service's sentence; empty when the answer had none.
+    /// The error's message; empty if the body has none. A body of another form (problem+json, text, HTML) gives its title or first line.
     pub message: String,
-    /// All headers of the answer.
+    /// All response headers.
     pub headers: HeaderMap,
-    /// The body, whatever it was.
+    /// The body as it arrived, at most 1 MiB.
     pub body: Bytes,
-    /// How many times the request was sent.
+    /// How many requests were sent.
     pub attempts: u32,
-    /// The key that all attempts carried.
+    /// The idempotency key that all attempts carried, if the service honors one here.
     pub idempotency_key: Option<IdempotencyKey>,
-    pub(super) idempotency: Idempotency,
-    /// An attempt before this one ended with an unknown outcome.
-    earlier_unknown: bool,
+    pub(super) outcome: Outcome,
+    pub(super) retryable: bool,
 }
 
 /// What an [`ApiError`] means. Decided by its name first, by its status second: the service uses 400 and 422 alike.
@@ -66,49 +64,28 @@ pub enum ApiErrorKind {
     Other,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct ErrorBody {
-    #[serde(deserialize_with = "text_or_nothing")]
-    name: String,
-    #[serde(deserialize_with = "text_or_nothing")]
-    error: String,
-    #[serde(deserialize_with = "text_or_nothing")]
-    message: String,
-    #[serde(deserialize_with = "text_or_nothing")]
-    error_description: String,
-}
-
-/// An error's body is read as far as it makes sense: a number where a text is expected is no reason to lose the rest.
-fn text_or_nothing<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Lenient {
-        Text(String),
-        Other(serde::de::IgnoredAny),
-    }
-    Ok(match Lenient::deserialize(deserializer)? {
-        Lenient::Text(text) => text,
-        Lenient::Other(_) => String::new(),
-    })
-}
-
 impl ApiError {
-    pub(crate) fn from_answer(answer: http::Response<Bytes>, tried: &Tried) -> Self {
-        let (parts, body) = answer.into_parts();
-        let read: ErrorBody = serde_json::from_slice(&body).unwrap_or_default();
-        let either = |first: String, second| if first.is_empty() { second } else { first };
+    /// Reads an error response. What of the body makes no sense is skipped.
+    pub(crate) fn from_response(head: http::response::Parts, body: Bytes) -> Self {
+        let (name, message) = error_body::read(&body);
         Self {
-            status: parts.status,
-            name: either(read.name, read.error),
-            message: either(read.message, read.error_description),
-            headers: parts.headers,
+            status: head.status,
+            name,
+            message,
+            headers: head.headers,
             body,
-            attempts: tried.attempts,
-            idempotency_key: tried.key.clone(),
-            idempotency: tried.idempotency,
-            earlier_unknown: tried.unknown,
+            attempts: 1,
+            idempotency_key: None,
+            outcome: Outcome::Rejected,
+            retryable: false,
         }
+    }
+
+    pub(crate) fn after(mut self, call: CallSummary) -> Self {
+        self.attempts = call.attempts;
+        self.idempotency_key = call.idempotency_key;
+        (self.outcome, self.retryable) = (call.outcome, call.retryable);
+        self
     }
 
     /// What the error means.
@@ -160,16 +137,11 @@ impl ApiError {
         request_id(&self.headers)
     }
 
-    /// Whether the service may have acted: it failed half-way, or an earlier attempt had an unknown outcome.
-    pub(super) fn may_have_acted(&self) -> bool {
-        self.kind() == ApiErrorKind::Server || self.earlier_unknown
-    }
-
     fn line(&self) -> String {
         let mut line = format!("the service answered {}", self.status.as_u16());
-        for text in [&self.name, &self.message] {
+        for (before, text) in [(" ", &self.name), (": ", &self.message)] {
             if !text.is_empty() {
-                line.push_str(if line.ends_with(&self.name) && !self.name.is_empty() { ": " } else { " " });
+                line.push_str(before);
                 line.push_str(&printable(text, 300));
             }
         }
@@ -206,7 +178,10 @@ mod tests {
     fn answer(status: u16, body: &'static [u8]) -> ApiError {
         let mut answer = http::Response::new(Bytes::from_static(body));
         *answer.status_mut() = StatusCode::from_u16(status).unwrap();
-        ApiError::from_answer(answer, &Tried::once())
+        {
+            let (head, body) = answer.into_parts();
+            ApiError::from_response(head, body)
+        }
     }
 
     #[test]
@@ -216,7 +191,6 @@ mod tests {
             b"".as_slice(),
             b"null",
             b"[]",
-            b"\"x\"",
             b"<html>Bad gateway</html>",
             b"{\"name\":7}",
             b"{\"name\":null,\"message\":[1]}",
@@ -259,7 +233,15 @@ mod tests {
             let body = serde_json::json!({"name": name, "message": ""}).to_string();
             let mut answer = http::Response::new(Bytes::from(body));
             *answer.status_mut() = StatusCode::from_u16(status).unwrap();
-            assert_eq!(ApiError::from_answer(answer, &Tried::once()).kind(), kind, "{status} {name}");
+            assert_eq!(
+                {
+                    let (head, body) = answer.into_parts();
+                    ApiError::from_response(head, body)
+                }
+                .kind(),
+                kind,
+                "{status} {name}"
+            );
         }
     }
 

@@ -6,7 +6,7 @@ use http::StatusCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::store::StoreError;
+use super::{api::ApiError, store::StoreError, summary::Outcome};
 use crate::{
     transport::{TransportError, TransportErrorKind},
     types::wall_clock::instant,
@@ -149,7 +149,10 @@ pub enum AuthError {
     #[error(
         "the service refuses an access token that it has just issued: is this its address, and is the clock right?"
     )]
-    StillRefused,
+    StillRefused {
+        /// The response to the request that carried it.
+        response: Option<Box<ApiError>>,
+    },
 }
 
 impl AuthError {
@@ -164,6 +167,22 @@ impl AuthError {
             | Self::NotSaved(_) => true,
             Self::Unreachable(error) => error.kind() != TransportErrorKind::Tls,
             _ => false,
+        }
+    }
+
+    /// Whether the call was done: never, but a rejected access token means that the service refused it.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::StillRefused { .. } => Outcome::Rejected,
+            _ => Outcome::NotSent,
+        }
+    }
+
+    /// The response that rejected the access token.
+    pub fn response(&self) -> Option<&ApiError> {
+        match self {
+            Self::StillRefused { response } => response.as_deref(),
+            _ => None,
         }
     }
 

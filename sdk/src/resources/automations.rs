@@ -191,6 +191,6 @@ impl List<AutomationRunSummary> {
     }
 }
 
-fn on(name: &'static str, method: Method, id: &AutomationId, after: &str) -> Operation {
+fn on(name: &'static str, method: Method, id: &AutomationId, after: &'static str) -> Operation {
     Operation::on(name, method, "/automations/", id.as_str(), after)
 }

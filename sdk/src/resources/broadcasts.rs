@@ -155,6 +155,6 @@ impl<'a> Broadcasts<'a> {
     }
 }
 
-fn on(name: &'static str, method: Method, id: &BroadcastId, after: &str) -> Operation {
+fn on(name: &'static str, method: Method, id: &BroadcastId, after: &'static str) -> Operation {
     Operation::on(name, method, "/broadcasts/", id.as_str(), after)
 }

@@ -128,7 +128,7 @@ impl<'a> Contacts<'a> {
     }
 }
 
-fn on(name: &'static str, method: Method, contact: &ContactRef, after: &str) -> Operation {
+fn on(name: &'static str, method: Method, contact: &ContactRef, after: &'static str) -> Operation {
     Operation::on(name, method, "/contacts/", contact.as_str(), after)
 }
 

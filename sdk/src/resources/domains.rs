@@ -139,6 +139,6 @@ impl<'a> Domains<'a> {
     }
 }
 
-fn on(name: &'static str, method: Method, id: &DomainId, after: &str) -> Operation {
+fn on(name: &'static str, method: Method, id: &DomainId, after: &'static str) -> Operation {
     Operation::on(name, method, "/domains/", id.as_str(), after)
 }

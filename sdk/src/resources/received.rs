@@ -231,8 +231,8 @@ impl<'a> Received<'a> {
         Call::new(&self.client.core, operation)
     }
 
-    /// The bytes behind a `download_url`, not more than an answer may have
-    /// ([`ClientBuilder::answer_limit`](crate::ClientBuilder::answer_limit)).
+    /// Downloads what a `download_url` leads to: into memory when awaited (at most
+    /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) bytes), or into a writer with [`Call::write_to`].
     ///
     /// The address is the permission, and it may be another company's: neither the client's credential nor the headers that it was built with
     /// go there, redirects are not followed, and a client that talks https doesn't fetch by plain http.

@@ -117,6 +117,6 @@ impl Named {
     }
 }
 
-fn on(name: &'static str, method: Method, id: &SegmentId, after: &str) -> Operation {
+fn on(name: &'static str, method: Method, id: &SegmentId, after: &'static str) -> Operation {
     Operation::on(name, method, "/segments/", id.as_str(), after)
 }

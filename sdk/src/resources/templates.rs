@@ -186,6 +186,6 @@ impl<'a> Templates<'a> {
     }
 }
 
-fn on(name: &'static str, method: Method, id: &TemplateId, after: &str) -> Operation {
+fn on(name: &'static str, method: Method, id: &TemplateId, after: &'static str) -> Operation {
     Operation::on(name, method, "/templates/", id.as_str(), after)
 }

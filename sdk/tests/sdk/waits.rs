@@ -69,7 +69,7 @@ async fn the_pauses_grow_to_the_longest_one() {
 
     let script =
         Script::of([email("queued"), email("queued"), email("queued"), email("sent"), email("opened")]);
-    script.client().emails().wait("e1").longest_pause(Duration::from_millis(600)).await.unwrap();
+    script.client().emails().wait("e1").max_interval(Duration::from_millis(600)).await.unwrap();
     assert_eq!(looks(&script), [0, 500, 1_100, 1_700, 2_300]);
 }
 
@@ -77,22 +77,22 @@ async fn the_pauses_grow_to_the_longest_one() {
 async fn when_the_time_is_over_it_is_looked_at_once_more() {
     let script = Script::of([email("queued"), email("queued"), email("queued"), email("sent")]);
     let begun = Instant::now();
-    let error = script.client().emails().wait("e1").limit(Duration::from_secs(2)).await.unwrap_err();
+    let error = script.client().emails().wait("e1").max_wait(Duration::from_secs(2)).await.unwrap_err();
     assert_eq!(begun.elapsed(), Duration::from_secs(2), "not longer than allowed");
     assert!(error.is_retryable());
     assert_eq!(error.to_string(), "not settled after 2 s: it is sent");
     let over = pending(error);
-    assert_eq!((over.state.as_deref(), over.looks), (Some("sent"), 4));
+    assert_eq!((over.state.as_deref(), over.polls), (Some("sent"), 4));
     assert_eq!(looks(&script), [0, 500, 1_250, 2_000], "the last look is at the end of the time");
 
     let script = Script::of([email("queued"), email("delivered")]);
-    let found = script.client().emails().wait("e1").limit(Duration::from_millis(300)).await;
+    let found = script.client().emails().wait("e1").max_wait(Duration::from_millis(300)).await;
     assert!(found.is_ok(), "what happened during the last pause counts");
     assert_eq!(looks(&script), [0, 300]);
 
     let script = Script::of([email("queued")]);
-    let error = script.client().emails().wait("e1").limit(Duration::ZERO).await.unwrap_err();
-    assert_eq!(pending(error).looks, 1, "no time at all is one look");
+    let error = script.client().emails().wait("e1").max_wait(Duration::ZERO).await.unwrap_err();
+    assert_eq!(pending(error).polls, 1, "no time at all is one look");
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +112,7 @@ async fn a_look_that_fails_for_now_is_no_end() {
 
     let script = Script::of((0..3).map(|_| refusal(503, "service_unavailable")));
     let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
-    let error = client.emails().wait("e1").limit(Duration::from_secs(1)).await.unwrap_err();
+    let error = client.emails().wait("e1").max_wait(Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(error.to_string(), "not settled after 1 s");
     assert_eq!(pending(error).state, None, "nothing was ever told");
 }
@@ -121,7 +121,7 @@ async fn a_look_that_fails_for_now_is_no_end() {
 async fn a_service_that_does_not_answer_makes_no_wait_endless() {
     let script = Script::of([email("queued"), Step::Silent]);
     let begun = Instant::now();
-    let error = script.client().emails().wait("e1").limit(Duration::from_secs(2)).await.unwrap_err();
+    let error = script.client().emails().wait("e1").max_wait(Duration::from_secs(2)).await.unwrap_err();
     assert_eq!(begun.elapsed(), Duration::from_secs(7));
     assert_eq!(pending(error).state.as_deref(), Some("queued"));
 }
@@ -147,7 +147,7 @@ async fn a_state_that_nobody_knows_yet_is_waited_over() {
     let script = Script::of([email("teleported"), email(Value::Null), email("delivered")]);
     script.client().emails().wait("e1").await.unwrap();
     let script = Script::of([email("teleported"), email(Value::Null)]);
-    let error = script.client().emails().wait("e1").limit(Duration::from_millis(500)).await.unwrap_err();
+    let error = script.client().emails().wait("e1").max_wait(Duration::from_millis(500)).await.unwrap_err();
     assert_eq!(pending(error).state.as_deref(), Some("teleported"), "the last word counts");
 }
 
@@ -156,7 +156,7 @@ async fn every_look_is_told_and_dropping_gives_up() {
     let script = Script::of([email("queued"), email("sent"), email("delivered")]);
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&told);
-    let wait = script.client().emails().wait("e1").on_look(move |email| {
+    let wait = script.client().emails().wait("e1").on_poll(move |email| {
         listener.lock().unwrap().push(email.summary.last_event.clone().unwrap());
     });
     let half = tokio::time::timeout(Duration::from_millis(700), wait.into_future()).await;
@@ -176,7 +176,7 @@ async fn a_domain_is_waited_for_until_its_check_has_ended() {
         assert_eq!(script.seen().len(), 3);
     }
     let script = Script::of([domain("pending"), domain("dreaming")]);
-    let error = script.client().domains().wait("d1").limit(Duration::from_millis(500)).await.unwrap_err();
+    let error = script.client().domains().wait("d1").max_wait(Duration::from_millis(500)).await.unwrap_err();
     assert_eq!(pending(error).state.as_deref(), Some("dreaming"), "what nobody knows is no end");
     assert!(DomainStatus::Failed.is_checked() && !DomainStatus::NotStarted.is_checked());
 }

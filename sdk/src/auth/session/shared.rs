@@ -136,7 +136,7 @@ impl Shared {
         let mut state = self.state();
         if state.current.as_ref().is_some_and(|current| current.same(token)) {
             if state.rejected_when_fresh == Some(token.record.generation) {
-                return Err(AuthError::StillRefused);
+                return Err(AuthError::StillRefused { response: None });
             }
             state.refused = Some(token.record.generation);
         }

@@ -213,7 +213,7 @@ async fn a_second_401_is_final_and_no_reason_to_renew_again() {
     let client = house.client(&house.session());
     for _ in 0..3 {
         let error = client.emails().send(&email()).await.unwrap_err();
-        assert!(matches!(auth(&error), AuthError::StillRefused), "{error:?}");
+        assert!(matches!(auth(&error), AuthError::StillRefused { .. }), "{error:?}");
         assert_eq!(error.outcome(), posthaste::Outcome::Rejected);
     }
     assert_eq!(house.rotations(), 1);

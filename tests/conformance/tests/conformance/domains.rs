@@ -34,8 +34,8 @@ async fn checked(bench: &Bench, id: &str) -> Domain {
     let client = bench.client();
     client.domains().verify(id).await.unwrap();
     let service = Arc::clone(bench.service());
-    let wait = client.domains().wait(id).longest_pause(Duration::from_millis(1));
-    wait.on_look(move |_| service.clock().advance(Duration::from_secs(1))).await.unwrap()
+    let wait = client.domains().wait(id).max_interval(Duration::from_millis(1));
+    wait.on_poll(move |_| service.clock().advance(Duration::from_secs(1))).await.unwrap()
 }
 
 fn of(domain: &Domain, kind: &RecordKind) -> Vec<(String, RecordType)> {
@@ -242,7 +242,7 @@ async fn a_wait_ends_with_the_check() {
     let partial = list.data.iter().find(|domain| domain.name == "partial.acme.test").unwrap();
     assert_eq!(partial.status, Some(DomainStatus::PartiallyFailed));
     let id = create("other.test").await;
-    let error = bench.client().domains().wait(&id).limit(Duration::from_millis(1)).await.unwrap_err();
+    let error = bench.client().domains().wait(&id).max_wait(Duration::from_millis(1)).await.unwrap_err();
     assert_eq!(error.to_string(), "not settled after 0 s: it is not_started");
 }
 

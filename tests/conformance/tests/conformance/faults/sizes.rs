@@ -6,7 +6,7 @@ use posthaste_conformance::peer::{Act, Peer, answer};
 use super::{email, patient, send};
 
 async fn send_with_limit(peer: &Peer, bytes: usize) -> Result<posthaste::Accepted, posthaste::Error> {
-    patient(&peer.base_url()).answer_limit(bytes).build().unwrap().emails().send(&email()).await
+    patient(&peer.base_url()).response_limit(bytes).build().unwrap().emails().send(&email()).await
 }
 
 fn padded(length: usize) -> String {

@@ -1,0 +1,116 @@
+//! Downloads into a writer, at constant memory.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use tokio::{
+    io::{AsyncWrite, AsyncWriteExt as _},
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    builder::Call,
+    execute,
+    state::{AttemptResult, CallState, Idempotency},
+};
+use crate::{
+    error::{Error, Result, TransportFailure},
+    transport::{RequestDelivery, ResponseBody, TransportError, TransportErrorKind},
+};
+
+impl Call<Bytes> {
+    /// Writes the body to `writer` as it arrives, and returns its size in bytes. Memory use doesn't depend on the size, and
+    /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) doesn't apply. The writer is flushed at the end.
+    ///
+    /// If the connection breaks, the download resumes where it stopped, as often as the retry policy allows, if the server supports ranges and
+    /// identifies the content (`ETag` or `Last-Modified`). There is no default timeout for the whole; the server may be silent for
+    /// [`ClientBuilder::idle_timeout`](crate::ClientBuilder::idle_timeout).
+    ///
+    /// ```no_run
+    /// # async fn example(client: &posthaste::Client, url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut file = tokio::fs::File::create("report.pdf").await?;
+    /// let bytes = client.received().download(url).write_to(&mut file).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the call; [`Error::Write`] if the writer fails. What was written by then stays written.
+    pub async fn write_to<W: AsyncWrite + Unpin + Send>(self, writer: &mut W) -> Result<u64> {
+        let (core, mut operation) = self.into_parts();
+        // A range counts encoded bytes.
+        operation.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let deadline = operation.timeout.or(core.timeout).and_then(|limit| Instant::now().checked_add(limit));
+        let attempts = operation.retry.as_ref().unwrap_or(&core.retry).max_attempts();
+        let (mut written, mut resumed) = (0, 0);
+        let (head, mut body) = execute::open(&core, operation.clone()).await?.into_parts();
+        let range = range_validator(&head.headers);
+        loop {
+            let error = match copy(&mut body, writer, &mut written, deadline).await? {
+                None => break,
+                Some(error) => error,
+            };
+            let timed_out = deadline.is_some_and(|deadline| deadline <= Instant::now());
+            let (Some(validator), false) = (&range, timed_out || resumed + 1 >= attempts) else {
+                return Err(incomplete(error, operation.name, resumed + 1));
+            };
+            resumed += 1;
+            tracing::debug!(written, "resuming a download");
+            let mut rest = operation.clone();
+            rest.timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let start = HeaderValue::try_from(format!("bytes={written}-"));
+            rest.headers.insert(header::RANGE, start.unwrap_or(HeaderValue::from_static("bytes=0-")));
+            rest.headers.insert(header::IF_RANGE, validator.clone());
+            let (head, more) = execute::open(&core, rest).await?.into_parts();
+            if head.status != StatusCode::PARTIAL_CONTENT || !starts_at(&head.headers, written) {
+                return Err(incomplete(error, operation.name, resumed + 1));
+            }
+            body = more;
+        }
+        writer.flush().await.map_err(Error::Write)?;
+        Ok(written)
+    }
+}
+
+/// Copies until the body ends; returns why it ended too early.
+async fn copy<W: AsyncWrite + Unpin + Send>(
+    body: &mut ResponseBody,
+    writer: &mut W,
+    written: &mut u64,
+    deadline: Option<Instant>,
+) -> Result<Option<TransportError>> {
+    loop {
+        let chunk = match deadline {
+            None => body.chunk().await,
+            Some(deadline) => timeout_at(deadline, body.chunk()).await.unwrap_or_else(|_| {
+                Some(Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)))
+            }),
+        };
+        match chunk {
+            None => return Ok(None),
+            Some(Err(error)) => return Ok(Some(error)),
+            Some(Ok(chunk)) => {
+                writer.write_all(&chunk).await.map_err(Error::Write)?;
+                *written += chunk.len() as u64;
+            }
+        }
+    }
+}
+
+/// What identifies the content between two ranges, if the server supports them: a strong `ETag`, or `Last-Modified` (RFC 9110, 13.1.5).
+fn range_validator(headers: &HeaderMap) -> Option<HeaderValue> {
+    headers.get(header::ACCEPT_RANGES).filter(|ranges| *ranges == "bytes")?;
+    let etag = headers.get(header::ETAG).filter(|etag| !etag.as_bytes().starts_with(b"W/"));
+    etag.or_else(|| headers.get(header::LAST_MODIFIED)).cloned()
+}
+
+fn starts_at(headers: &HeaderMap, offset: u64) -> bool {
+    let range = headers.get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
+    range.is_some_and(|range| range.starts_with(&format!("bytes {offset}-")))
+}
+
+fn incomplete(error: TransportError, operation: &'static str, attempts: u32) -> Error {
+    let mut state = CallState::new(operation, Idempotency::Idempotent, None);
+    state.attempts = attempts;
+    state.record(AttemptResult::NotSent { transient: true });
+    Error::Unreachable(Box::new(TransportFailure::new(error, state.summary())))
+}

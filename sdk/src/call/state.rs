@@ -1,0 +1,185 @@
+//! What a call may have done, over all its attempts: the one place that decides about outcome and repetition.
+//!
+//! Each attempt ends in one [`AttemptResult`]. The outcome follows from all results so far by three rules:
+//!
+//! 1. Once the service has accepted, the outcome is [`Outcome::Accepted`], whatever a later attempt brings: a refusal of the second request
+//!    doesn't undo the first.
+//! 2. Once a result has left open whether the service acted, the outcome stays [`Outcome::Unknown`] until an attempt is accepted.
+//! 3. Otherwise nothing was done, and the last result says in which way: [`Outcome::NotSent`] or [`Outcome::Rejected`].
+//!
+//! Another request is safe if nothing can have been done yet (rule 3), or if the operation is idempotent: reads, `PUT`, `PATCH`, `DELETE`, and
+//! sends, whose idempotency key makes the service act once. It is worthwhile if the last result was transient. Both together are
+//! [`CallState::is_retryable`], from which the retry loop, [`Error::is_retryable`](crate::Error::is_retryable) and the error's text follow.
+
+use crate::error::{CallSummary, Outcome};
+use crate::types::IdempotencyKey;
+
+/// How one attempt ended, if it did not end the call with a value. `transient`: the same request can succeed later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AttemptResult {
+    /// Nothing of the request reached the service; or the operation is a read, and no complete response arrived.
+    NotSent { transient: bool },
+    /// The service refused before it acted.
+    Rejected { transient: bool },
+    /// The request left, and nothing tells whether the service acted.
+    Unknown { transient: bool },
+    /// The service accepted, but its response can't be read.
+    Accepted { transient: bool },
+}
+
+/// Whether a request may reach the service more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Idempotency {
+    /// Twice does no more than once.
+    Idempotent,
+    /// Twice may act twice.
+    NotIdempotent,
+}
+
+/// One call so far.
+#[derive(Debug)]
+pub(crate) struct CallState {
+    pub(crate) operation: &'static str,
+    pub(crate) attempts: u32,
+    /// The idempotency key, if the service honors one for this operation.
+    pub(crate) key: Option<IdempotencyKey>,
+    idempotency: Idempotency,
+    outcome: Outcome,
+    transient: bool,
+}
+
+impl CallState {
+    pub(crate) fn new(
+        operation: &'static str,
+        idempotency: Idempotency,
+        key: Option<IdempotencyKey>,
+    ) -> Self {
+        Self { operation, attempts: 0, key, idempotency, outcome: Outcome::NotSent, transient: false }
+    }
+
+    /// Takes in how an attempt ended. Returns whether another one is safe and worthwhile.
+    pub(crate) fn record(&mut self, result: AttemptResult) -> bool {
+        let before = self.outcome;
+        let (outcome, transient) = match result {
+            AttemptResult::NotSent { transient } => (Outcome::NotSent, transient),
+            AttemptResult::Rejected { transient } => (Outcome::Rejected, transient),
+            AttemptResult::Unknown { transient } => (Outcome::Unknown, transient),
+            AttemptResult::Accepted { transient } => (Outcome::Accepted, transient),
+        };
+        self.transient = transient;
+        self.outcome = match (before, outcome) {
+            (Outcome::Accepted, _) => Outcome::Accepted,
+            (Outcome::Unknown, Outcome::NotSent | Outcome::Rejected) => Outcome::Unknown,
+            (_, outcome) => outcome,
+        };
+        // A response that can't be read twice won't be readable the third time.
+        let unread_again = before == Outcome::Accepted && outcome == Outcome::Accepted;
+        self.is_retryable() && !unread_again
+    }
+
+    /// Whether the thing asked for was done, as far as is known.
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Whether the same request can succeed later and can't act twice.
+    pub(crate) fn is_retryable(&self) -> bool {
+        let nothing_done = matches!(self.outcome, Outcome::NotSent | Outcome::Rejected);
+        self.transient && (nothing_done || self.idempotency == Idempotency::Idempotent)
+    }
+
+    /// What an error says about the call.
+    pub(crate) fn summary(&self) -> CallSummary {
+        CallSummary {
+            operation: self.operation,
+            attempts: self.attempts,
+            idempotency_key: self.key.clone(),
+            outcome: self.outcome,
+            retryable: self.is_retryable(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULTS: [AttemptResult; 8] = [
+        AttemptResult::NotSent { transient: false },
+        AttemptResult::NotSent { transient: true },
+        AttemptResult::Rejected { transient: false },
+        AttemptResult::Rejected { transient: true },
+        AttemptResult::Unknown { transient: false },
+        AttemptResult::Unknown { transient: true },
+        AttemptResult::Accepted { transient: false },
+        AttemptResult::Accepted { transient: true },
+    ];
+
+    fn acted(result: AttemptResult) -> (bool, bool) {
+        match result {
+            AttemptResult::NotSent { .. } | AttemptResult::Rejected { .. } => (false, false),
+            AttemptResult::Unknown { .. } => (false, true),
+            AttemptResult::Accepted { .. } => (true, true),
+        }
+    }
+
+    /// Walks all sequences of `left` more results; `certainly` and `possibly`: whether the service has acted by now.
+    fn walk(left: u32, sequence: &mut Vec<AttemptResult>, idempotency: Idempotency) -> u64 {
+        if left == 0 {
+            return 0;
+        }
+        let mut tried = 0;
+        for result in RESULTS {
+            sequence.push(result);
+            let mut state = CallState::new("test", idempotency, None);
+            let again: Vec<bool> = sequence.iter().map(|result| state.record(*result)).collect();
+            let certainly = sequence.iter().any(|result| acted(*result).0);
+            let possibly = sequence.iter().any(|result| acted(*result).1);
+            let expected = match (certainly, possibly, result) {
+                (true, ..) => Outcome::Accepted,
+                (_, true, _) => Outcome::Unknown,
+                (.., AttemptResult::Rejected { .. }) => Outcome::Rejected,
+                _ => Outcome::NotSent,
+            };
+            assert_eq!(state.outcome(), expected, "{sequence:?}");
+            let again = again.last() == Some(&true);
+            if possibly && idempotency == Idempotency::NotIdempotent {
+                assert!(!again && !state.is_retryable(), "{sequence:?}");
+            }
+            assert!(
+                !again || state.is_retryable(),
+                "the loop repeats what an error would not allow: {sequence:?}"
+            );
+            tried += 1 + walk(left - 1, sequence, idempotency);
+            sequence.pop();
+        }
+        tried
+    }
+
+    #[test]
+    fn the_outcome_is_right_after_every_sequence_of_results() {
+        for idempotency in [Idempotency::Idempotent, Idempotency::NotIdempotent] {
+            assert_eq!(walk(4, &mut Vec::new(), idempotency), 8 + 64 + 512 + 4096);
+        }
+    }
+
+    #[test]
+    fn an_unreadable_response_is_read_again_once() {
+        let mut state = CallState::new("test", Idempotency::Idempotent, None);
+        assert!(state.record(AttemptResult::Accepted { transient: true }));
+        assert!(!state.record(AttemptResult::Accepted { transient: true }));
+        assert!(state.is_retryable(), "with the key the caller may still ask again");
+    }
+
+    #[test]
+    fn a_summary_repeats_the_state() {
+        let key = IdempotencyKey::random();
+        let mut state = CallState::new("emails.send", Idempotency::Idempotent, Some(key.clone()));
+        state.attempts = 2;
+        state.record(AttemptResult::Unknown { transient: true });
+        let summary = state.summary();
+        assert_eq!((summary.operation, summary.attempts), ("emails.send", 2));
+        assert_eq!((summary.outcome, summary.retryable), (Outcome::Unknown, true));
+        assert_eq!(summary.idempotency_key, Some(key));
+    }
+}

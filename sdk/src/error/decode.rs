@@ -1,0 +1,109 @@
+//! Successful responses that can't be read.
+
+use std::{error::Error as StdError, fmt};
+
+use http::{HeaderMap, StatusCode};
+
+use super::{headers::request_id, summary::CallSummary, text::printable};
+use crate::{transport::TransportError, types::IdempotencyKey};
+
+/// Bytes of an unreadable body that are kept as a sample.
+const SAMPLE: usize = 512;
+
+/// A successful response that is incomplete or not what the specification promises.
+#[derive(thiserror::Error)]
+#[error("{}", self.line())]
+#[non_exhaustive]
+pub struct DecodeError {
+    /// The status of the response: any of 2xx.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// The field that could not be read, such as `data[3].id`; empty for the whole body.
+    pub path: String,
+    /// The start of the body, at most 512 bytes, with control characters escaped. It can hold private text: `Debug` leaves it out.
+    pub sample: String,
+    /// How many requests were sent.
+    pub attempts: u32,
+    /// The idempotency key that all attempts carried, if the service honors one here.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// What is wrong with the body.
+    pub source: DecodeCause,
+    pub(super) retryable: bool,
+}
+
+/// Why a body could not be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DecodeCause {
+    /// It is not the JSON that the specification promises.
+    Json(serde_json::Error),
+    /// It did not arrive completely.
+    Incomplete(TransportError),
+}
+
+impl fmt::Display for DecodeCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(error) => error.fmt(f),
+            Self::Incomplete(error) => error.fmt(f),
+        }
+    }
+}
+
+impl StdError for DecodeCause {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Json(error) => error.source(),
+            Self::Incomplete(error) => error.source(),
+        }
+    }
+}
+
+impl DecodeError {
+    pub(crate) fn new(head: http::response::Parts, body: &[u8], path: String, source: DecodeCause) -> Self {
+        Self {
+            status: head.status,
+            headers: head.headers,
+            path,
+            sample: printable(&String::from_utf8_lossy(&body[..body.len().min(SAMPLE)]), SAMPLE),
+            attempts: 0,
+            idempotency_key: None,
+            source,
+            retryable: false,
+        }
+    }
+
+    pub(crate) fn after(mut self: Box<Self>, call: CallSummary) -> Box<Self> {
+        self.attempts = call.attempts;
+        self.idempotency_key = call.idempotency_key;
+        self.retryable = call.retryable;
+        self
+    }
+
+    /// The service's name for this request.
+    pub fn request_id(&self) -> Option<&str> {
+        request_id(&self.headers)
+    }
+
+    fn line(&self) -> String {
+        match (&self.source, self.path.trim_start_matches('.')) {
+            (DecodeCause::Incomplete(_), _) => "the body is incomplete".to_owned(),
+            (DecodeCause::Json(_), "") => "the body is not what the specification promises".to_owned(),
+            (DecodeCause::Json(_), path) => format!("{path} is not what the specification promises"),
+        }
+    }
+}
+
+/// `Debug` leaves the sample and the headers out: they can hold private text and secrets.
+impl fmt::Debug for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecodeError")
+            .field("status", &self.status.as_u16())
+            .field("path", &self.path)
+            .field("source", &self.source)
+            .field("request_id", &self.request_id())
+            .field("attempts", &self.attempts)
+            .finish_non_exhaustive()
+    }
+}

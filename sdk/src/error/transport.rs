@@ -1,0 +1,70 @@
+//! Calls that ended without a complete response.
+
+use std::{error::Error as StdError, fmt, io, path::PathBuf};
+
+use super::summary::CallSummary;
+use crate::{transport::TransportError, types::IdempotencyKey};
+
+/// A call that ended without a complete response: what stopped its last attempt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TransportFailure {
+    /// Which operation: `emails.send`.
+    pub operation: &'static str,
+    /// How many requests were sent, or tried to.
+    pub attempts: u32,
+    /// The idempotency key that all attempts carried, if the service honors one here.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// What happened to the last attempt.
+    pub transport: TransportError,
+    pub(super) retryable: bool,
+}
+
+impl TransportFailure {
+    pub(crate) fn new(transport: TransportError, call: CallSummary) -> Self {
+        Self {
+            operation: call.operation,
+            attempts: call.attempts,
+            idempotency_key: call.idempotency_key,
+            transport,
+            retryable: call.retryable,
+        }
+    }
+}
+
+/// What happened, and how often it was tried. The cause is the source.
+impl fmt::Display for TransportFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.attempts == 1 { "" } else { "s" };
+        write!(f, "{} ({} attempt{plural})", self.transport, self.attempts)
+    }
+}
+
+impl StdError for TransportFailure {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.transport.source()
+    }
+}
+
+/// A file that can't be attached.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", if .path.as_os_str().is_empty() { "it broke off while it was sent".into() } else { .path.display().to_string() })]
+#[non_exhaustive]
+pub struct FileError {
+    /// The file; empty if it broke off while it was sent, in which case `source` names it.
+    pub path: PathBuf,
+    /// The system's error.
+    pub source: io::Error,
+}
+
+impl FileError {
+    /// The body of a request could not be read to its end.
+    pub(crate) fn in_flight(error: TransportError) -> Self {
+        let source = error.source.unwrap_or_else(|| "the file could not be read".into());
+        let source = match source.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        };
+        Self { path: PathBuf::new(), source }
+    }
+}

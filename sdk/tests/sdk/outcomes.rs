@@ -1,0 +1,192 @@
+//! Every sequence of results up to the attempt limit, through the public door: how many requests leave, and what the error says.
+
+use std::{
+    io::Write as _,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::Response;
+use posthaste::{
+    Client, Email, Error, EventOccurrence, Outcome, RateLimit, RetryPolicy,
+    transport::{
+        BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
+        TransportRequest,
+    },
+};
+
+/// What happens to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Refused,
+    Untrusted,
+    Lost,
+    Switching,
+    Accepted,
+    Garbled,
+    Cut,
+    Invalid,
+    Unauthorized,
+    Concurrent,
+    Limited,
+    NotImplemented,
+    Unavailable,
+}
+
+const STEPS: [Step; 13] = [
+    Step::Refused,
+    Step::Untrusted,
+    Step::Lost,
+    Step::Switching,
+    Step::Accepted,
+    Step::Garbled,
+    Step::Cut,
+    Step::Invalid,
+    Step::Unauthorized,
+    Step::Concurrent,
+    Step::Limited,
+    Step::NotImplemented,
+    Step::Unavailable,
+];
+
+impl Step {
+    /// Whether the service has certainly acted.
+    fn acted(self) -> bool {
+        matches!(self, Self::Accepted | Self::Garbled | Self::Cut)
+    }
+
+    /// Whether it may have acted.
+    fn may_have_acted(self) -> bool {
+        self.acted() || matches!(self, Self::Lost | Self::Switching | Self::Concurrent | Self::Unavailable)
+    }
+
+    fn response(self) -> Result<Response<ResponseBody>, TransportError> {
+        let answer = |status, body: &'static str| {
+            Ok(Response::builder().status(status).body(ResponseBody::from(body)).unwrap())
+        };
+        match self {
+            Self::Refused => Err(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Connect)),
+            Self::Untrusted => Err(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Tls)),
+            Self::Lost => Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed)),
+            Self::Switching => answer(101, ""),
+            Self::Accepted => answer(200, r#"{"object":"x","id":"i","event":"e"}"#),
+            Self::Garbled => answer(200, "{"),
+            Self::Cut => {
+                let lost = TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed);
+                let chunks = stream::iter([Ok(Bytes::from_static(b"{\"id\":")), Err(lost)]);
+                Ok(Response::new(ResponseBody::stream(chunks)))
+            }
+            Self::Invalid => answer(422, r#"{"name":"validation_error","message":"no"}"#),
+            Self::Unauthorized => answer(401, r#"{"name":"missing_api_key","message":"no"}"#),
+            Self::Concurrent => answer(409, r#"{"name":"concurrent_idempotent_requests","message":"no"}"#),
+            Self::Limited => answer(429, r#"{"name":"rate_limit_exceeded","message":"no"}"#),
+            Self::NotImplemented => answer(501, ""),
+            Self::Unavailable => answer(503, ""),
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Sequence(Arc<Mutex<(Vec<Step>, usize)>>);
+
+impl Transport for Sequence {
+    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
+        let mut state = self.0.lock().unwrap();
+        let step = state.0[state.1];
+        state.1 += 1;
+        Box::pin(std::future::ready(step.response()))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Operation {
+    /// Keyed, so the service acts once.
+    Send,
+    /// A `POST` whose keys the service ignores, sent with one all the same.
+    Event,
+    Cancel,
+    Read,
+}
+
+async fn run(operation: Operation, client: &Client) -> Result<(), Error> {
+    let email = Email::new("a@x.test", "b@x.test", "s").text("t");
+    let event = EventOccurrence::of_email("user.created", "b@x.test");
+    match operation {
+        Operation::Send => client.emails().send(&email).await.map(drop),
+        Operation::Event => client.events().send(&event).idempotency_key("k").await.map(drop),
+        Operation::Cancel => client.emails().cancel("i").await.map(drop),
+        Operation::Read => client.request(http::Method::GET, "/x").await.map(drop),
+    }
+}
+
+async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
+    let steps = Arc::new(Mutex::new((sequence.to_vec(), 0)));
+    let client = Client::builder()
+        .base_url("http://127.0.0.1:9")
+        .api_key("re_test")
+        .rate_limit(RateLimit::Off)
+        .retry(RetryPolicy::default().attempts(u32::try_from(attempts).unwrap()).base(Duration::ZERO))
+        .transport(Sequence(Arc::clone(&steps)))
+        .build()
+        .unwrap();
+    let result = run(operation, &client).await;
+    let sent = steps.lock().unwrap().1;
+    let (seen, what) = (&sequence[..sent], format!("{operation:?} {sequence:?}: {result:?}"));
+    let idempotent = operation != Operation::Event;
+    let reads = operation == Operation::Read;
+    if !idempotent {
+        assert!(!seen[..sent - 1].iter().any(|step| step.may_have_acted()), "repeated: {what}");
+    }
+    let Err(error) = result else {
+        assert_eq!(seen.last(), Some(&Step::Accepted), "{what}");
+        return;
+    };
+    assert_ne!(seen.last(), Some(&Step::Accepted), "{what}");
+    let last = *seen.last().unwrap();
+    let nothing_done = [Outcome::NotSent, Outcome::Rejected];
+    if reads {
+        // A read does nothing; one that was accepted and can't be decoded says so.
+        assert!(nothing_done.contains(&error.outcome()) || seen.contains(&Step::Garbled), "{what}");
+    } else if seen.iter().any(|step| step.acted()) {
+        assert_eq!(error.outcome(), Outcome::Accepted, "{what}");
+    } else if seen.iter().any(|step| step.may_have_acted()) {
+        assert_eq!(error.outcome(), Outcome::Unknown, "{what}");
+    } else {
+        let expected = match last {
+            Step::Refused | Step::Untrusted => Outcome::NotSent,
+            _ => Outcome::Rejected,
+        };
+        assert_eq!(error.outcome(), expected, "{what}");
+    }
+    if error.is_retryable() && !idempotent {
+        assert!(!seen.iter().any(|step| step.may_have_acted()), "not safe to repeat: {what}");
+    }
+    assert_eq!(error.idempotency_key().is_some(), operation == Operation::Send, "{what}");
+    assert_eq!(error.attempts() as usize, sent, "{what}");
+    // The loop stops for no other reason than the limit, a final result, or a response that was unreadable twice.
+    let unread_twice = seen.iter().filter(|step| matches!(step, Step::Garbled | Step::Cut)).count() >= 2;
+    assert!(sent == attempts || !error.is_retryable() || unread_twice, "gave up too early: {what}");
+    assert!(!error.to_string().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_outcome_is_right_after_every_sequence_of_results_up_to_the_attempt_limit() {
+    let mut tried = 0_u32;
+    for operation in [Operation::Send, Operation::Event, Operation::Cancel, Operation::Read] {
+        for first in STEPS {
+            check(operation, &[first], 1).await;
+            tried += 1;
+            for second in STEPS {
+                for third in STEPS {
+                    check(operation, &[first, second, third], 3).await;
+                    tried += 1;
+                }
+            }
+        }
+    }
+    // Past the capture of the test's output: how thorough a check was belongs to its result.
+    writeln!(std::io::stderr(), "outcomes: {tried} sequences of results checked").unwrap();
+    assert_eq!(tried, 4 * (13 + 13 * 13 * 13));
+}
