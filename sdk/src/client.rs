@@ -15,7 +15,7 @@ use crate::{
     call::{Call, Operation},
     error::Result,
     keys::KeyMemory,
-    rate::Limiter,
+    limiter::Limiter,
     resources::{
         api_keys::ApiKeys, audiences::Audiences, automations::Automations, broadcasts::Broadcasts,
         contact_properties::ContactProperties, contacts::Contacts, domains::Domains, emails::Emails,

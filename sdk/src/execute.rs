@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument as _;
 use url::Url;
 
@@ -16,6 +16,7 @@ use crate::{
     call::{Decode, IDEMPOTENCY_KEY, Operation, Retry, count_ids},
     client::{Client, Inner},
     error::{ApiError, Error, Result, Tried, Unreadable, chain},
+    limiter::{Permit, Verdict},
     retry::{self, Cause, RetryPolicy},
     transport::{Outgoing, Reached, TransportError, TransportErrorKind},
 };
@@ -131,24 +132,36 @@ impl<'a> Life<'a> {
     /// Attempts until the service accepts, or says no for good, or there is no time or no attempt left.
     async fn until_accepted(&mut self) -> Result<http::Response<Bytes>> {
         loop {
-            self.turn().await?;
+            let mut permit = self.turn().await?;
             let (header, token) = self.authorize().await?;
             self.tried.attempts += 1;
+            permit.sent();
             let (error, cause) = match self.attempt(header).await {
                 Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED && token.is_some() => {
-                    self.client.limiter.learn(answer.headers(), None);
+                    self.client.limiter.learn(answer.headers(), Verdict::Unrelated);
                     self.turned_out(token)?;
                     continue;
                 }
                 Ok(answer) if answer.status().is_success() => {
                     if self.operation.elsewhere.is_none() {
-                        self.client.limiter.learn(answer.headers(), None);
+                        self.client.limiter.learn(answer.headers(), Verdict::Admitted);
                     }
                     self.client.budget.succeeded();
                     return Ok(answer);
                 }
-                Ok(answer) => self.refused(answer),
-                Err(error) => self.lost(error),
+                Ok(answer) => {
+                    let refused = self.refused(answer);
+                    drop(permit);
+                    refused
+                }
+                Err(error) => {
+                    if error.reached() == Reached::Nowhere {
+                        permit.give_back();
+                    } else {
+                        drop(permit);
+                    }
+                    self.lost(error)
+                }
             };
             let Some(pause) = cause.as_ref().and_then(|cause| self.pause(cause)) else {
                 tracing::debug!(attempts = self.tried.attempts, error = chain(&error), "gave up");
@@ -164,13 +177,9 @@ impl<'a> Life<'a> {
     }
 
     /// Waits until the client's pace allows another request, if the call has so much time left.
-    async fn turn(&self) -> Result<()> {
-        let Some(turn) = self.client.limiter.turn() else { return Ok(()) };
-        if self.deadline.is_some_and(|deadline| deadline <= turn) {
-            return Err(self.tried.lost(TransportError::new(Reached::Nowhere, TransportErrorKind::Timeout)));
-        }
-        sleep_until(turn).await;
-        Ok(())
+    async fn turn(&self) -> Result<Permit<'a>> {
+        let turn = self.client.limiter.acquire(self.deadline).await;
+        turn.map_err(|_| self.tried.lost(TransportError::new(Reached::Nowhere, TransportErrorKind::Timeout)))
     }
 
     /// The credential for the next attempt, and the access token in it if that can be renewed.
@@ -253,10 +262,14 @@ impl<'a> Life<'a> {
     fn refused(&mut self, answer: http::Response<Bytes>) -> (Error, Option<Cause>) {
         let error = ApiError::from_answer(answer, &self.tried);
         let cause = retry::after_refusal(&error, self.tried.replay);
-        let limited = error.status == http::StatusCode::TOO_MANY_REQUESTS && cause.is_some();
-        let pause = limited.then(|| error.retry_after().unwrap_or(Duration::from_secs(1)));
+        let quota = error.name.ends_with("quota_exceeded");
+        let verdict = if error.status == StatusCode::TOO_MANY_REQUESTS && !quota {
+            Verdict::Throttled { retry_after: error.retry_after() }
+        } else {
+            Verdict::Unrelated
+        };
         if self.operation.elsewhere.is_none() {
-            self.client.limiter.learn(&error.headers, pause);
+            self.client.limiter.learn(&error.headers, verdict);
         }
         let error = Error::Api(Box::new(error));
         self.tried.unknown |= error.outcome() == crate::Outcome::Unknown;

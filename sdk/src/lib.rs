@@ -47,9 +47,9 @@ mod client;
 mod error;
 mod execute;
 mod keys;
+mod limiter;
 pub mod page;
 mod path;
-mod rate;
 pub mod resources;
 mod retry;
 pub mod transport;
@@ -63,9 +63,9 @@ pub use error::{
     Unreadable,
 };
 pub use keys::IdempotencyKey;
+pub use limiter::RateLimit;
 pub use page::{List, Page, Paginator};
 pub use path::path_segment;
-pub use rate::RateLimit;
 pub use resources::{
     Deleted, Reference,
     api_keys::{ApiKeySummary, CreatedApiKey, NewApiKey},

@@ -10,7 +10,7 @@ use crate::{
     auth::{Credentials, Session},
     error::{Result, SettingsError},
     keys::KeyMemory,
-    rate::{Limiter, RateLimit},
+    limiter::{Limiter, RateLimit},
     retry::{Budget, RetryPolicy},
     transport::Transport,
     types::{AccessToken, ApiKey},
@@ -178,6 +178,7 @@ impl ClientBuilder {
                 return Err(SettingsError::new(setting, "must be longer than nothing").found("0").into());
             }
         }
+        self.rate_limit.validate()?;
         let transport = match self.transport {
             Some(transport) => transport,
             None => default_transport(loopback, base_url.scheme() == "https", self.connect_timeout)?,
