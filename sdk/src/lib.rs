@@ -45,18 +45,16 @@ mod call;
 mod client;
 mod error;
 pub mod problem;
-mod rate;
 pub mod resources;
 pub mod transport;
 
-pub use call::{Call, Preview, RetryEvent, RetryPolicy, WithResponse};
+pub use call::{Call, Preview, RateLimit, RetryEvent, RetryPolicy, WithResponse};
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
 pub use error::{
     ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, PagingError, RateLimitError,
     Result, TransportFailure, WaitTimeout,
 };
 pub use problem::{Problem, Problems, SettingsError, path_segment};
-pub use rate::RateLimit;
 pub use resources::{
     Deleted, Reference,
     api_keys::{ApiKeySummary, CreatedApiKey, NewApiKey},

@@ -7,9 +7,10 @@ use url::Url;
 
 use super::{
     key_memory::KeyMemory,
+    limiter::Limiter,
     retry::{Budget, RetryPolicy},
 };
-use crate::{auth::Credentials, rate::Limiter, transport::Transport};
+use crate::{auth::Credentials, transport::Transport};
 
 pub(crate) struct Core {
     pub(crate) base_url: Url,

@@ -7,7 +7,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, response};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument as _;
 use url::Url;
 
@@ -15,6 +15,7 @@ use super::{
     classify,
     core::Core,
     decode::{Decode, count_ids},
+    limiter::{Permit, Verdict},
     operation::{IDEMPOTENCY_KEY, Operation},
     retry::{Cause, RetryEvent, RetryPolicy},
     state::{AttemptResult, CallState},
@@ -22,8 +23,8 @@ use super::{
 use crate::{
     auth::{Credentials, Token},
     error::{
-        ApiError, AuthError, DecodeCause, DecodeError, Error, FileError, Outcome, RateLimitError, Result,
-        StoreError, TransportFailure, chain, request_id,
+        ApiError, ApiErrorKind, AuthError, DecodeCause, DecodeError, Error, FileError, Outcome,
+        RateLimitError, Result, StoreError, TransportFailure, chain, request_id,
     },
     transport::{
         Collected, RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest,
@@ -184,18 +185,25 @@ impl<'a> Execution<'a> {
 
     /// Sends one request. Returns a response that the service accepted with.
     async fn attempt(&mut self) -> Result<http::Response<ResponseBody>, Failure> {
-        self.wait_for_turn().await?;
+        // Held until the response is judged; dropped unsent, it leaves the turn to the next call.
+        let mut permit = self.wait_for_turn().await?;
         let (credential, token) = self.authorize().await?;
         self.state.attempts += 1;
+        permit.sent();
         let end = self.attempt_end();
         let sent = self.core.transport.send(self.request(credential));
         let (head, body) = match before(end, sent).await {
             Ok(response) => response.into_parts(),
-            Err(error) => return Err(self.transport_failure(error)),
+            Err(error) => {
+                if error.delivery() == RequestDelivery::NotSent {
+                    permit.give_back();
+                }
+                return Err(self.transport_failure(error));
+            }
         };
         self.trace(&head);
         if head.status.is_success() {
-            self.learn(&head.headers, None);
+            self.learn(&head.headers, Verdict::Admitted);
             self.core.budget.succeeded();
             return Ok(http::Response::from_parts(head, body));
         }
@@ -209,17 +217,13 @@ impl<'a> Execution<'a> {
     }
 
     /// Waits until the client's rate limit has a turn, if that comes before the deadline.
-    async fn wait_for_turn(&mut self) -> Result<(), Failure> {
-        let Some(turn) = self.core.limiter.turn() else { return Ok(()) };
-        if self.deadline.is_some_and(|deadline| deadline <= turn) {
-            let available_in = turn.saturating_duration_since(Instant::now());
+    async fn wait_for_turn(&mut self) -> Result<Permit<'a>, Failure> {
+        self.core.limiter.acquire(self.deadline).await.map_err(|late| {
+            let per_second = late.pace;
+            let limit = Error::RateLimit(RateLimitError { per_second, available_in: late.available_in });
             // What the attempt before may have done matters more than why there is no other one.
-            let error = self.last_error.take();
-            let error = error.unwrap_or(Error::RateLimit(RateLimitError { per_second: None, available_in }));
-            return Err(error.into());
-        }
-        sleep_until(turn).await;
-        Ok(())
+            self.last_error.take().unwrap_or(limit).into()
+        })
     }
 
     /// The credential for the next attempt, and the access token in it if that can be renewed.
@@ -258,7 +262,7 @@ impl<'a> Execution<'a> {
 
     /// A 401 to an access token: the first one of a call asks for another token, the second one is final.
     fn token_rejected(&mut self, token: Token, error: ApiError) -> Failure {
-        self.learn(&error.headers, None);
+        self.learn(&error.headers, Verdict::Unrelated);
         // Only the session can make it succeed, which it does before the next attempt.
         self.state.record(AttemptResult::Rejected { transient: self.rejected.is_none() });
         let response = Box::new(error.after(self.state.summary()));
@@ -292,8 +296,13 @@ impl<'a> Execution<'a> {
 
     fn error_response(&mut self, error: ApiError) -> Failure {
         let again = self.state.record(classify::error_response(&error, self.read_only));
-        let limited = error.status == StatusCode::TOO_MANY_REQUESTS && self.state.is_retryable();
-        self.learn(&error.headers, limited.then(|| error.retry_after().unwrap_or(Duration::from_secs(1))));
+        self.learn(
+            &error.headers,
+            match error.kind() {
+                ApiErrorKind::RateLimited => Verdict::Throttled { retry_after: error.retry_after() },
+                _ => Verdict::Unrelated,
+            },
+        );
         let cause = again.then(|| Cause::error_response(&error));
         Failure::new(Error::Api(Box::new(error.after(self.state.summary()))), cause)
     }
@@ -388,9 +397,9 @@ impl<'a> Execution<'a> {
     }
 
     /// Adapts the client's pace to what the service announces. Other servers announce nothing about it.
-    fn learn(&self, headers: &HeaderMap, limited: Option<Duration>) {
+    fn learn(&self, headers: &HeaderMap, verdict: Verdict) {
         if self.operation.external_url.is_none() {
-            self.core.limiter.learn(headers, limited);
+            self.core.limiter.learn(headers, verdict);
         }
     }
 

@@ -5,10 +5,9 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::handle::Client;
 use crate::{
     auth::{Credentials, Session},
-    call::{Budget, Core, KeyMemory, RetryPolicy},
+    call::{Budget, Core, KeyMemory, Limiter, RateLimit, RetryPolicy},
     error::Result,
     problem::SettingsError,
-    rate::{Limiter, RateLimit},
     transport::{Transport, endpoint::base_url},
     types::{AccessToken, ApiKey},
 };
@@ -200,6 +199,7 @@ impl ClientBuilder {
                 return Err(SettingsError::new(setting, "must be longer than nothing").found("0").into());
             }
         }
+        self.rate_limit.validate()?;
         let transport = match self.transport {
             Some(transport) => transport,
             None => default_transport(self.connect_timeout)?,

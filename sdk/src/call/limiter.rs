@@ -1,0 +1,651 @@
+//! The client's rate limiter: a GCRA with a FIFO queue, which learns the service's limit.
+//!
+//! # Why it keeps to the limit
+//!
+//! The state is one instant, `next`: the theoretical arrival time of the GCRA (generic cell rate algorithm), less its
+//! tolerance τ. A request may leave from `next` on, and then `next = max(next, now − τ) + T`. Every departure thus advances
+//! `next` by at least T, and `next` is never more than τ behind the clock, so at most ⌈(W + τ) / T⌉ requests leave in any
+//! half-open window of length W, wherever it begins. For an announced limit of `n` requests in `w` seconds T = 1.025 · w / n
+//! and τ = 10 ms ≤ w / 100: at most ⌈(1.01 / 1.025) · n⌉ ≤ n requests leave in any `w` seconds, whether the service counts in
+//! fixed or in sliding windows. The other 1.5 % of the window absorb the jitter of the way to the service.
+//!
+//! # Why it neither leaks nor idles
+//!
+//! Nothing is assigned in advance. A call that waits holds a place in a FIFO lock and nothing else; only the head of the
+//! queue looks at `next`, and only when it leaves does `next` move. A dropped future therefore has nothing to give back but its place,
+//! which the lock closes in constant time. A [`Permit`] that is dropped unsent restores `next`, unless another request left
+//! since: then the unused slot is in the past, and using it as well would be a burst. The turn of a new call is
+//! `next` + T · (calls waiting), so a call whose turn can't come before its deadline fails when it is made. Memory is
+//! proportional to the waiting calls.
+//!
+//! # How it learns a limit that the service doesn't announce
+//!
+//! A new client starts with one request in flight and adds one for every two answers (slow start); from 32 on, it sends
+//! without limit. The first 429 sets a ceiling at the rate of the last second. From then on the pace follows CUBIC's curve: just below the
+//! ceiling at first, flat around it, faster and faster above it. A 429 that comes late on the curve confirms the ceiling, and the next attempt
+//! to exceed it takes twice as long; one that comes early shows that the ceiling was wrong, and halves it. A curve that ends without a
+//! 429 shows that the limit is gone: the client forgets it.
+
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderMap, HeaderName};
+use tokio::{
+    sync::{Mutex as FifoMutex, Notify},
+    time::{Instant, timeout_at},
+};
+
+use crate::problem::SettingsError;
+
+#[cfg(test)]
+mod calls;
+#[cfg(test)]
+mod service;
+#[cfg(test)]
+mod tests;
+
+/// τ of the GCRA: how much of a missed turn can be caught up on. Absorbs the timer's granularity.
+const TOLERANCE: Duration = Duration::from_millis(10);
+/// Stretches an announced window: 1 % for the tolerance, 1.5 % for jitter.
+const STRETCH: f64 = 1.025;
+/// The longest window, in seconds, that sets a pace. The limit of a longer one is a quota, for use in bursts.
+const MAX_WINDOW: u32 = 60;
+/// A pace, in requests per second, above which pacing costs more than it saves.
+const UNPACED: f64 = 10_000.0;
+/// The longest interval between two requests.
+const MAX_INTERVAL: Duration = Duration::from_hours(24 * 365);
+
+/// The pause after a 429 without `Retry-After`.
+const DEFAULT_HOLD: Duration = Duration::from_secs(1);
+/// The longest pause that a 429 imposes on other calls.
+const MAX_HOLD: Duration = Duration::from_mins(1);
+/// A 429 that comes within this time of another one, or during its pause, belongs to the same incident.
+const INCIDENT: Duration = Duration::from_secs(1);
+
+/// The lowest ceiling that 429s lead to, in requests per second, unless a lower limit is announced or configured.
+const FLOOR: f64 = 0.5;
+/// How far below the pace that was too fast a late 429 puts the ceiling, relative to that pace.
+const MIN_CUT: f64 = 0.02;
+/// The same for the first 429 while no limit is known: the rate of the last second can be two windows' limit.
+const FIRST_CUT: f64 = 0.1;
+/// The same for a series of early 429s, each of which doubles the cut.
+const MAX_CUT: f64 = 0.5;
+/// How far below the ceiling the curve starts, relative to the ceiling.
+const DIP: f64 = 0.05;
+/// The time from the start of the first curve to its ceiling.
+const MIN_SPAN: Duration = Duration::from_secs(8);
+/// The same for the longest curve.
+const MAX_SPAN: Duration = Duration::from_secs(256);
+/// Where the curve ends, in spans.
+const SPANS: u32 = 4;
+/// A 429 in the first quarter of a curve's first span is early.
+const EARLY: u32 = 4;
+
+/// The number of answers after which the slow start is over.
+const RAMP: u32 = 62;
+/// The longest time that the slow start waits for an answer before it allows more requests in flight.
+const RAMP_PATIENCE: Duration = Duration::from_secs(1);
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// The pace at which a client sends requests.
+///
+/// All clones of a client share one limiter. Calls that have to wait are served in the order in which they were made. A call
+/// whose turn can't come before its deadline fails at once, and nothing is sent.
+///
+/// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the answer's `Retry-After` (1 s without
+/// one, at most 60 s) and slows the client down for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+#[non_exhaustive]
+pub enum RateLimit {
+    /// Learns the service's limit: the default.
+    ///
+    /// A limit announced in `ratelimit-policy` (windows of up to 60 s) or `ratelimit-limit` (per second) is never exceeded; the client
+    /// sends at 97.5 % of it. While the service announces none, the client sends without limit until a 429, then
+    /// keeps just below the rate that caused it, and tries a higher one from time to time. New clients start
+    /// with one request in flight and add one for every two answers, up to 32, before they send without limit.
+    #[default]
+    Learn,
+    /// At most this many requests per second, evenly spaced; fewer if the service announces a lower limit.
+    ///
+    /// Must be positive and finite: [`ClientBuilder::build`](crate::ClientBuilder::build) rejects other numbers.
+    PerSecond(f64),
+    /// No limit. A 429 pauses only the call that received it.
+    Off,
+}
+
+impl RateLimit {
+    /// Checks the setting.
+    ///
+    /// # Errors
+    /// The rate is zero, negative, infinite or not a number.
+    pub(crate) fn validate(self) -> Result<(), SettingsError> {
+        match self {
+            Self::PerSecond(rate) if !(rate.is_finite() && rate > 0.0) => {
+                let rule = "must be a positive, finite number of requests per second";
+                Err(SettingsError::new("rate_limit", rule).found(rate.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What an answer says about the rate at which requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The service accepted the request.
+    Admitted,
+    /// A 429 because of the request rate, however long its `Retry-After`.
+    Throttled { retry_after: Option<Duration> },
+    /// Any other answer, such as a 5xx or an exhausted quota: only its headers count.
+    Unrelated,
+}
+
+/// The reason why a call isn't sent: its turn can't come before its deadline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TooLate {
+    /// The time until a call made now would have its turn.
+    pub(crate) available_in: Duration,
+    /// The current pace in requests per second; `None` while the limit is unknown.
+    pub(crate) pace: Option<f64>,
+}
+
+/// Decides when requests leave.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    limit: RateLimit,
+    /// Whether calls pass without a look at the state: there is neither a limit nor a slow start.
+    open: AtomicBool,
+    state: Mutex<State>,
+    /// The queue: tokio's mutex is FIFO, and the task that holds it is the head.
+    queue: FifoMutex<()>,
+    /// Wakes the head when its turn may have moved forward.
+    moved: Notify,
+}
+
+impl Limiter {
+    pub(crate) fn new(limit: RateLimit) -> Self {
+        let configured = match limit {
+            RateLimit::PerSecond(rate) => Some(rate),
+            RateLimit::Learn | RateLimit::Off => None,
+        };
+        let ramp = (limit == RateLimit::Learn).then(Ramp::default);
+        Self {
+            limit,
+            open: AtomicBool::new(limit == RateLimit::Off),
+            state: Mutex::new(State { configured, ramp, ..State::default() }),
+            queue: FifoMutex::default(),
+            moved: Notify::new(),
+        }
+    }
+
+    /// Waits for this call's turn.
+    ///
+    /// Call it right before the request, and keep the permit until the answer was [learned from](Self::learn). Without a limit it neither waits
+    /// nor locks nor allocates. Dropping the future gives up the place in the queue.
+    ///
+    /// # Errors
+    /// The turn can't come before `deadline`: at once if that is already known, at `deadline` if the pace dropped meanwhile. No slot is taken.
+    pub(crate) async fn acquire(&self, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
+        if self.open.load(Ordering::Relaxed) {
+            return Ok(Permit { limiter: self, slot: Slot::Free, sent: false });
+        }
+        let place = {
+            let now = Instant::now();
+            let mut state = self.lock();
+            self.expire(&mut state, now);
+            if state.waiting == 0
+                && let Ok(slot) = state.admit(now)
+            {
+                return Ok(Permit { limiter: self, slot, sent: false });
+            }
+            let turn = state.turn(state.waiting, now);
+            if deadline.is_some_and(|deadline| deadline <= turn) {
+                return Err(TooLate { available_in: turn - now, pace: state.pace(now) });
+            }
+            state.waiting = state.waiting.saturating_add(1);
+            Place(self)
+        };
+        // Boxed, so that calls which needn't wait don't carry the waiting future's size.
+        Box::pin(self.wait(place, deadline)).await
+    }
+
+    async fn wait(&self, place: Place<'_>, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
+        let head = match deadline {
+            None => Some(self.queue.lock().await),
+            Some(deadline) => timeout_at(deadline, self.queue.lock()).await.ok(),
+        };
+        while head.is_some() {
+            let now = Instant::now();
+            let turn = {
+                let mut state = self.lock();
+                self.expire(&mut state, now);
+                match state.admit(now) {
+                    Ok(slot) => return Ok(Permit { limiter: self, slot, sent: false }),
+                    Err(turn) => turn,
+                }
+            };
+            if deadline.is_some_and(|deadline| deadline <= now) {
+                break;
+            }
+            let until = deadline.map_or(turn, |deadline| deadline.min(turn));
+            let _moved_or_due = timeout_at(until, self.moved.notified()).await;
+        }
+        drop(place);
+        let now = Instant::now();
+        let state = self.lock();
+        Err(TooLate { available_in: state.turn(state.waiting, now) - now, pace: state.pace(now) })
+    }
+
+    /// Learns from an answer. Call it before the permit is dropped.
+    pub(crate) fn learn(&self, headers: &HeaderMap, verdict: Verdict) {
+        if self.limit == RateLimit::Off {
+            return;
+        }
+        let announced = announced(headers);
+        let now = Instant::now();
+        let mut state = self.lock();
+        self.expire(&mut state, now);
+        if let Some(window) = announced
+            && state.announce(window, now)
+            && number(headers, REMAINING) == Some(0)
+            && let Some(reset) = number(headers, RESET)
+        {
+            // Only here: once the client paces itself, an exhausted window is what a full one ends with.
+            state.hold(Duration::from_secs(reset.into()), now);
+        }
+        match verdict {
+            Verdict::Admitted => state.admitted(now),
+            Verdict::Throttled { retry_after } => state.throttled(retry_after, now),
+            Verdict::Unrelated => {}
+        }
+        self.settle(&state, now);
+    }
+
+    /// Forgets what is too old to count.
+    fn expire(&self, state: &mut State, now: Instant) {
+        if state.expire(now) {
+            self.settle(state, now);
+        }
+    }
+
+    /// Publishes a changed state: to the calls to come and to the head of the queue.
+    fn settle(&self, state: &State, now: Instant) {
+        self.open.store(state.ramp.is_none() && state.pace(now).is_none(), Ordering::Relaxed);
+        if state.waiting > 0 {
+            self.moved.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to send one request.
+///
+/// Dropping it unsent returns the slot to the call that waits next.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Permit<'a> {
+    limiter: &'a Limiter,
+    slot: Slot,
+    sent: bool,
+}
+
+impl Permit<'_> {
+    /// Consumes the slot: from now on the request may reach the service, even if the call is canceled.
+    pub(crate) fn sent(&mut self) {
+        self.sent = true;
+    }
+
+    /// Returns the slot after all: the request turned out not to have reached the service, for example because it couldn't connect.
+    pub(crate) fn give_back(mut self) {
+        self.sent = false;
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        let returned = match self.slot {
+            Slot::Free => false,
+            Slot::Ramp { .. } => true,
+            Slot::Paced { .. } => !self.sent,
+        };
+        if returned {
+            let mut state = self.limiter.lock();
+            state.give_back(self.slot);
+            if state.waiting > 0 {
+                self.limiter.moved.notify_one();
+            }
+        }
+    }
+}
+
+/// A place in the queue.
+struct Place<'a>(&'a Limiter);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.lock().waiting -= 1;
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    /// There was no limit.
+    Free,
+    /// One of the requests in flight of a slow start.
+    Ramp { started: Option<Instant> },
+    /// One interval of the GCRA, with `next` before and after it.
+    Paced { before: Option<Instant>, after: Instant },
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The rate that the application set.
+    configured: Option<f64>,
+    /// The limit that the service announced.
+    announced: Option<Window>,
+    /// The limit that 429s showed.
+    learned: Option<Ceiling>,
+    /// The slow start, while it lasts.
+    ramp: Option<Ramp>,
+    /// When the next request may leave; `None` before the first.
+    next: Option<Instant>,
+    /// The end of the pause after a 429.
+    held: Option<Instant>,
+    /// The calls in the queue.
+    waiting: u32,
+    recent: Recent,
+}
+
+impl State {
+    /// The fastest pace: what is configured and announced.
+    fn cap(&self) -> Option<f64> {
+        let announced = self.announced.map(Window::pace);
+        [self.configured, announced].into_iter().flatten().reduce(f64::min)
+    }
+
+    fn pace(&self, now: Instant) -> Option<f64> {
+        let learned = self.learned.map(|ceiling| ceiling.pace(now));
+        [self.cap(), learned].into_iter().flatten().reduce(f64::min)
+    }
+
+    /// Takes a slot, or returns when to look again.
+    fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
+        if let Some(pace) = self.pace(now) {
+            let turn = self.turn(0, now);
+            if turn > now {
+                return Err(turn);
+            }
+            let before = self.next;
+            let after = later(self.base(now), interval(pace));
+            self.next = Some(after);
+            return Ok(Slot::Paced { before, after });
+        }
+        let Some(ramp) = &mut self.ramp else { return Ok(Slot::Free) };
+        let slot = ramp.admit(now)?;
+        self.ramp.take_if(|ramp| ramp.answers >= RAMP);
+        Ok(slot)
+    }
+
+    /// What a departure at `at` counts from: the time it was due, unless that is longer ago than the tolerance.
+    fn base(&self, at: Instant) -> Instant {
+        self.next.map_or(at, |next| next.max(at.checked_sub(TOLERANCE).unwrap_or(at)))
+    }
+
+    /// The turn of a call with so many calls ahead of it.
+    fn turn(&self, ahead: u32, now: Instant) -> Instant {
+        let Some(pace) = self.pace(now) else { return now };
+        let head = [self.next, self.held].into_iter().flatten().fold(now, Instant::max);
+        if ahead == 0 { head } else { later(self.base(head), interval(pace).saturating_mul(ahead)) }
+    }
+
+    fn give_back(&mut self, slot: Slot) {
+        match slot {
+            Slot::Free => {}
+            Slot::Ramp { started } => {
+                if let Some(ramp) = self.ramp.as_mut().filter(|ramp| ramp.started == started) {
+                    ramp.in_flight -= 1;
+                }
+            }
+            // With a later departure, the slot is in the past.
+            Slot::Paced { before, after } => {
+                if self.next == Some(after) {
+                    self.next = before;
+                }
+            }
+        }
+    }
+
+    /// Takes over an announced limit; returns whether it changed.
+    fn announce(&mut self, window: Window, now: Instant) -> bool {
+        let announced = Some(window).filter(|window| window.pace() < UNPACED);
+        let in_flight = self.ramp.take().map_or(0, |ramp| ramp.in_flight);
+        if announced == self.announced {
+            return false;
+        }
+        self.announced = announced;
+        self.learned = None;
+        if let Some(window) = announced {
+            // What was sent before counts in the service's window.
+            let sent = interval(window.pace()).saturating_mul(in_flight.max(1));
+            let next = later(now, sent);
+            self.next = Some(self.next.map_or(next, |earlier| earlier.max(next)));
+        }
+        announced.is_some()
+    }
+
+    fn admitted(&mut self, now: Instant) {
+        self.recent.count(now);
+        if let Some(ramp) = &mut self.ramp {
+            ramp.answers += 1;
+        }
+        self.ramp.take_if(|ramp| ramp.answers >= RAMP);
+    }
+
+    fn throttled(&mut self, retry_after: Option<Duration>, now: Instant) {
+        let held = self.hold(retry_after.unwrap_or(DEFAULT_HOLD), now);
+        let pace = self.pace(now).unwrap_or_else(|| self.recent.rate(now));
+        let cap = self.cap();
+        let (cut, span) = match &mut self.learned {
+            Some(ceiling) if now < ceiling.since => {
+                ceiling.since = ceiling.since.max(held);
+                return;
+            }
+            Some(ceiling) if now - ceiling.since < ceiling.span / EARLY => {
+                ((ceiling.cut * 2.0).min(MAX_CUT), (ceiling.span / 2).max(MIN_SPAN))
+            }
+            Some(ceiling) => (MIN_CUT, (ceiling.span * 2).min(MAX_SPAN)),
+            None if cap.is_some() => (MIN_CUT, MIN_SPAN),
+            None => (FIRST_CUT, MIN_SPAN),
+        };
+        let floor = cap.map_or(FLOOR, |cap| cap.min(FLOOR));
+        let since = held.max(later(now, INCIDENT));
+        self.learned = Some(Ceiling { rate: (pace * (1.0 - cut)).max(floor), cut, since, span });
+        self.ramp = None;
+    }
+
+    /// Pauses all calls; returns until when.
+    fn hold(&mut self, pause: Duration, now: Instant) -> Instant {
+        let until = later(now, pause.min(MAX_HOLD));
+        let until = self.held.map_or(until, |held| held.max(until));
+        self.held = Some(until);
+        until
+    }
+
+    /// Forgets a learned limit at the end of its curve; returns whether it did.
+    fn expire(&mut self, now: Instant) -> bool {
+        let over = self.learned.take_if(|ceiling| ceiling.is_over(now)).is_some();
+        if over && self.cap().is_none() {
+            self.ramp = Some(Ramp { started: Some(now), ..Ramp::default() });
+        }
+        over
+    }
+}
+
+/// A limit that 429s showed, and the curve on which the pace approaches and then exceeds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ceiling {
+    /// In requests per second.
+    rate: f64,
+    /// How far it was put below the pace that was too fast, relative to that pace.
+    cut: f64,
+    /// When the curve starts: at the end of the pause after the 429.
+    since: Instant,
+    /// The time from there to the ceiling.
+    span: Duration,
+}
+
+impl Ceiling {
+    fn pace(self, now: Instant) -> f64 {
+        let spans = now.saturating_duration_since(self.since).div_duration_f64(self.span);
+        self.rate * (1.0 + DIP * (spans - 1.0).powi(3))
+    }
+
+    fn is_over(self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= self.span * SPANS
+    }
+}
+
+/// The slow start: the requests in flight are limited while nothing is known about the service.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ramp {
+    /// When this slow start began; `None` for a client's first.
+    started: Option<Instant>,
+    in_flight: u32,
+    /// Answers so far.
+    answers: u32,
+    /// When the latest request left.
+    latest: Option<Instant>,
+}
+
+impl Ramp {
+    fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
+        if self.in_flight > self.answers / 2 {
+            let patience = self.latest.map_or(now, |latest| later(latest, RAMP_PATIENCE));
+            if patience > now {
+                return Err(patience);
+            }
+            // Slow answers must not keep the client slow: twice as many.
+            self.answers = self.answers * 2 + 2;
+        }
+        self.in_flight += 1;
+        self.latest = Some(now);
+        Ok(Slot::Ramp { started: self.started })
+    }
+}
+
+/// Counts what the service admitted in the current second and in the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    since: Option<Instant>,
+    current: u32,
+    previous: u32,
+}
+
+impl Recent {
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn roll(&mut self, now: Instant) {
+        let age = self.since.map_or(Duration::MAX, |since| now.saturating_duration_since(since));
+        if age >= Self::SECOND {
+            let previous = if age < Self::SECOND * 2 { self.current } else { 0 };
+            *self = Self { since: Some(now), current: 0, previous };
+        }
+    }
+
+    fn count(&mut self, now: Instant) {
+        self.roll(now);
+        self.current = self.current.saturating_add(1);
+    }
+
+    /// Requests per second, at least 1.
+    fn rate(&mut self, now: Instant) -> f64 {
+        self.roll(now);
+        f64::from(self.current.max(self.previous).max(1))
+    }
+}
+
+/// An announced limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Window {
+    limit: u32,
+    seconds: u32,
+}
+
+impl Window {
+    /// The pace, in requests per second, that never exceeds the limit.
+    fn pace(self) -> f64 {
+        f64::from(self.limit) / (f64::from(self.seconds) * STRETCH)
+    }
+}
+
+fn interval(pace: f64) -> Duration {
+    Duration::try_from_secs_f64(pace.recip()).map_or(MAX_INTERVAL, |interval| interval.min(MAX_INTERVAL))
+}
+
+/// Adds without overflow: what is too far away is a year away.
+fn later(instant: Instant, by: Duration) -> Instant {
+    instant.checked_add(by).unwrap_or(instant + MAX_INTERVAL)
+}
+
+/// The slowest limit in `ratelimit-policy` or, without a readable one, the limit per second in `ratelimit-limit`.
+fn announced(headers: &HeaderMap) -> Option<Window> {
+    let mut windows = headers
+        .get_all(POLICY)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|policies| split(policies, ','))
+        .filter_map(policy)
+        .peekable();
+    if windows.peek().is_none() {
+        let limit = number(headers, LIMIT).filter(|limit| *limit > 0)?;
+        return Some(Window { limit, seconds: 1 });
+    }
+    windows
+        .filter(|window| window.seconds <= MAX_WINDOW)
+        .min_by(|one, other| one.pace().total_cmp(&other.pace()))
+}
+
+/// Reads one policy: `10;w=1`, or `"default";q=10;w=1` as a structured field. Policies that don't count requests are left out.
+fn policy(text: &str) -> Option<Window> {
+    let mut parts = split(text, ';').map(str::trim);
+    let mut limit = positive(parts.next()?);
+    let mut seconds = None;
+    for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+        match name {
+            "q" => limit = positive(value),
+            "w" => seconds = positive(value),
+            "qu" if value != "\"requests\"" => return None,
+            _ => {}
+        }
+    }
+    Some(Window { limit: limit?, seconds: seconds? })
+}
+
+/// Splits at `separator`, except within a quoted string.
+fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    text.split(move |c| {
+        quoted ^= c == '"';
+        c == separator && !quoted
+    })
+}
+
+fn positive(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|number| *number > 0)
+}
+
+fn number(headers: &HeaderMap, name: HeaderName) -> Option<u32> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}

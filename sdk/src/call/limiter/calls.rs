@@ -1,0 +1,129 @@
+//! The limiter as an application meets it: through a client's calls.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use http::Response;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::{
+    Client, Email, RateLimit, Result, RetryPolicy,
+    transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
+};
+
+type Answer = (u16, &'static [(&'static str, &'static str)]);
+
+/// Answers as written, and then accepts everything after 50 ms.
+#[derive(Default)]
+struct Service {
+    answers: Mutex<VecDeque<Answer>>,
+    departures: Mutex<Vec<Instant>>,
+}
+
+struct Wire(Arc<Service>);
+
+impl Transport for Wire {
+    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
+        self.0.departures.lock().unwrap().push(Instant::now());
+        let (status, headers) = self.0.answers.lock().unwrap().pop_front().unwrap_or((200, &[]));
+        let mut answer = Response::builder().status(status);
+        for (name, value) in headers {
+            answer = answer.header(*name, *value);
+        }
+        let body = match headers {
+            _ if status == 200 => r#"{"id":"e1"}"#,
+            [("x-error", "daily_quota_exceeded")] => r#"{"name":"daily_quota_exceeded"}"#,
+            _ => r#"{"name":"rate_limit_exceeded"}"#,
+        };
+        Box::pin(async move {
+            sleep(Duration::from_millis(50)).await;
+            Ok(answer.body(ResponseBody::from(body)).unwrap())
+        })
+    }
+}
+
+fn client(limit: RateLimit, answers: &[Answer]) -> (Client, Arc<Service>) {
+    let service = Arc::new(Service { answers: Mutex::new(answers.to_vec().into()), ..Service::default() });
+    let builder = Client::builder().base_url("https://api.example.com").api_key("re_x").rate_limit(limit);
+    let client = builder.retry(RetryPolicy::never()).transport(Wire(Arc::clone(&service))).build();
+    (client.unwrap(), service)
+}
+
+/// Sends an email, and returns the time until it left, unless it failed.
+async fn send(client: &Client, limit: Duration) -> Result<Duration> {
+    let email = Email::new("a@example.com", "b@example.com", "Hi").text("Hi");
+    let start = Instant::now();
+    client.emails().send(&email).timeout(limit).await?;
+    Ok(start.elapsed().saturating_sub(Duration::from_millis(50)))
+}
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+#[tokio::test(start_paused = true)]
+async fn calls_without_a_turn_before_their_deadline_lock_no_later_call_out() {
+    let (client, service) = client(RateLimit::PerSecond(2.0), &[]);
+    let start = Instant::now();
+    let sent = join_all((0..1_000).map(|_| send(&client, MINUTE))).await;
+    let sent = sent.iter().filter(|sent| sent.is_ok()).count();
+    let left = service.departures.lock().unwrap().len();
+    assert_eq!((sent, left, start.elapsed().as_millis()), (120, 120, 59_550));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(send(&client, MINUTE).await.unwrap(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn canceled_calls_leave_their_turns_to_later_ones() {
+    let (client, _) = client(RateLimit::PerSecond(2.0), &[]);
+    let calls = (0..100).map(|_| timeout(Duration::from_millis(100), send(&client, MINUTE)));
+    assert_eq!(join_all(calls).await.iter().filter(|call| call.is_ok()).count(), 1);
+    assert_eq!(send(&client, MINUTE).await.unwrap(), Duration::from_millis(400));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_429_without_headers_slows_the_client_down_for_less_than_a_minute() {
+    let (client, _) = client(RateLimit::Learn, &[(429, &[])]);
+    send(&client, MINUTE).await.unwrap_err();
+    sleep(MINUTE).await;
+    for _ in 0..100 {
+        assert_eq!(send(&client, MINUTE).await.unwrap(), Duration::ZERO);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_does_not_speed_a_slow_limit_up() {
+    let policy: &[_] = &[("ratelimit-policy", "10;w=60")];
+    let (client, service) = client(RateLimit::Learn, &[(200, policy), (429, policy)]);
+    for answer in [200, 429, 200, 200, 200] {
+        assert_eq!(send(&client, MINUTE).await.is_ok(), answer == 200);
+    }
+    let departures = service.departures.lock().unwrap();
+    let gaps: Vec<_> = departures.windows(2).map(|two| (two[1] - two[0]).as_secs()).collect();
+    assert_eq!(gaps, [6, 6, 6, 6]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_with_a_retry_after_of_two_minutes_pauses_the_other_calls_for_one() {
+    let (client, _) = client(RateLimit::Learn, &[(429, &[("retry-after", "120")])]);
+    send(&client, MINUTE).await.unwrap_err();
+    assert_eq!(send(&client, MINUTE * 2).await.unwrap(), MINUTE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_exhausted_quota_slows_no_other_call_down() {
+    let (client, _) = client(RateLimit::Learn, &[(429, &[("x-error", "daily_quota_exceeded")])]);
+    send(&client, MINUTE).await.unwrap_err();
+    assert_eq!(send(&client, MINUTE).await.unwrap(), Duration::ZERO);
+}
+
+#[test]
+fn a_rate_that_no_call_can_keep_is_refused_when_the_client_is_built() {
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let builder = Client::builder().base_url("http://127.0.0.1:1").api_key("re_x");
+        let error = builder.rate_limit(RateLimit::PerSecond(rate)).build().unwrap_err();
+        assert!(error.to_string().starts_with("rate_limit must be a positive, finite number"), "{error}");
+    }
+}
