@@ -14,10 +14,14 @@ use http::Method;
 use posthaste_conformance::person::Person;
 use posthaste_reference_server::faults::{Action, Rule};
 use posthaste_reference_server::{OAuthClient, Settings, TokenEventKind};
+#[cfg(unix)]
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::service::Service;
+#[cfg(unix)]
+use crate::support::signal;
 use crate::support::{Posthaste, Ran, SEND};
 
 /// Longer than any step takes on a busy machine.
@@ -265,20 +269,22 @@ fn nobody_coming_back_ends_the_wait_and_closes_the_port() {
     assert!(!posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
 }
 
+#[cfg(unix)]
 #[test]
 fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
     let service = service();
     let posthaste = nobody(&service);
     let login = Login::begin(&posthaste, &[]);
-    let (host, pid) = (login.host(), login.child.id().to_string());
+    let host = login.host();
     let begun = Instant::now();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    signal(&login.child, Signal::INT);
     login.end().fails(130);
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert!(TcpStream::connect(host).is_err());
     posthaste.run(&["auth", "status"]).fails(4);
 }
 
+#[cfg(unix)]
 #[test]
 fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_kept() {
     let service = service();
@@ -286,7 +292,6 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_kept() {
     let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
     let login = Login::begin(&posthaste, &[]);
-    let pid = login.child.id().to_string();
     let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
     visit(&back);
     let until = Instant::now() + PATIENCE;
@@ -294,7 +299,7 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_kept() {
         assert!(Instant::now() < until, "the code was not sent");
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    signal(&login.child, Signal::INT);
     login.end().fails(130);
     posthaste.run(&SEND).ok();
 }

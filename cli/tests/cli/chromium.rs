@@ -1,4 +1,6 @@
-//! Chromium, without a window, driven over WebDriver (Debian: `chromium`, `chromium-driver`).
+//! Headless Chromium, driven over WebDriver (Debian: `chromium`, `chromium-driver`).
+//!
+//! A test that starts it has `#[needs("chromium", "chromedriver")]`.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -20,18 +22,16 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// None where there is no Chromium.
-    pub(crate) async fn start() -> Option<Self> {
-        let (chromium, driver) = (on_path("chromium")?, on_path("chromedriver")?);
+    pub(crate) async fn start() -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = Command::new(driver)
+        let process = Command::new("chromedriver")
             .arg(format!("--port={port}"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .unwrap();
+            .expect("chromedriver is installed");
         let mut wishes = DesiredCapabilities::chrome();
-        wishes.set_binary(chromium.to_str().unwrap()).unwrap();
+        wishes.set_binary(on_path("chromium").to_str().unwrap()).unwrap();
         for argument in [
             "--headless",
             "--no-sandbox",
@@ -55,7 +55,7 @@ impl Browser {
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         };
-        Some(Self { driver, process, port })
+        Self { driver, process, port }
     }
 
     pub(crate) fn driver(&self) -> &WebDriver {
@@ -82,17 +82,9 @@ impl Drop for Browser {
     }
 }
 
-fn on_path(name: &str) -> Option<PathBuf> {
-    let found = std::env::split_paths(&std::env::var_os("PATH")?)
+fn on_path(name: &str) -> PathBuf {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap())
         .map(|folder| folder.join(name))
-        .find(|path| path.is_file());
-    if found.is_none() {
-        skipped(name);
-    }
-    found
-}
-
-#[expect(clippy::print_stderr, reason = "whoever runs the tests has to know what was not tried")]
-fn skipped(name: &str) {
-    eprintln!("skipped: there is no `{name}` on this machine");
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| panic!("{name} is installed"))
 }

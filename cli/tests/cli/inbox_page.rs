@@ -36,7 +36,7 @@ impl Desk {
     async fn with(settings: Settings) -> Self {
         let server = ReferenceServer::over_http(settings).await;
         server.service().listens_at(&server.base_url());
-        let browser = Browser::start().await.expect("`chromium` and `chromedriver` are on this machine");
+        let browser = Browser::start().await;
         let desk = Self { server, browser };
         desk.driver().set_window_rect(0, 0, 1280, 900).await.unwrap();
         desk.command("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH})).await;

@@ -2,10 +2,14 @@
 
 use http::Method;
 use posthaste_reference_server::faults::{Action, Rule};
+#[cfg(unix)]
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::service::Service;
 use crate::support::Posthaste;
+#[cfg(unix)]
+use crate::support::signal;
 
 const SEND: [&str; 12] = [
     "emails",
@@ -206,13 +210,13 @@ fn a_service_that_fails_once_is_asked_again_with_the_same_key() {
 fn an_interrupted_send_says_that_it_may_have_been_accepted() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::Delay(std::time::Duration::from_mins(1))).always());
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+    for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let child = service.posthaste().command().args(SEND).spawn().unwrap();
         let before = service.asked();
         while service.asked() == before {
             std::thread::yield_now();
         }
-        std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        signal(&child, which);
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{said}");

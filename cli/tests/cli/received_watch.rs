@@ -9,8 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use http::Method;
 use posthaste_reference_server::Service as Core;
 use posthaste_reference_server::faults::{Action, Rule};
+#[cfg(unix)]
+use rustix::process::Signal;
 
 use crate::service::Service;
+#[cfg(unix)]
+use crate::support::signal;
 use crate::support::{Posthaste, Ran};
 
 const WATCH: [&str; 6] = ["received", "watch", "--columns", "subject", "--interval", "20ms"];
@@ -61,9 +65,8 @@ impl Watching {
     }
 
     #[cfg(unix)]
-    fn end(mut self, signal: &str) -> (Option<i32>, Vec<String>) {
-        let id = self.child.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+    fn end(mut self, which: Signal) -> (Option<i32>, Vec<String>) {
+        signal(&self.child, which);
         // What was written before the end is in the pipe.
         let rest = self.lines.by_ref().map(Result::unwrap).collect();
         (self.child.wait().unwrap().code(), rest)
@@ -145,16 +148,16 @@ fn a_watch_that_is_ended_by_a_signal_ends_well_and_is_taken_up_again() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let mut next = 0;
-    for signal in ["INT", "TERM", "HUP"] {
+    for which in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut watching = Watching::start(&posthaste, if next == 0 { &["--from-start"] } else { &[] });
         for _ in 0..3 {
             arrive(service.core(), next..next + 2);
-            assert_eq!([watching.line(), watching.line()].as_slice(), subjects(next..next + 2), "{signal}");
+            assert_eq!([watching.line(), watching.line()].as_slice(), subjects(next..next + 2), "{which:?}");
             next += 2;
         }
-        assert_eq!(watching.end(signal), (Some(0), vec![]), "{signal}");
+        assert_eq!(watching.end(which), (Some(0), vec![]), "{which:?}");
         arrive(service.core(), next..next + 1);
-        assert_eq!(printed(look(&posthaste, &[])), subjects(next..next + 1), "{signal}");
+        assert_eq!(printed(look(&posthaste, &[])), subjects(next..next + 1), "{which:?}");
         next += 1;
     }
 }
@@ -176,7 +179,7 @@ fn after_a_kill_in_the_middle_of_a_backlog_none_is_missing() {
     for lines in [1, 137, 99, 3, 512] {
         let mut watching = Watching::start(&posthaste, &whole);
         let mut printed: Vec<_> = (0..lines).map(|_| watching.line()).collect();
-        let (code, rest) = watching.end("KILL");
+        let (code, rest) = watching.end(Signal::KILL);
         assert_eq!(code, None);
         printed.extend(rest);
         assert!(printed.len() < 1_000, "it was to be killed on its way");

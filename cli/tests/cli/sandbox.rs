@@ -4,7 +4,12 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command};
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use rustix::process::Signal;
+
 use crate::support::Posthaste;
+#[cfg(unix)]
+use crate::support::signal;
 
 /// A sandbox that serves until it is dropped.
 pub(crate) struct Sandbox {
@@ -50,7 +55,7 @@ impl Sandbox {
     /// Stops it and gives what it has said on standard error.
     #[cfg(unix)]
     pub(crate) fn stop(&mut self) -> String {
-        self.signal("TERM");
+        self.signal(Signal::TERM);
         assert_eq!(self.wait(), Some(0));
         let mut said = String::new();
         std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut said).unwrap();
@@ -58,8 +63,8 @@ impl Sandbox {
     }
 
     #[cfg(unix)]
-    pub(crate) fn signal(&self, name: &str) {
-        kill(&self.child, name);
+    pub(crate) fn signal(&self, which: Signal) {
+        signal(&self.child, which);
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -83,12 +88,6 @@ impl Drop for Sandbox {
         let _ = self.child.wait();
         let _ = &self.posthaste;
     }
-}
-
-#[cfg(unix)]
-pub(crate) fn kill(child: &Child, name: &str) {
-    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
 }
 
 /// The exit code, within ten seconds.
@@ -131,10 +130,10 @@ fn what_serve_suggests_to_try_works() {
 #[cfg(unix)]
 #[test]
 fn a_sandbox_that_is_stopped_on_purpose_ends_well() {
-    for signal in ["TERM", "INT"] {
+    for which in [Signal::TERM, Signal::INT] {
         let mut sandbox = Sandbox::start(&[]);
-        sandbox.signal(signal);
-        assert_eq!(sandbox.wait(), Some(0), "{signal}");
+        sandbox.signal(which);
+        assert_eq!(sandbox.wait(), Some(0), "{which:?}");
     }
 }
 
@@ -198,7 +197,7 @@ fn a_signal_reaches_the_command_and_its_end_is_waited_for() {
     let mut child = posthaste.command().args(["sandbox", "run", "--", "sh", "-c", script]).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(stdout.next().unwrap().unwrap(), "ready");
-    kill(&child, "TERM");
+    signal(&child, Signal::TERM);
     assert_eq!(stdout.next().unwrap().unwrap(), "stopped");
     assert_eq!(wait_for(&mut child), Some(9));
 }
@@ -291,7 +290,7 @@ fn a_tag_to_look_for_has_a_name_and_a_value() {
 fn requests_are_told_when_asked_for_and_never_a_key() {
     let mut sandbox = Sandbox::start(&["-v"]);
     send(&sandbox.client(), "ada@example.com", "Hi", &[]);
-    sandbox.signal("TERM");
+    sandbox.signal(Signal::TERM);
     assert_eq!(sandbox.wait(), Some(0));
     let mut said = String::new();
     std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
@@ -344,7 +343,7 @@ async fn a_login_is_told_without_its_secrets() {
     }
     let revoking = format!("client_id=posthaste-cli%1B%5B2J&token={refresh}");
     post_form(&sandbox.base_url, "/oauth/revoke", &revoking);
-    sandbox.signal("TERM");
+    sandbox.signal(Signal::TERM);
     assert_eq!(sandbox.wait(), Some(0));
     let mut said = String::new();
     std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
@@ -453,13 +452,13 @@ fn a_wait_that_is_interrupted_has_the_signals_exit_code() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let posthaste =
         Posthaste::new().env("POSTHASTE_BASE_URL", format!("http://{}", silent.local_addr().unwrap()));
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut child =
             posthaste.command().args(["sandbox", "inbox", "wait", "--to", "nobody"]).spawn().unwrap();
         // It listens for signals before it asks.
         let asked = silent.accept().unwrap();
-        kill(&child, signal);
-        assert_eq!(wait_for(&mut child), Some(code), "{signal}");
+        signal(&child, which);
+        assert_eq!(wait_for(&mut child), Some(code), "{which:?}");
         drop(asked);
     }
 }

@@ -2,8 +2,12 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Child;
 use std::process::{Command, Stdio};
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// The least that sends an email.
@@ -97,6 +101,13 @@ impl Posthaste {
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         Ran::of(child.wait_with_output().unwrap())
     }
+}
+
+/// Sends a signal, without the program `kill`, which a small system lacks.
+#[cfg(unix)]
+pub(crate) fn signal(child: &Child, signal: Signal) {
+    let id = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(id, signal).unwrap();
 }
 
 impl Ran {

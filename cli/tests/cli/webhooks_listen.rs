@@ -8,11 +8,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use posthaste::WebhookVerifier;
 use posthaste_reference_server::faults::{Action, Rule};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::sandbox::{kill, wait_for};
+use crate::sandbox::wait_for;
 use crate::service::Service;
-use crate::support::{Posthaste, SEND};
+use crate::support::{Posthaste, SEND, signal};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -57,8 +58,8 @@ impl Listener {
     }
 
     /// Stops it; its exit code.
-    fn stop(&mut self, signal: &str) -> Option<i32> {
-        kill(&self.child, signal);
+    fn stop(&mut self, which: Signal) -> Option<i32> {
+        signal(&self.child, which);
         wait_for(&mut self.child)
     }
 }
@@ -145,7 +146,7 @@ fn a_signed_delivery_is_shown_and_everything_else_is_refused() {
     let elsewhere = url.replace("http://127.0.0.1:", "127.0.0.2:");
     let refused = TcpStream::connect(elsewhere.trim_end_matches("/hooks"));
     assert!(refused.is_err(), "it is bound to one address alone");
-    assert_eq!(listener.stop("TERM"), Some(0));
+    assert_eq!(listener.stop(Signal::TERM), Some(0));
 }
 
 #[test]
@@ -169,7 +170,7 @@ fn a_filter_gets_deliveries_and_nothing_else() {
     said.read_line(&mut line).unwrap();
     let url = line.trim().strip_prefix("listening on ").unwrap();
     assert_eq!(deliver(url, "msg_1", 0, EVENT).0, 204);
-    kill(&child, "TERM");
+    signal(&child, Signal::TERM);
     assert_eq!(wait_for(&mut child), Some(0));
     let mut printed = String::new();
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
@@ -269,7 +270,7 @@ fn webhooks(posthaste: &Posthaste) -> Vec<Value> {
 fn at_a_sandbox_it_makes_a_webhook_of_its_own_and_deletes_it_however_it_ends() {
     let service = Service::start();
     let posthaste = service.posthaste();
-    for signal in ["INT", "TERM", "HUP"] {
+    for which in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut listener = Listener::start(&posthaste, &["--event", "email.sent"]);
         let made = webhooks(&posthaste);
         assert_eq!((made.len(), &made[0]["endpoint"]), (1, &listener.announced["endpoint"]));
@@ -284,8 +285,8 @@ fn at_a_sandbox_it_makes_a_webhook_of_its_own_and_deletes_it_however_it_ends() {
             (&json!("email.sent"), &json!(true), &json!(204))
         );
         assert_eq!(told["payload"]["data"]["email_id"], id.trim());
-        assert_eq!(listener.stop(signal), Some(0), "{signal}");
-        assert_eq!(webhooks(&posthaste), Vec::<Value>::new(), "{signal}");
+        assert_eq!(listener.stop(which), Some(0), "{which:?}");
+        assert_eq!(webhooks(&posthaste), Vec::<Value>::new(), "{which:?}");
     }
 
     let mut listener = Listener::start(&posthaste, &[]);
@@ -314,7 +315,7 @@ fn a_public_address_is_registered_with_a_path_that_nobody_guesses() {
     let secret = endpoint.strip_prefix("https://abc.tunnel.test/in/").unwrap();
     assert_eq!((secret.len(), made[0]["events"].as_array().unwrap().len()), (32, 17));
     assert!(listener.url().ends_with(&format!("/in/{secret}")), "the same path is listened on");
-    assert_eq!(listener.stop("TERM"), Some(0));
+    assert_eq!(listener.stop(Signal::TERM), Some(0));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 }
 
@@ -368,7 +369,7 @@ fn a_reader_that_stopped_reading_keeps_no_webhook_there() {
     }
     let states = || posthaste.run(&["webhooks", "events", &id, "--columns", "status"]).ok();
     while states() != "success\n".repeat(4) {}
-    assert_eq!(listener.stop("INT"), Some(0));
+    assert_eq!(listener.stop(Signal::INT), Some(0));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 }
 
@@ -401,7 +402,7 @@ fn a_signal_while_it_is_made_leaves_nothing_behind() {
     service.core().faults().add(Rule::new(slow).on(http::Method::POST, "/webhooks"));
     let mut child = posthaste.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
-    kill(&child, "INT");
+    signal(&child, Signal::INT);
     assert_eq!(wait_for(&mut child), Some(130));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 
@@ -411,12 +412,12 @@ fn a_signal_while_it_is_made_leaves_nothing_behind() {
     service.core().faults().add(Rule::new(Action::Stall).on(http::Method::POST, "/webhooks"));
     let mut child = posthaste.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
-    kill(&child, "TERM");
+    signal(&child, Signal::TERM);
     let mut said = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     assert!(line.contains("so that no webhook stays behind"), "{line}");
-    kill(&child, "TERM");
+    signal(&child, Signal::TERM);
     assert_eq!(wait_for(&mut child), Some(143));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 }
@@ -430,7 +431,7 @@ fn a_webhook_that_can_not_be_deleted_is_told() {
     let broken = Action::error(503, "service_unavailable", "busy");
     let rule = Rule::new(broken).on(http::Method::DELETE, "/webhooks/{webhook_id}");
     service.core().faults().add(rule.always());
-    assert_eq!(listener.stop("INT"), Some(7));
+    assert_eq!(listener.stop(Signal::INT), Some(7));
     let mut said = String::new();
     listener.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.contains(&format!("posthaste webhooks delete {id}")), "{said}");
@@ -440,5 +441,5 @@ fn a_webhook_that_can_not_be_deleted_is_told() {
     posthaste.run(&["webhooks", "delete", &id]).ok();
     let mut listener = Listener::start(&posthaste, &[]);
     posthaste.run(&["webhooks", "delete", listener.announced["webhook_id"].as_str().unwrap()]).ok();
-    assert_eq!(listener.stop("INT"), Some(0));
+    assert_eq!(listener.stop(Signal::INT), Some(0));
 }

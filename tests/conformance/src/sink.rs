@@ -1,10 +1,11 @@
 //! The endpoint of a webhook: it takes what comes, and every delivery is judged by the contract and verified with the client's own code.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use posthaste::{WebhookPayload, WebhookVerifier, types::SigningSecret};
 use tokio::time::{Instant, sleep};
-use wiremock::matchers::any;
+use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use crate::contract::Contract;
@@ -15,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// An endpoint that answers every delivery with one status.
 pub struct Sink {
     server: MockServer,
+    /// Unique in this process: wiremock reuses its servers, and a late delivery to an earlier sink must not count here.
+    path: String,
     taken: usize,
 }
 
@@ -26,14 +29,16 @@ impl Sink {
 
     /// An endpoint that answers with this status.
     pub async fn answering(status: u16) -> Self {
+        static SINKS: AtomicUsize = AtomicUsize::new(0);
+        let address = format!("/hook/{}", SINKS.fetch_add(1, Ordering::Relaxed));
         let server = MockServer::start().await;
-        Mock::given(any()).respond_with(ResponseTemplate::new(status)).mount(&server).await;
-        Self { server, taken: 0 }
+        Mock::given(path(&address)).respond_with(ResponseTemplate::new(status)).mount(&server).await;
+        Self { server, path: address, taken: 0 }
     }
 
     /// Its address.
     pub fn address(&self) -> String {
-        format!("{}/hook", self.server.uri())
+        format!("{}{}", self.server.uri(), self.path)
     }
 
     /// The next so many deliveries, each as the contract says and signed with this secret.
@@ -61,7 +66,7 @@ impl Sink {
     pub async fn raw(&mut self, count: usize) -> Vec<Request> {
         let until = Instant::now() + PATIENCE;
         loop {
-            let all = self.server.received_requests().await.unwrap_or_default();
+            let all = self.received().await;
             if let Some(new) = all.get(self.taken..self.taken + count) {
                 self.taken += count;
                 return new.to_vec();
@@ -72,9 +77,15 @@ impl Sink {
         }
     }
 
+    async fn received(&self) -> Vec<Request> {
+        let mut requests = self.server.received_requests().await.unwrap_or_default();
+        requests.retain(|request| request.url.path() == self.path);
+        requests
+    }
+
     /// How many have come that nobody has looked at.
     pub async fn waiting(&self) -> usize {
-        self.server.received_requests().await.unwrap_or_default().len() - self.taken
+        self.received().await.len() - self.taken
     }
 }
 

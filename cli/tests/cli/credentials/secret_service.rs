@@ -1,4 +1,4 @@
-//! Logins in a real keyring: GNOME's, behind a session bus of the test's own.
+//! Logins in a real keyring: GNOME's, on a private session bus (Debian: `dbus-daemon`, `dbus-bin`, `gnome-keyring`).
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
+use posthaste_needs::needs;
 use posthaste_reference_server::{Settings, TokenEventKind};
 use serde_json::Value;
 use url::Url;
@@ -25,8 +26,7 @@ struct Desktop {
 }
 
 impl Desktop {
-    /// None where the machine has no such programs.
-    fn start() -> Option<Self> {
+    fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         super::only_ours(folder.path(), 0o700);
         let mut bus = Command::new("dbus-daemon")
@@ -35,12 +35,11 @@ impl Desktop {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|_| skipped("dbus-daemon"))
-            .ok()?;
+            .expect("dbus-daemon is installed");
         let mut address = String::new();
         BufReader::new(bus.stdout.take().unwrap()).read_line(&mut address).unwrap();
         let address = address.trim().to_owned();
-        let keyring = Command::new("gnome-keyring-daemon")
+        let mut keyring = Command::new("gnome-keyring-daemon")
             .args(["--foreground", "--unlock", "--components=secrets"])
             .env("DBUS_SESSION_BUS_ADDRESS", &address)
             .envs(
@@ -50,12 +49,8 @@ impl Desktop {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut keyring) = keyring else {
-            skipped("gnome-keyring-daemon");
-            stop(&mut bus);
-            return None;
-        };
+            .spawn()
+            .expect("gnome-keyring-daemon is installed");
         keyring.stdin.take().unwrap().write_all(b"password").unwrap();
         let desktop = Self { folder, bus, keyring, address };
         super::until(|| {
@@ -66,7 +61,7 @@ impl Desktop {
             );
             asked.is_some_and(|answer| answer.contains("true"))
         });
-        Some(desktop)
+        desktop
     }
 
     fn send(&self, path: &str, whom: &str, words: &[&str]) -> Option<String> {
@@ -103,11 +98,6 @@ fn stop(process: &mut Child) {
     let _ = process.wait();
 }
 
-#[expect(clippy::print_stderr, reason = "whoever runs the tests has to know what was not tried")]
-fn skipped(name: &str) {
-    eprintln!("skipped: there is no `{name}` on this machine");
-}
-
 /// A service, and a home folder whose keyring is that desktop's.
 struct House {
     desktop: Desktop,
@@ -116,22 +106,22 @@ struct House {
 }
 
 impl House {
-    fn new() -> Option<Self> {
-        let desktop = Desktop::start()?;
+    fn new() -> Self {
+        let desktop = Desktop::start();
         let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
         let service = Service::with(settings).unjudged();
         let posthaste = Posthaste::new()
             .env("POSTHASTE_BASE_URL", service.base_url())
             .env("DBUS_SESSION_BUS_ADDRESS", &desktop.address);
-        Some(Self { desktop, service, posthaste })
+        Self { desktop, service, posthaste }
     }
 
     /// With a person's login in it.
-    fn logged_in() -> Option<Self> {
-        let house = Self::new()?;
+    fn logged_in() -> Self {
+        let house = Self::new();
         let output = house.log_in();
         assert!(output.status.success(), "{output:?}");
-        Some(house)
+        house
     }
 
     /// Runs `auth login`; the test is the browser, and allows.
@@ -234,9 +224,10 @@ fn location(answer: &Response<Bytes>) -> Url {
     Url::parse(answer.headers()["location"].to_str().unwrap()).unwrap()
 }
 
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_login_lives_in_the_keyring_and_is_renewed_there() {
-    let Some(house) = House::logged_in() else { return };
+    let house = House::logged_in();
     house.works();
     for round in 1..=3 {
         house.expire();
@@ -258,10 +249,11 @@ fn a_login_lives_in_the_keyring_and_is_renewed_there() {
     house.posthaste.run(&super::CALL).fails(4);
 }
 
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_process_that_dies_anywhere_after_the_answer_loses_nothing() {
     // C8, C10, C11, C12 where the keyring has the record.
-    let Some(house) = House::logged_in() else { return };
+    let house = House::logged_in();
     for (round, point) in ["C8", "C10", "C11", "C12"].into_iter().enumerate() {
         house.expire();
         let output = house.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
@@ -278,10 +270,11 @@ fn a_process_that_dies_anywhere_after_the_answer_loses_nothing() {
     }
 }
 
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_process_that_dies_before_the_request_costs_nothing() {
     // C1 to C3
-    let Some(house) = House::logged_in() else { return };
+    let house = House::logged_in();
     for (round, point) in ["C1", "C2", "C3"].into_iter().enumerate() {
         house.expire();
         let output = house.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
@@ -293,9 +286,10 @@ fn a_process_that_dies_before_the_request_costs_nothing() {
     }
 }
 
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_locked_keyring_stops_a_command_before_anything_is_sent() {
-    let Some(house) = House::logged_in() else { return };
+    let house = House::logged_in();
     let asked = house.service.asked();
     house.desktop.lock();
     let ran = house.posthaste.run(&super::CALL);
@@ -303,9 +297,10 @@ fn a_locked_keyring_stops_a_command_before_anything_is_sent() {
     assert_eq!(house.service.asked(), asked);
 }
 
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn an_api_key_lives_in_the_keyring() {
-    let Some(house) = House::new() else { return };
+    let house = House::new();
     house.posthaste.run_with(&["auth", "login", "--with-token"], &format!("{KEY}\n")).ok();
     assert!(!house.bytes().contains(KEY));
     house.works();
@@ -313,9 +308,10 @@ fn an_api_key_lives_in_the_keyring() {
     house.posthaste.run(&super::CALL).fails(4);
 }
 
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn without_a_keyring_nothing_is_kept_in_a_file_by_itself() {
-    let Some(house) = House::new() else { return };
+    let house = House::new();
     for address in ["unix:path=/nowhere", "nonsense"] {
         let mut command = house.posthaste.command();
         command.args(["auth", "login", "--no-browser"]).env("DBUS_SESSION_BUS_ADDRESS", address);
@@ -327,9 +323,10 @@ fn without_a_keyring_nothing_is_kept_in_a_file_by_itself() {
     assert!(house.desktop.folder.path().exists());
 }
 
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_bus_that_never_answers_is_given_up() {
-    let Some(house) = House::logged_in() else { return };
+    let house = House::logged_in();
     let silent = house.desktop.folder.path().join("silent");
     let listener = std::os::unix::net::UnixListener::bind(&silent).unwrap();
     let begun = std::time::Instant::now();

@@ -4,13 +4,10 @@ use std::process::{Child, Output};
 use std::time::Duration;
 
 use posthaste_reference_server::faults::Action;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use super::{House, until};
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), signal).unwrap();
-}
+use crate::support::signal;
 
 /// A call whose refresh token is at the service, and whose answer takes a while.
 fn renewing(house: &House) -> Child {

@@ -1,5 +1,6 @@
 //! A page from elsewhere, in the browser of somebody who runs a sandbox.
 
+use posthaste_needs::needs;
 use serde_json::{Value, json};
 use thirtyfour::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -61,6 +62,7 @@ async fn serve(page: String) -> u16 {
     port
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_from_elsewhere_reads_nothing_and_does_nothing() {
     let desk = Desk::new().await;
@@ -88,6 +90,7 @@ async fn a_page_from_elsewhere_reads_nothing_and_does_nothing() {
     desk.browser.stop().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_was_made_to_lead_here_is_refused() {
     let desk = Desk::new().await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use posthaste_needs::needs;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -53,6 +54,7 @@ const ATTACKS: &[&str] = &[
     "</title></textarea></style></script><!--><img src=CANARY/comment>--><script>top.document.title='owned'</script><plaintext>",
 ];
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
     let desk = Desk::new().await;
@@ -98,6 +100,7 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
     desk.browser.stop().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_is_shown_and_leads_nowhere() {
     let desk = Desk::new().await;
@@ -133,6 +136,7 @@ async fn a_link_is_shown_and_leads_nowhere() {
     desk.browser.stop().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn headers_with_unseen_characters_can_t_mislead_or_break_the_page() {
     let desk = Desk::new().await;
@@ -181,6 +185,7 @@ async fn headers_with_unseen_characters_can_t_mislead_or_break_the_page() {
     desk.end().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_megabytes_of_html_wait_until_they_are_asked_for() {
     let desk = Desk::new().await;

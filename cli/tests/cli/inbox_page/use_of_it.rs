@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use posthaste_needs::needs;
 use posthaste_reference_server::{Service, Settings, mount};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -9,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{Desk, KEY, email};
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_inbox_says_how_to_send_and_a_mail_is_seen_as_soon_as_it_is_accepted() {
     let desk = Desk::new().await;
@@ -73,6 +75,7 @@ fn report(late: &[f64]) {
     );
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mails_are_searched_filtered_opened_and_made_to_bounce() {
     let desk = Desk::new().await;
@@ -136,6 +139,7 @@ async fn mails_are_searched_filtered_opened_and_made_to_bounce() {
     desk.end().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_keyboard_goes_everywhere() {
     let desk = Desk::new().await;
@@ -175,6 +179,7 @@ async fn the_keyboard_goes_everywhere() {
     desk.end().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_the_clock_templates_and_requests_are_at_hand() {
     let desk = Desk::new().await;
@@ -212,6 +217,7 @@ async fn faults_the_clock_templates_and_requests_are_at_hand() {
     desk.end().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_came_while_the_connection_was_lost_is_there_afterwards() {
     let desk = Desk::new().await;
@@ -243,6 +249,7 @@ async fn what_came_while_the_connection_was_lost_is_there_afterwards() {
     desk.browser.stop().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn somebody_on_a_telephone_sees_one_thing_at_a_time() {
     let desk = Desk::new().await;
@@ -265,6 +272,7 @@ async fn somebody_on_a_telephone_sees_one_thing_at_a_time() {
     desk.end().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_has_a_name_and_can_be_read_and_dark_is_remembered() {
     let desk = Desk::new().await;
@@ -301,6 +309,7 @@ async fn everything_has_a_name_and_can_be_read_and_dark_is_remembered() {
     desk.end().await;
 }
 
+#[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_mails_are_a_page_at_a_time() {
     let desk = Desk::new().await;
