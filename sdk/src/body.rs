@@ -3,7 +3,7 @@
 //! The length is known before the first byte leaves, so the service can refuse early and a proxy sees no surprise;
 //! and a second attempt sends the same bytes as the first, or fails: an idempotency key promises that.
 
-use std::{io, path::PathBuf, sync::Arc, time::SystemTime};
+use std::{fs::Metadata, io, path::PathBuf, sync::Arc, time::SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
@@ -28,12 +28,33 @@ enum Chunk {
     File(Arc<FileSource>),
 }
 
-/// A file as it was when it was first looked at.
-#[derive(Debug, Hash)]
+/// A file as it was when it was attached.
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileSource {
     path: PathBuf,
+    version: FileVersion,
+}
+
+/// What tells two contents of a file apart without reading it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct FileVersion {
     len: u64,
     modified: Option<SystemTime>,
+    /// Device and inode: a file that replaced another one can have its length and time.
+    inode: Option<(u64, u64)>,
+}
+
+impl FileVersion {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = {
+            use std::os::unix::fs::MetadataExt as _;
+            Some((metadata.dev(), metadata.ino()))
+        };
+        #[cfg(not(unix))]
+        let inode = None;
+        Self { len: metadata.len(), modified: metadata.modified().ok(), inode }
+    }
 }
 
 /// A piece of a body, as [`Preview`](crate::Preview) shows it.
@@ -66,7 +87,7 @@ impl Body {
     }
 
     pub(crate) fn file(mut self, source: Arc<FileSource>) -> Self {
-        self.len += encoded_len(source.len);
+        self.len += encoded_len(source.len());
         self.chunks.push(Chunk::File(source));
         self
     }
@@ -123,7 +144,7 @@ impl Body {
         let part = |chunk: &Chunk| match chunk {
             Chunk::Plain(bytes) => BodyPart::Text(bytes.clone()),
             Chunk::Encoded(bytes) => next(bytes.len() as u64),
-            Chunk::File(source) => next(source.len),
+            Chunk::File(source) => next(source.len()),
         };
         self.chunks.iter().map(part).collect()
     }
@@ -174,21 +195,21 @@ impl FileSource {
         }
         let file = File::open(&path).await?;
         let found = file.metadata().await?;
-        Ok(Self { path, len: found.len(), modified: found.modified().ok() })
+        Ok(Self { path, version: FileVersion::of(&found) })
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.len
+        self.version.len
     }
 
     async fn open(self: Arc<Self>) -> io::Result<OpenFile> {
         let mut file = File::open(&self.path).await.map_err(|error| self.named(&error))?;
         file.set_max_buf_size(PIECE);
         let now = file.metadata().await.map_err(|error| self.named(&error))?;
-        if now.len() != self.len || now.modified().ok() != self.modified {
+        if FileVersion::of(&now) != self.version {
             return Err(self.changed());
         }
-        Ok(OpenFile { left: self.len, file, source: self, buffer: BytesMut::new() })
+        Ok(OpenFile { left: self.len(), file, source: self, buffer: BytesMut::new() })
     }
 
     fn changed(&self) -> io::Error {
@@ -213,8 +234,12 @@ impl OpenFile {
             return Err(if shrunk { self.source.changed() } else { self.source.named(&error) });
         }
         self.left -= wanted as u64;
-        if self.left == 0 && self.file.read(&mut [0]).await? > 0 {
-            return Err(self.source.changed());
+        // Before the last chunk leaves: the service can't take an incomplete body for a whole one.
+        if self.left == 0 {
+            let now = self.file.metadata().await.map_err(|error| self.source.named(&error))?;
+            if FileVersion::of(&now) != self.source.version {
+                return Err(self.source.changed());
+            }
         }
         Ok(Some(encode(&self.buffer)))
     }
@@ -272,6 +297,32 @@ mod tests {
             assert!(error.contains(path.to_str().unwrap()), "{error}");
             std::fs::remove_file(path).unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn an_edit_of_the_same_length_during_the_upload_is_noticed() {
+        let path = scratch("edited", &vec![b'a'; PIECE * 2]);
+        let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+        let mut pieces = std::pin::pin!(body.stream());
+        assert!(pieces.try_next().await.unwrap().is_some());
+        let later = SystemTime::now() + std::time::Duration::from_secs(5);
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        std::os::unix::fs::FileExt::write_at(&file, b"b", 0).unwrap();
+        file.set_modified(later).unwrap();
+        let error = pieces.try_next().await.unwrap_err().to_string();
+        assert!(error.contains("changed"), "{error}");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_file_that_replaced_another_one_of_the_same_length_and_time_is_noticed() {
+        let (path, other) = (scratch("replaced", b"1234567890"), scratch("replacement", b"0987654321"));
+        let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+        let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+        std::fs::OpenOptions::new().write(true).open(&other).unwrap().set_modified(modified).unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert!(sent(&body).await.unwrap_err().to_string().contains("changed"));
+        std::fs::remove_file(path).unwrap();
     }
 
     #[tokio::test]

@@ -185,9 +185,9 @@ impl<'a> Execution<'a> {
 
     /// Sends one request. Returns a response that the service accepted with.
     async fn attempt(&mut self) -> Result<http::Response<ResponseBody>, Failure> {
+        let (credential, token) = self.authorize().await?;
         // Held until the response is judged; dropped unsent, it leaves the turn to the next call.
         let mut permit = self.wait_for_turn().await?;
-        let (credential, token) = self.authorize().await?;
         self.state.attempts += 1;
         permit.sent();
         let end = self.attempt_end();

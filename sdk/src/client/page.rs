@@ -5,16 +5,21 @@
 
 use std::{
     borrow::Cow,
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     fmt,
     future::{Future, IntoFuture},
+    hash::{BuildHasher as _, RandomState},
+    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use futures_core::Stream;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor},
+};
 
 use super::handle::Client;
 use crate::{
@@ -36,18 +41,51 @@ impl Item for serde_json::Value {
 }
 
 /// One page of a list.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Page<T> {
     /// The items, newest first.
     pub data: Vec<T>,
     /// Whether more follow in the direction that was asked.
-    #[serde(default, deserialize_with = "null_is_false")]
     pub has_more: bool,
 }
 
-fn null_is_false<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(Option::<bool>::deserialize(deserializer)?.unwrap_or_default())
+/// By hand, because a derived implementation also takes `[]` for a page.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Page<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PageVisitor(PhantomData))
+    }
+}
+
+struct PageVisitor<T>(PhantomData<T>);
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    Data,
+    HasMore,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for PageVisitor<T> {
+    type Value = Page<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list with `data` and `has_more`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Page<T>, A::Error> {
+        let (mut data, mut has_more) = (None, false);
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Data => data = Some(map.next_value()?),
+                Field::HasMore => has_more = map.next_value::<Option<bool>>()?.unwrap_or_default(),
+                Field::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        data.map(|data| Page { data, has_more }).ok_or_else(|| A::Error::missing_field("data"))
+    }
 }
 
 impl<T: Item> Page<T> {
@@ -91,12 +129,12 @@ pub struct List<T> {
     operation: Operation,
     limit: Option<u8>,
     cursor: Option<Cursor>,
-    item: std::marker::PhantomData<fn() -> T>,
+    item: PhantomData<fn() -> T>,
 }
 
 impl<T: Item> List<T> {
     pub(crate) fn new(client: &Client, operation: Operation) -> Self {
-        Self { client: client.clone(), operation, limit: None, cursor: None, item: std::marker::PhantomData }
+        Self { client: client.clone(), operation, limit: None, cursor: None, item: PhantomData }
     }
 
     /// Adds a parameter to the query: a filter of this list.
@@ -142,7 +180,7 @@ impl<T: Item> List<T> {
             operation: self.operation,
             limit: self.limit,
             cursor: self.cursor,
-            item: std::marker::PhantomData,
+            item: PhantomData,
         }
     }
 
@@ -177,7 +215,7 @@ impl<T: Item> List<T> {
     /// All pages, one after the other.
     pub fn pages(mut self) -> Pages<T> {
         self.limit = Some(self.limit.unwrap_or(limits::PAGE_SIZE_MAX));
-        Pages { list: Some(self), asked: None }
+        Pages { list: Some(self), asked: None, seen: RecentCursors::default() }
     }
 }
 
@@ -203,14 +241,20 @@ type Asked<T> = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
 /// The pages of a list as a stream.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Pages<T> {
-    /// What to ask for next; nothing behind the last page and after an error.
+    /// The next page to request; none after the last page or an error.
     list: Option<List<T>>,
     asked: Option<Asked<T>>,
+    /// The cursors of the pages so far.
+    seen: RecentCursors,
 }
 
 impl<T: Item> Pages<T> {
     /// Where the page after this one begins, if there is one.
-    fn follow(list: List<T>, page: &Page<T>) -> Result<Option<List<T>>, PagingError> {
+    fn follow(
+        seen: &mut RecentCursors,
+        list: List<T>,
+        page: &Page<T>,
+    ) -> Result<Option<List<T>>, PagingError> {
         if !page.has_more {
             return Ok(None);
         }
@@ -218,10 +262,37 @@ impl<T: Item> Pages<T> {
         let edge = if newer { page.data.first() } else { page.data.last() };
         let edge = edge.ok_or(PagingError::EmptyPage)?.cursor().ok_or(PagingError::NoId)?.to_owned();
         let next = if newer { Cursor::Before(edge.clone()) } else { Cursor::After(edge.clone()) };
-        if list.cursor.as_ref() == Some(&next) {
+        if list.cursor.as_ref() == Some(&next) || !seen.insert(&edge) {
             return Err(PagingError::Repeated(edge));
         }
         Ok(Some(List { cursor: Some(next), ..list }))
+    }
+}
+
+/// The cursors of the last 10,000 pages, so that a list whose pages repeat ends with an error. A longer cycle isn't noticed: memory is bounded.
+#[derive(Default)]
+struct RecentCursors {
+    hasher: RandomState,
+    known: HashSet<u64>,
+    order: VecDeque<u64>,
+}
+
+impl RecentCursors {
+    const MAX: usize = 10_000;
+
+    /// Returns whether the cursor is new.
+    fn insert(&mut self, cursor: &str) -> bool {
+        let hash = self.hasher.hash_one(cursor);
+        if !self.known.insert(hash) {
+            return false;
+        }
+        self.order.push_back(hash);
+        if self.order.len() > Self::MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
     }
 }
 
@@ -240,7 +311,9 @@ impl<T: Item> Stream for Pages<T> {
         };
         let list = this.list.take();
         Poll::Ready(Some(answer.and_then(|page| {
-            this.list = list.map_or(Ok(None), |list| Self::follow(list, &page)).map_err(Error::from)?;
+            this.list = list
+                .map_or(Ok(None), |list| Self::follow(&mut this.seen, list, &page))
+                .map_err(Error::from)?;
             Ok(page)
         })))
     }

@@ -85,6 +85,25 @@ async fn a_list_that_contradicts_itself_is_an_error_and_not_a_loop() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_list_whose_pages_cycle_ends_with_an_error() {
+    let steps = (0..6).map(|i| page(&[["a", "b", "c"][i % 3]], true));
+    let found: Vec<_> = Script::of(steps).client().emails().list().stream().collect().await;
+    assert_eq!(found.len(), 4, "three items and the error");
+    assert!(matches!(found.last(), Some(Err(Error::Paging(PagingError::Repeated(_))))), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nonsense_is_a_decode_error_and_not_an_empty_page() {
+    for body in ["", "null", "\"x\"", "[]", "{}", "7", "[[],false]", "{\"data\":null}"] {
+        let script = Script::of([Step::Text(200, body), Step::Text(200, body)]);
+        let error = script.client().emails().list().await.unwrap_err();
+        assert!(matches!(error, Error::Decode(_)), "{body}: {error:?}");
+        let error = script.client().emails().list().as_json().await.unwrap_err();
+        assert!(matches!(error, Error::Decode(_)), "{body}: {error:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_service_adds_or_leaves_out_breaks_nothing() {
     // GEN-19, GEN-26, GEN-32, GEN-33, SENT-07, SENT-09, SENT-10
     let mut strange = item("not-a-uuid");
