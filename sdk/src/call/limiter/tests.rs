@@ -205,6 +205,9 @@ async fn an_announced_limit_that_no_client_reaches_slows_nothing() {
     assert_pace(&limiter, 10_000.0 / 1.025);
     limiter.learn(&policy_headers("10251;w=1"), Verdict::Admitted);
     assert_eq!(pace(&limiter), None);
+    limiter.learn(&policy_headers("10;w=1"), Verdict::Admitted);
+    limiter.learn(&policy_headers("10250;w=1"), Verdict::Admitted);
+    assert_eq!(pace(&limiter), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -252,6 +255,16 @@ async fn a_window_that_was_exhausted_before_the_client_knew_of_it_is_waited_for(
         headers(&[("ratelimit-policy", "10;w=1"), ("ratelimit-remaining", "1"), ("ratelimit-reset", "9")]);
     limiter.learn(&left, Verdict::Admitted);
     assert_eq!(wait_to_send(&limiter).await, 103);
+    // Without a limit, there is no window.
+    let limiter = per_second(10.0);
+    limiter.learn(&policy_headers("1000;w=1"), Verdict::Admitted);
+    let unlimited = headers(&[
+        ("ratelimit-policy", "1000000;w=1"),
+        ("ratelimit-remaining", "0"),
+        ("ratelimit-reset", "9"),
+    ]);
+    limiter.learn(&unlimited, Verdict::Admitted);
+    assert!(wait_to_send(&limiter).await <= 2);
 }
 
 // Slow start
