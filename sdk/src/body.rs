@@ -29,7 +29,7 @@ enum Chunk {
 }
 
 /// A file as it was when it was first looked at.
-#[derive(Debug, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileSource {
     path: PathBuf,
     len: u64,

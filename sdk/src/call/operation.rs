@@ -10,7 +10,7 @@ use super::retry::{RetryListener, RetryPolicy};
 use crate::{
     body::Body,
     error::{Idempotency, Result},
-    problem::{self, Problem, Problems},
+    problem::{self, Problem, Problems, Validate},
     transport::UploadListener,
     types::IdempotencyKey,
 };
@@ -38,7 +38,7 @@ pub(crate) struct Operation {
     /// The key is the caller's own and not a random one.
     pub(crate) key_given: bool,
     /// What is wrong with the input; it keeps the call from being sent.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Option<Problems>,
     /// What is wrong with the call itself, so that there is nothing to send.
     pub(crate) faults: Vec<Problem>,
     /// How many ids the answer has to hold.
@@ -69,7 +69,7 @@ impl Operation {
             idempotency,
             key: keyed.then(IdempotencyKey::random),
             key_given: false,
-            problems: Vec::new(),
+            problems: None,
             faults: Vec::new(),
             ids: None,
             timeout: None,
@@ -187,8 +187,9 @@ impl Operation {
         self
     }
 
-    pub(crate) fn with_problems(mut self, problems: Vec<Problem>) -> Self {
-        self.problems = problems;
+    /// Checks the input; what is wrong keeps the call from being sent.
+    pub(crate) fn validated(mut self, input: &(impl Validate + ?Sized)) -> Self {
+        self.problems = input.check().err();
         self
     }
 
@@ -204,10 +205,11 @@ impl Operation {
 impl Operation {
     /// The operation, if nothing keeps it from being sent.
     pub(crate) fn ready(mut self) -> Result<Self> {
-        let mut problems = std::mem::take(&mut self.faults);
-        problems.append(&mut self.problems);
-        Problems::check(problems)?;
-        Ok(self)
+        let faults = std::mem::take(&mut self.faults);
+        match self.problems.take() {
+            Some(problems) => Err(problems.preceded_by(faults).into()),
+            None => Problems::check(faults).map(|()| self).map_err(Into::into),
+        }
     }
 }
 
