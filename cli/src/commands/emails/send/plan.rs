@@ -10,7 +10,6 @@ use crate::input::{
     draft::{Draft, flag_origin, flag_span},
     json,
     pair::Pair,
-    shape,
     source::StdinReaders,
 };
 use crate::preview::DryRun;
