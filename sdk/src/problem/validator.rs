@@ -219,7 +219,7 @@ impl Validator {
                 v.problems.push(|| {
                     let rule = format!("{what} has no field `{name}`");
                     Problem::new(v.path.as_str(), "unknown", rule)
-                })
+                });
             });
         }
     }

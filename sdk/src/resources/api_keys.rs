@@ -109,7 +109,7 @@ impl Client {
     }
 }
 
-impl<'a> ApiKeys<'a> {
+impl ApiKeys<'_> {
     /// Makes a key: `POST /api-keys`.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ impl Client {
     }
 }
 
-impl<'a> Broadcasts<'a> {
+impl Broadcasts<'_> {
     /// Creates a broadcast: `POST /broadcasts`. It stays a draft, unless it is to be sent
     /// [at once](NewBroadcast::send_now) or [later](NewBroadcast::send_at).
     ///

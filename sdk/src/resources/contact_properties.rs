@@ -185,7 +185,7 @@ impl Client {
     }
 }
 
-impl<'a> ContactProperties<'a> {
+impl ContactProperties<'_> {
     /// Makes a property: `POST /contact-properties`.
     ///
     /// # Errors

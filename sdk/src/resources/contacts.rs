@@ -49,7 +49,7 @@ impl Client {
     }
 }
 
-impl<'a> Contacts<'a> {
+impl Contacts<'_> {
     /// Creates a contact: `POST /contacts`.
     ///
     /// The specification is silent on an address that a contact has already. The sandbox writes what is given over that contact and answers

@@ -56,7 +56,7 @@ impl Client {
     }
 }
 
-impl<'a> Domains<'a> {
+impl Domains<'_> {
     /// Registers a domain: `POST /domains`. The answer has the DNS records to publish.
     ///
     /// It is not tried again when its outcome is unknown: a domain that was registered the first time would be refused the second time.

@@ -166,7 +166,7 @@ impl Client {
     }
 }
 
-impl<'a> Received<'a> {
+impl Received<'_> {
     /// The received emails, newest first: `GET /emails/receiving`, all of them unless a limit is given.
     pub fn list(&self) -> List<ReceivedEmailSummary> {
         List::new(self.client, Operation::get("received.list", "/emails/receiving"))

@@ -54,7 +54,7 @@ impl Client {
     }
 }
 
-impl<'a> Segments<'a> {
+impl Segments<'_> {
     /// Creates a segment without members: `POST /segments`. Two segments may have the same name. The answer names it and
     /// doesn't tell when it was made.
     ///

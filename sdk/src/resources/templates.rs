@@ -122,7 +122,7 @@ impl Client {
     }
 }
 
-impl<'a> Templates<'a> {
+impl Templates<'_> {
     /// Makes a template, a draft: `POST /templates`.
     ///
     /// # Errors

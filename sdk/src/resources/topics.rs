@@ -169,7 +169,7 @@ impl Client {
     }
 }
 
-impl<'a> Topics<'a> {
+impl Topics<'_> {
     /// Makes a topic: `POST /topics`.
     ///
     /// # Errors

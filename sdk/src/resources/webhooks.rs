@@ -144,7 +144,7 @@ impl Client {
     }
 }
 
-impl<'a> Webhooks<'a> {
+impl Webhooks<'_> {
     /// Makes a webhook: `POST /webhooks`.
     ///
     /// # Errors

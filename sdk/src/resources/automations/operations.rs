@@ -53,7 +53,7 @@ impl Client {
     }
 }
 
-impl<'a> Automations<'a> {
+impl Automations<'_> {
     /// Creates an automation: `POST /automations`.
     ///
     /// # Errors

@@ -267,7 +267,7 @@ impl Validate for [BatchEmail] {
             } else if self.len() > most {
                 let found = format_args!("{} emails", self.len());
                 v.item(most, |v| {
-                    v.report_found("count", format!("a batch has at most {most} emails"), found)
+                    v.report_found("count", format!("a batch has at most {most} emails"), found);
                 });
             }
             for (i, email) in self.iter().enumerate() {
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn a_moment_is_scheduled_in_rfc_3339() {
-        let moment = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_795_236_360);
+        let moment = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_mins(29_920_606);
         let timestamp = crate::Timestamp::from("2026-11-21 04:46:00+00");
         for email in [good().scheduled_at(moment), good().scheduled_at(timestamp)] {
             assert_eq!(email.fields().scheduled_at.unwrap().as_str(), "2026-11-21T04:46:00Z");

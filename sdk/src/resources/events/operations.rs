@@ -44,7 +44,7 @@ impl Client {
     }
 }
 
-impl<'a> Events<'a> {
+impl Events<'_> {
     /// Defines a kind of event: `POST /events`.
     ///
     /// # Errors
