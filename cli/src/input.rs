@@ -9,5 +9,4 @@ pub(crate) mod flags;
 pub(crate) mod json;
 pub(crate) mod pair;
 pub(crate) mod places;
-pub(crate) mod shape;
 pub(crate) mod source;

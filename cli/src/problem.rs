@@ -70,6 +70,8 @@ pub(crate) struct Report {
     pub(crate) summary: Option<String>,
     /// The problems, in the order of the fields.
     pub(crate) found: Vec<Found>,
+    /// Problems beyond those.
+    pub(crate) omitted: usize,
     /// What is needed and was not given: `--from (or \`from\` in the profile)`.
     pub(crate) missing: Vec<String>,
     /// What to type next.
@@ -85,7 +87,7 @@ impl Report {
     /// What the library found wrong, without places.
     pub(crate) fn of(problems: &posthaste::Problems) -> Self {
         let found = problems.iter().cloned().map(|problem| Found { problem, origin: None, hint: None });
-        Self { found: found.collect(), ..Self::default() }
+        Self { found: found.collect(), omitted: problems.omitted(), ..Self::default() }
     }
 
     /// Whether nothing is wrong.

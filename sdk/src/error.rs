@@ -201,7 +201,7 @@ impl From<Problems> for Error {
 }
 
 fn count(problems: &Problems) -> String {
-    match problems.len() {
+    match problems.len() + problems.omitted() {
         1 => "1 problem".to_owned(),
         n => format!("{n} problems"),
     }

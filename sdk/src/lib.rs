@@ -37,14 +37,17 @@
 //! brings its own [`Transport`](transport::Transport).
 
 #[macro_use]
+mod macros;
+#[macro_use]
 pub mod types;
+#[macro_use]
+pub mod problem;
 
 pub mod auth;
 pub mod body;
 mod call;
 mod client;
 mod error;
-pub mod problem;
 pub mod resources;
 pub mod transport;
 
@@ -54,7 +57,7 @@ pub use error::{
     ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, PagingError, RateLimitError,
     Result, TransportFailure, WaitTimeout,
 };
-pub use problem::{Problem, Problems, SettingsError, path_segment};
+pub use problem::{Problem, Problems, SettingsError, Validate, path_segment};
 pub use resources::{
     Deleted, Reference,
     api_keys::{ApiKeySummary, CreatedApiKey, NewApiKey},
@@ -77,8 +80,8 @@ pub use resources::{
         RecordKind, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
-        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailRecord, LastEvent,
-        SentEmail, Tag, VariableValue, check_batch,
+        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailRecord,
+        LastEvent, SentEmail, Tag, TemplateFields, VariableValue, check_batch,
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::{LogEntry, LogRecord},
@@ -101,6 +104,6 @@ pub use resources::{
 pub use types::IdempotencyKey;
 pub use types::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
-    DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, SegmentId, TemplateId,
-    Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
+    DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, ScheduledAt, SegmentId,
+    TemplateId, Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
 };

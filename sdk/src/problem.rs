@@ -6,12 +6,17 @@
 mod address;
 pub mod limits;
 mod path;
+mod pointer;
 mod problems;
-pub(crate) mod rules;
 mod setting;
+#[macro_use]
+mod validator;
 
 pub(crate) use address::fault as address_fault;
 pub(crate) use path::fault as path_fault;
 pub use path::path_segment;
+pub use pointer::push_token;
 pub use problems::{Problem, Problems};
 pub use setting::SettingsError;
+pub use validator::Validate;
+pub(crate) use validator::{Validator, present};

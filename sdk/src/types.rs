@@ -4,9 +4,11 @@ mod address;
 #[macro_use]
 mod id;
 mod idempotency_key;
+mod null_default;
 #[macro_use]
 mod open_enum;
 mod patch;
+mod schedule;
 mod secret;
 mod timestamp;
 pub(crate) mod wall_clock;
@@ -18,7 +20,9 @@ pub use id::{
     WebhookAttemptId, WebhookEventId, WebhookId,
 };
 pub use idempotency_key::IdempotencyKey;
+pub(crate) use null_default::null_default;
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;
+pub use schedule::ScheduledAt;
 pub use secret::{AccessToken, ApiKey, ApiKeyToken, RefreshToken, SigningSecret};
 pub use timestamp::Timestamp;

@@ -182,7 +182,7 @@ fn fields(given: &[String], flags: &mut Flags) -> Vec<(String, PayloadType)> {
             }
             Some(pair) => {
                 flags.field(
-                    &format!("/schema/{}", crate::input::json::pointer(pair.name)),
+                    &format!("/schema{}", crate::input::json::pointer(pair.name)),
                     "--field",
                     Some(text),
                 );

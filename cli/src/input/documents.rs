@@ -1,22 +1,25 @@
 //! Many JSON objects in one text: an array, or one object a line.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
+use posthaste::problem::limits;
 use serde_json::Value;
 
 use super::{
     draft,
     json::{self, NotJson},
-    places::{self, Part},
+    places,
     source::Source,
 };
-use crate::problem::{Found, Origin, Problem};
+use crate::problem::{Found, Problem};
 
 /// The items of a text, and where each of them stands.
 #[derive(Debug)]
 pub(crate) struct Documents {
     /// The values in order.
     pub(crate) items: Vec<Value>,
+    /// Repeated keys beyond those that are listed.
+    pub(crate) omitted: usize,
     source: Source,
     text: Arc<str>,
     /// The bytes of each item; none when the whole text is one array.
@@ -26,19 +29,19 @@ pub(crate) struct Documents {
 impl Documents {
     /// Reads the text. Also what stops it from being read is told by place, and all lines of it at once.
     pub(crate) fn read(source: Source, text: Arc<str>) -> Result<(Self, Vec<Found>), Vec<Found>> {
-        let mut documents = Self { items: Vec::new(), source, text, lines: None };
+        let mut documents = Self { items: Vec::new(), omitted: 0, source, text, lines: None };
         let text = Arc::clone(&documents.text);
         match json::read(&text) {
-            Ok(json::Document { value: Value::Array(items), repeated }) => {
-                documents.items = items;
-                let found = repeated.into_iter().map(|pointer| documents.repeated(pointer)).collect();
+            Ok(json::Document { value: Value::Array(items), repeated, omitted }) => {
+                (documents.items, documents.omitted) = (items, omitted);
+                let found = documents.repeated(repeated);
                 Ok((documents, found))
             }
-            Ok(json::Document { value, repeated }) => {
+            Ok(json::Document { value, repeated, omitted }) => {
                 documents.items.push(value);
+                documents.omitted = omitted;
                 documents.lines = Some(std::iter::once(0..text.len()).collect());
-                let found =
-                    repeated.into_iter().map(|pointer| documents.repeated(format!("/0{pointer}"))).collect();
+                let found = documents.repeated(repeated.into_iter().map(|pointer| format!("/0{pointer}")));
                 Ok((documents, found))
             }
             // Only a text of several lines can be one object a line; what breaks in its first one is told of the whole.
@@ -63,46 +66,66 @@ impl Documents {
                     let again =
                         document.repeated.into_iter().map(|pointer| format!("/{}{pointer}", lines.len()));
                     repeated.extend(again);
+                    self.omitted += document.omitted;
                     self.items.push(document.value);
                     lines.push(range);
                 }
-                Err(error) => broken.push(self.not_json(&error, range.start)),
+                Err(error) if broken.len() < limits::PROBLEMS_LISTED => {
+                    broken.push(self.not_json(&error, range.start));
+                }
+                Err(_) => {}
             }
         }
         self.lines = Some(lines);
         if !broken.is_empty() {
             return Err(broken);
         }
-        let found = repeated.into_iter().map(|pointer| self.repeated(pointer)).collect();
+        self.omitted += repeated.len().saturating_sub(limits::PROBLEMS_LISTED);
+        repeated.truncate(limits::PROBLEMS_LISTED);
+        let found = self.repeated(repeated);
         Ok((self, found))
     }
 
-    /// A problem with its place; its path begins with the item's number.
-    pub(crate) fn found(&self, problem: Problem) -> Found {
-        let origin = self.origin(&problem.path, draft::part(&problem));
-        let hint = draft::hint(&problem, Some(&origin));
-        Found { problem, origin: Some(origin), hint }
+    /// Problems with their places; their paths begin with the item's number.
+    pub(crate) fn found(&self, problems: Vec<Problem>) -> Vec<Found> {
+        let spans = self.spans(&problems);
+        let found = problems.into_iter().zip(spans).map(|(problem, span)| {
+            let origin = Some(self.source.origin(&self.text, span));
+            let hint = draft::hint(&problem, origin.as_ref());
+            Found { problem, origin, hint }
+        });
+        found.collect()
     }
 
-    fn origin(&self, pointer: &str, part: Part) -> Origin {
-        let span = match &self.lines {
-            None => places::find(&self.text, pointer, part),
-            Some(lines) => {
-                let (index, rest) = pointer[1.min(pointer.len())..]
-                    .split_once('/')
-                    .unwrap_or((pointer.get(1..).unwrap_or_default(), ""));
-                let line = index.parse().ok().and_then(|index: usize| lines.get(index)).cloned();
-                let line = line.unwrap_or(0..self.text.len());
-                let inner = if rest.is_empty() { String::new() } else { format!("/{rest}") };
-                let span = places::find(&self.text[line.clone()], &inner, part);
-                line.start + span.start..line.start + span.end
-            }
+    fn spans(&self, problems: &[Problem]) -> Vec<Range<usize>> {
+        let Some(lines) = &self.lines else {
+            let places = problems.iter().map(|problem| (problem.path.as_str(), draft::part(problem)));
+            return places::find(&self.text, places);
         };
-        self.source.origin(&self.text, span)
+        // Each line is a text of its own, parsed once for all of its problems.
+        let mut by_line: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        for (i, problem) in problems.iter().enumerate() {
+            let index = problem.path.split('/').nth(1).and_then(|index| index.parse().ok());
+            by_line.entry(index.filter(|index| *index < lines.len())).or_default().push(i);
+        }
+        let mut spans = vec![0..self.text.len(); problems.len()];
+        for (line, members) in by_line {
+            let line = line.map_or(0..self.text.len(), |line| lines[line].clone());
+            let inner = members.iter().map(|i| {
+                let path = problems[*i].path.as_str();
+                let rest = path.get(1..).and_then(|path| path.find('/')).map_or("", |at| &path[at + 1..]);
+                (rest, draft::part(&problems[*i]))
+            });
+            for (i, span) in members.iter().zip(places::find(&self.text[line.clone()], inner)) {
+                spans[*i] = line.start + span.start..line.start + span.end;
+            }
+        }
+        spans
     }
 
-    fn repeated(&self, pointer: String) -> Found {
-        self.found(Problem::new(pointer, "repeated", "this key is given twice"))
+    fn repeated(&self, pointers: impl IntoIterator<Item = String>) -> Vec<Found> {
+        let problem = |pointer| Problem::new(pointer, "repeated", "this key is given twice");
+        self.found(pointers.into_iter().map(problem).collect())
     }
 
     fn not_json(&self, error: &NotJson, offset: usize) -> Found {
@@ -118,6 +141,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::problem::Origin;
 
     fn read(text: &str) -> Result<(Documents, Vec<Found>), Vec<Found>> {
         Documents::read(Source::Stdin, text.into())
@@ -136,7 +160,7 @@ mod tests {
             let (documents, found) = read(text).unwrap();
             assert_eq!(documents.items, [json!({"a": 1}), json!({"a": 2})], "{text:?}");
             assert_eq!(found, []);
-            let place = documents.found(Problem::new("/1/a", "x", "rule"));
+            let place = documents.found(vec![Problem::new("/1/a", "x", "rule")]).remove(0);
             assert_eq!(pointed_at(&place), "2", "{text:?}");
         }
     }
@@ -145,7 +169,7 @@ mod tests {
     fn one_object_over_many_lines_is_one_item() {
         let (documents, _) = read("{\n  \"a\": 1\n}\n").unwrap();
         assert_eq!(documents.items.len(), 1);
-        assert_eq!(pointed_at(&documents.found(Problem::new("/0/a", "x", "rule"))), "1");
+        assert_eq!(pointed_at(&documents.found(vec![Problem::new("/0/a", "x", "rule")])[0]), "1");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
+use posthaste::Problems;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -40,6 +41,8 @@ pub(crate) struct Draft {
     origins: BTreeMap<String, Origin>,
     document: Option<(Source, Arc<str>)>,
     found: Vec<Found>,
+    /// Problems beyond those that are listed.
+    omitted: usize,
     /// Pointers at which a spelling problem was found: what stands there is a stand-in, and other problems of it mean nothing.
     stand_ins: Vec<String>,
     /// The document could not be read, so nobody knows what it lacks.
@@ -64,11 +67,12 @@ impl Draft {
                 let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
                 self.spelling("json", error.message, whole(error.at..end), None);
             }
-            Ok(json::Document { value: Value::Object(fields), repeated }) => {
+            Ok(json::Document { value: Value::Object(fields), repeated, omitted }) => {
                 self.fields = fields;
                 self.unread = false;
-                for pointer in repeated {
-                    let span = places::find(&text, &pointer, Part::Key);
+                self.omitted += omitted;
+                let spans = places::find(&text, repeated.iter().map(|pointer| (pointer.as_str(), Part::Key)));
+                for (pointer, span) in repeated.into_iter().zip(spans) {
                     let rule = "this key is given twice";
                     self.found.push(found(Problem::new(pointer, "repeated", rule), Some(whole(span)), None));
                 }
@@ -140,7 +144,7 @@ impl Draft {
             pointer = format!("{pointer}/{step}");
         }
         object.insert(key.to_owned(), value);
-        self.origins.insert(format!("{pointer}/{}", json::pointer(key)), origin);
+        self.origins.insert(pointer + &json::pointer(key), origin);
     }
 
     /// What stands at the pointer came from there.
@@ -170,19 +174,36 @@ impl Draft {
     }
 
     /// Adds what rules found, with the places; what follows from a problem that is known is left out.
-    pub(crate) fn judge(&mut self, problems: Vec<Problem>) {
-        for problem in problems {
-            let lacks_field = problem.code == "required" && problem.path.matches('/').count() < 2;
-            if self.unread && lacks_field {
-                continue;
+    pub(crate) fn judge(&mut self, problems: Problems) {
+        self.omitted += problems.omitted();
+        let lacks_field = |problem: &Problem| {
+            problem.code == "required" && problem.path.matches('/').count() < 2 && self.unread
+        };
+        let stands_in =
+            |problem: &Problem| self.stand_ins.iter().any(|pointer| is_within(&problem.path, pointer));
+        let mut problems = problems.into_vec();
+        problems.retain(|problem| !lacks_field(problem) && !stands_in(problem));
+        let flags: Vec<_> = problems.iter().map(|problem| self.flag(problem)).collect();
+        let of_document = problems.iter().zip(&flags).filter(|(_, flag)| flag.is_none());
+        let of_document = of_document.map(|(problem, _)| (problem.path.as_str(), part(problem)));
+        let mut places = match &self.document {
+            Some((source, text)) => {
+                let spans = places::find(text, of_document);
+                spans.into_iter().map(|span| source.origin(text, span)).collect()
             }
-            if self.stand_ins.iter().any(|pointer| is_within(&problem.path, pointer)) {
-                continue;
-            }
-            let origin = self.origin(&problem);
+            None => Vec::new(),
+        }
+        .into_iter();
+        for (problem, flag) in problems.into_iter().zip(flags) {
+            let origin = flag.or_else(|| places.next());
             let hint = hint(&problem, origin.as_ref());
             self.found.push(found(problem, origin, hint));
         }
+    }
+
+    /// The number of problems beyond those that are listed.
+    pub(crate) fn omitted(&self) -> usize {
+        self.omitted
     }
 
     /// Everything that was found, in the order of the fields.
@@ -209,8 +230,8 @@ impl Draft {
         self.found.is_empty()
     }
 
-    /// Where the value was written that a problem is about.
-    fn origin(&self, problem: &Problem) -> Option<Origin> {
+    /// The flag that set the value that a problem is about.
+    fn flag(&self, problem: &Problem) -> Option<Origin> {
         let mut pointer = problem.path.as_str();
         loop {
             if let Some(origin) = self.origins.get(pointer) {
@@ -218,11 +239,9 @@ impl Draft {
             }
             match pointer.rfind('/') {
                 Some(at) if at > 0 => pointer = &pointer[..at],
-                _ => break,
+                _ => return None,
             }
         }
-        let (source, text) = self.document.as_ref()?;
-        Some(source.origin(text, places::find(text, &problem.path, part(problem))))
     }
 }
 
@@ -305,6 +324,10 @@ pub(super) fn narrowed(origin: Origin, problem: &Problem) -> Origin {
 mod tests {
     use super::*;
 
+    fn problems<const N: usize>(paths: [&str; N]) -> Problems {
+        Problems::check(paths.map(|path| Problem::new(path, "x", "rule"))).unwrap_err()
+    }
+
     fn span(origin: Option<Origin>) -> (String, usize, Option<Range<usize>>) {
         match origin {
             Some(Origin::Flag { name, n, span, .. }) => (name, n, span),
@@ -318,19 +341,17 @@ mod tests {
         draft.set_all("to", "--to", &["ada@example.com".into(), "bob@@example.com".into()]);
         let pointer = draft.put("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
         draft.came_from(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
-        let at = |path: &str, code| span(draft.origin(&Problem::new(path, code, "rule")));
+        let at = |path: &str, code| span(draft.flag(&Problem::new(path, code, "rule")));
         assert_eq!(at("/to/1", "address"), ("--to".to_owned(), 2, Some(4..5)));
         assert_eq!(at("/to/0", "empty"), ("--to".to_owned(), 1, None));
         assert_eq!(at("/tags/0/name", "charset"), ("--tag".to_owned(), 1, Some(4..5)));
-        assert_eq!(draft.origin(&Problem::new("/cc/0", "address", "rule")), None);
+        assert_eq!(draft.flag(&Problem::new("/cc/0", "address", "rule")), None);
     }
 
     #[test]
     fn problems_stand_in_the_order_of_the_fields() {
         let mut draft = Draft::default();
-        draft.judge(
-            ["/tags/0", "/from", "/subjct", "/to/3"].map(|path| Problem::new(path, "x", "rule")).into(),
-        );
+        draft.judge(problems(["/tags/0", "/from", "/subjct", "/to/3"]));
         let paths: Vec<_> = draft.into_found().into_iter().map(|found| found.problem.path).collect();
         assert_eq!(paths, ["/from", "/to/3", "/tags/0", "/subjct"]);
     }
@@ -339,7 +360,7 @@ mod tests {
     fn what_only_stands_in_is_not_judged() {
         let mut draft = Draft::default();
         draft.stand_in("/tags/1");
-        draft.judge(["/tags/1/name", "/tags/10/name"].map(|path| Problem::new(path, "x", "rule")).into());
+        draft.judge(problems(["/tags/1/name", "/tags/10/name"]));
         assert_eq!(draft.into_found().len(), 1);
     }
 

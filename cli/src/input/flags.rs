@@ -56,6 +56,11 @@ impl Flags {
         self.report.found.push(found);
     }
 
+    /// Problems beyond those that are listed.
+    pub(crate) fn omit(&mut self, problems: usize) {
+        self.report.omitted += problems;
+    }
+
     /// Everything that another part of the command line has found.
     pub(crate) fn take<T>(&mut self, read: Result<T, Report>) -> Option<T> {
         match read {
@@ -63,6 +68,7 @@ impl Flags {
             Err(report) => {
                 self.report.found.extend(report.found);
                 self.report.missing.extend(report.missing);
+                self.report.omitted += report.omitted;
                 None
             }
         }
@@ -80,7 +86,9 @@ impl Flags {
 
     /// Adds what the rules found. A field that is needed and was not given is told as missing, by its flag.
     pub(crate) fn judge(&mut self, checked: Result<(), Problems>) {
-        for problem in checked.err().map(Problems::into_vec).unwrap_or_default() {
+        let Err(problems) = checked else { return };
+        self.report.omitted += problems.omitted();
+        for problem in problems.into_vec() {
             let exact = self.fields.iter().find(|(pointer, ..)| *pointer == problem.path);
             match exact {
                 Some((_, flag, None)) if problem.code == "required" => {
@@ -143,7 +151,7 @@ mod tests {
         flags.field("/from", "--from", Some("nobody"));
         flags.list("/reply_to", "--reply-to", &["a@b.test".into(), "c@@d.test".into()]);
         let problems = [("/name", "required"), ("/from", "address"), ("/reply_to/1", "address")];
-        flags.judge(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule")).into()));
+        flags.judge(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule"))));
         let Err(Fail::Usage(report)) = flags.finish() else { panic!("nothing was wrong") };
         assert_eq!(report.missing, ["--name"]);
         let origins: Vec<_> = report.found.iter().filter_map(|found| found.origin.clone()).collect();

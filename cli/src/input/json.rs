@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use posthaste::problem::{limits, push_token};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -10,8 +11,10 @@ use serde_json::{Map, Number, Value};
 pub(crate) struct Document {
     /// The value; of a repeated key the last one.
     pub(crate) value: Value,
-    /// The places of repeated keys.
+    /// The places of repeated keys, the first 1,000 of them.
     pub(crate) repeated: Vec<String>,
+    /// Repeated keys beyond those.
+    pub(crate) omitted: usize,
 }
 
 /// A text that is no JSON: what is wrong and the byte at which it was noticed.
@@ -25,12 +28,11 @@ pub(crate) struct NotJson {
 
 /// Reads one document. Nesting beyond 128 levels is refused, so that no text can exhaust the stack.
 pub(crate) fn read(text: &str) -> Result<Document, NotJson> {
-    let mut repeated = Vec::new();
+    let mut place = Place::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let strict = Strict { path: String::new(), repeated: &mut repeated };
-    let value = strict.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    match value {
-        Ok(value) => Ok(Document { value, repeated }),
+    let value = Strict { place: &mut place }.deserialize(&mut deserializer);
+    match value.and_then(|value| deserializer.end().map(|()| value)) {
+        Ok(value) => Ok(Document { value, repeated: place.repeated, omitted: place.omitted }),
         Err(error) => Err(not_json(text, &error)),
     }
 }
@@ -44,14 +46,23 @@ fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
     NotJson { message: format!("not JSON: {message}"), at: text.floor_char_boundary(at) }
 }
 
-/// A key as one part of a JSON pointer (RFC 6901).
+/// A key as one part of a JSON pointer (RFC 6901), with its slash.
 pub(crate) fn pointer(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+    let mut pointer = String::new();
+    push_token(&mut pointer, key);
+    pointer
+}
+
+/// The current place, a stack in one buffer, and the places of repeated keys.
+#[derive(Default)]
+struct Place {
+    path: String,
+    repeated: Vec<String>,
+    omitted: usize,
 }
 
 struct Strict<'a> {
-    path: String,
-    repeated: &'a mut Vec<String>,
+    place: &'a mut Place,
 }
 
 impl<'de> DeserializeSeed<'de> for Strict<'_> {
@@ -99,23 +110,30 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
+        let end = self.place.path.len();
         loop {
-            let path = format!("{}/{}", self.path, values.len());
-            let Some(value) = items.next_element_seed(Strict { path, repeated: self.repeated })? else {
-                return Ok(Value::Array(values));
-            };
+            push_token(&mut self.place.path, &values.len().to_string());
+            let value = items.next_element_seed(Strict { place: self.place })?;
+            self.place.path.truncate(end);
+            let Some(value) = value else { return Ok(Value::Array(values)) };
             values.push(value);
         }
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut values = Map::new();
+        let end = self.place.path.len();
         while let Some(key) = entries.next_key::<String>()? {
-            let path = format!("{}/{}", self.path, pointer(&key));
+            push_token(&mut self.place.path, &key);
             if values.contains_key(&key) {
-                self.repeated.push(path.clone());
+                if self.place.repeated.len() < limits::PROBLEMS_LISTED {
+                    self.place.repeated.push(self.place.path.clone());
+                } else {
+                    self.place.omitted += 1;
+                }
             }
-            let value = entries.next_value_seed(Strict { path, repeated: self.repeated })?;
+            let value = entries.next_value_seed(Strict { place: self.place })?;
+            self.place.path.truncate(end);
             values.insert(key, value);
         }
         Ok(Value::Object(values))

@@ -1,6 +1,6 @@
 //! Where in a JSON text a value stands. Only asked when something is wrong: a second parser finds the bytes then.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
@@ -18,9 +18,8 @@ pub(crate) enum Part {
     Key,
 }
 
-/// The bytes of what stands at a JSON pointer; of the nearest place around it when there is no such thing.
-pub(crate) fn find(text: &str, pointer: &str, part: Part) -> Range<usize> {
-    let all = 0..text.len();
+/// The bytes of the value at each JSON pointer, or of the nearest value around it. The text is parsed once for all of them.
+pub(crate) fn find<'a>(text: &str, places: impl IntoIterator<Item = (&'a str, Part)>) -> Vec<Range<usize>> {
     let options = ParseOptions {
         allow_comments: false,
         allow_loose_object_property_names: false,
@@ -33,36 +32,52 @@ pub(crate) fn find(text: &str, pointer: &str, part: Part) -> Range<usize> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    let Ok(parsed) = parse_to_ast(text, &CollectOptions::default(), &options) else { return all };
-    let Some(mut value) = parsed.value.as_ref() else { return all };
-    let mut key: Option<&ObjectProp<'_>> = None;
-    for step in pointer.split('/').skip(1) {
-        let step = step.replace("~1", "/").replace("~0", "~");
-        let next = match value {
-            // The last of several counts, as it does for a reader of the value; it is also the one that repeats.
-            Value::Object(object) => object
-                .properties
-                .iter()
-                .rev()
-                .find(|prop| prop.name.as_str() == step)
-                .map(|prop| (&prop.value, Some(prop))),
-            Value::Array(array) => step
-                .parse()
-                .ok()
-                .and_then(|index: usize| array.elements.get(index))
-                .map(|value| (value, None)),
-            _ => None,
-        };
-        match next {
-            Some((inner, prop)) => (value, key) = (inner, prop),
-            None => return first_line_of(text, value.range().start..value.range().end),
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options);
+    let root = parsed.as_ref().ok().and_then(|parsed| parsed.value.as_ref());
+    let mut finder = Finder { text, keys: HashMap::new() };
+    let find = |(pointer, part)| root.map_or(0..text.len(), |root| finder.find(root, pointer, part));
+    places.into_iter().map(find).collect()
+}
+
+/// Looks keys up in an index of each object, which is made when the object is first passed.
+struct Finder<'t, 'a> {
+    text: &'t str,
+    /// By the byte at which an object begins.
+    keys: HashMap<usize, HashMap<&'a str, &'a ObjectProp<'a>>>,
+}
+
+impl<'a> Finder<'_, 'a> {
+    fn find(&mut self, root: &'a Value<'a>, pointer: &str, part: Part) -> Range<usize> {
+        let mut value = root;
+        let mut key: Option<&ObjectProp<'_>> = None;
+        for step in pointer.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            let next = match value {
+                // The last of several counts, as it does for a reader of the value; it is also the one that repeats.
+                Value::Object(object) => {
+                    let keys = self.keys.entry(object.range().start).or_insert_with(|| {
+                        object.properties.iter().map(|prop| (prop.name.as_str(), prop)).collect()
+                    });
+                    keys.get(step.as_str()).map(|prop| (&prop.value, Some(*prop)))
+                }
+                Value::Array(array) => step
+                    .parse()
+                    .ok()
+                    .and_then(|index: usize| array.elements.get(index))
+                    .map(|value| (value, None)),
+                _ => None,
+            };
+            match next {
+                Some((inner, prop)) => (value, key) = (inner, prop),
+                None => return first_line_of(self.text, value.range().start..value.range().end),
+            }
         }
+        let range = match (part, key) {
+            (Part::Key, Some(prop)) => prop.name.range(),
+            _ => value.range(),
+        };
+        range.start..range.end
     }
-    let range = match (part, key) {
-        (Part::Key, Some(prop)) => prop.name.range(),
-        _ => value.range(),
-    };
-    range.start..range.end
 }
 
 /// Of an object or array around a place, its opening bracket says enough.
@@ -79,8 +94,12 @@ mod tests {
 
     const TEXT: &str = r#"{"from": "a", "tags": [{"name": "week 47"}], "a/b": 1, "x": 1, "x": 2}"#;
 
+    fn one(text: &str, pointer: &str, part: Part) -> Range<usize> {
+        find(text, [(pointer, part)]).remove(0)
+    }
+
     fn at(pointer: &str, part: Part) -> &'static str {
-        &TEXT[find(TEXT, pointer, part)]
+        &TEXT[one(TEXT, pointer, part)]
     }
 
     #[test]
@@ -93,14 +112,14 @@ mod tests {
 
     #[test]
     fn of_a_repeated_key_the_repetition_is_found() {
-        assert_eq!(find(TEXT, "/x", Part::Key).start, TEXT.rfind("\"x\"").unwrap());
+        assert_eq!(one(TEXT, "/x", Part::Key).start, TEXT.rfind("\"x\"").unwrap());
     }
 
     #[test]
     fn what_is_missing_is_told_at_the_object_that_lacks_it() {
         assert_eq!(at("/tags/0/value", Part::Value), "{");
-        assert_eq!(find(TEXT, "/tags/0/value", Part::Value).start, TEXT.find("{\"name\"").unwrap());
+        assert_eq!(one(TEXT, "/tags/0/value", Part::Value).start, TEXT.find("{\"name\"").unwrap());
         assert_eq!(at("/subject", Part::Value), "{");
-        assert_eq!(find("no json", "/x", Part::Value), 0..7);
+        assert_eq!(one("no json", "/x", Part::Value), 0..7);
     }
 }

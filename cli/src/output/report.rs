@@ -73,8 +73,13 @@ pub(crate) fn json(fail: &Fail) -> Value {
         "hint": report.as_ref().and_then(hint).or_else(|| hints(fail).into_iter().next()),
         "problems": problems,
     });
-    if let Some(report) = report.filter(|report| !report.missing.is_empty()) {
-        error["missing"] = json!(report.missing);
+    if let Some(report) = report {
+        if !report.missing.is_empty() {
+            error["missing"] = json!(report.missing);
+        }
+        if report.omitted > 0 {
+            error["problems_omitted"] = json!(report.omitted);
+        }
     }
     json!({ "error": error })
 }
@@ -83,13 +88,15 @@ fn usage(report: &Report, terminal: &Terminal) -> String {
     let shown = &report.found[..report.found.len().min(SHOWN)];
     let mut lines = vec![snippet::render(Level::ERROR, &safe_lines(&title(report)), shown, terminal)];
     if report.found.len() > SHOWN {
-        lines.push(format!("and {} more problems; all of them: --json", report.found.len() - SHOWN));
+        let which = if report.omitted > 0 { "the first 1,000" } else { "all of them" };
+        let more = report.found.len() - SHOWN + report.omitted;
+        lines.push(format!("and {more} more problems; {which}: --json"));
     }
     if !report.missing.is_empty() {
         lines.push(labelled("missing:", color::BAD, &safe(&report.missing.join(", ")), terminal));
     }
     let mut told: Vec<&String> = Vec::new();
-    for hint in report.found.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {
+    for hint in shown.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {
         if !told.contains(&hint) {
             lines.push(labelled("help:", color::HINT, &safe(hint), terminal));
             told.push(hint);
@@ -100,9 +107,11 @@ fn usage(report: &Report, terminal: &Terminal) -> String {
 
 /// The report's own sentence, or how many problems there are; either way that nothing was sent.
 fn title(report: &Report) -> String {
-    report.summary.clone().unwrap_or_else(|| match report.found.len() + report.missing.len() {
-        1 => "1 problem; nothing was sent".to_owned(),
-        n => format!("{n} problems; nothing was sent"),
+    report.summary.clone().unwrap_or_else(|| {
+        match report.found.len() + report.missing.len() + report.omitted {
+            1 => "1 problem; nothing was sent".to_owned(),
+            n => format!("{n} problems; nothing was sent"),
+        }
     })
 }
 

@@ -112,7 +112,10 @@ impl Source {
             .marks
             .iter()
             .map(|(span, label)| AnnotationKind::Primary.span(span.clone()).label(label.as_str()));
-        Snippet::source(self.text.as_str())
+        // Nothing far behind the last mark is drawn, and the renderer walks over every character that it gets.
+        let last = self.marks.iter().map(|(span, _)| span.end).max().unwrap_or_default();
+        let end = self.text.floor_char_boundary((last + 2 * WIDEST).min(self.text.len()));
+        Snippet::source(&self.text[..end])
             .line_start(self.first_line)
             .path(self.name.as_str())
             .annotations(marks)

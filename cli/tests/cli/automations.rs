@@ -129,7 +129,7 @@ fn what_is_wrong_with_a_definition_is_told_at_its_place_in_the_file() {
         "/status: a status is `enabled` or `disabled`",
         "/steps/1/key: a key names one step",
         "/steps/1/type: a step's type is one of",
-        "/steps/2/config/form: there is no such field here",
+        "/steps/2/config/form: `config` has no field `form`",
         "/steps/3/config/field: it is taken from",
         "/steps/3/config/value: `eq` needs a value",
         "/connections/0/to: no step has this key",

@@ -304,6 +304,31 @@ fn documents_that_are_no_email_are_refused() {
 }
 
 #[test]
+fn a_document_of_ten_thousand_problems_is_answered_at_once() {
+    let posthaste = Posthaste::new();
+    let start = std::time::Instant::now();
+    let mut email = json!({"from": "a@x.test", "to": ["b@x.test"], "subject": "s", "text": "t"});
+    for i in 0..10_000 {
+        email[format!("k{i}")] = json!(1);
+    }
+    let sent = |text: &Value, command: &[&str]| posthaste.run_with(command, &text.to_string());
+    let error = sent(&email, &["emails", "send", "--input", "-", "--json"]).error(2);
+    assert_eq!(error["problems"].as_array().unwrap().len(), 1_000);
+    assert_eq!(
+        (&error["problems_omitted"], &error["problems"][999]["code"]),
+        (&json!(9_000), &json!("unknown"))
+    );
+    let text = sent(&email, &["emails", "send", "--input", "-"]).fails(2);
+    assert!(text.contains("10000 problems; nothing was sent"), "{text}");
+    assert!(text.contains("and 9980 more problems; the first 1,000: --json"), "{text}");
+    let batch = json!(vec![json!({"from": "a@x.test", "to": "nobody", "subject": "s", "text": "t"}); 5_000]);
+    let error = sent(&batch, &["emails", "batch", "-", "--json"]).error(2);
+    assert_eq!((&error["problems"][0]["path"], &error["problems_omitted"]), (&json!("/100"), &json!(4_001)));
+    // Quadratic, these took minutes.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
 fn standard_input_has_one_reader() {
     let posthaste = Posthaste::new();
     let said = posthaste.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);

@@ -22,7 +22,12 @@ use super::{
     preview::Preview,
     retry::{RetryEvent, RetryPolicy},
 };
-use crate::{body::Body, error::Result, problem::Problem, types::IdempotencyKey};
+use crate::{
+    body::Body,
+    error::Result,
+    problem::{Problem, Problems},
+    types::IdempotencyKey,
+};
 
 /// One operation on its way to being sent: set its options, then `.await` it.
 ///
@@ -111,7 +116,7 @@ impl<T> Call<T> {
 
     /// Sends the input even if it breaks a rule that this version knows of: the service may have moved a limit.
     pub fn unchecked(mut self) -> Self {
-        self.operation.problems.clear();
+        self.operation.problems = None;
         self
     }
 
@@ -198,9 +203,9 @@ impl Call<crate::AcceptedBatch> {
         self.operation.headers.insert("x-batch-validation", mode);
         self.operation.ids = None;
         // What is wrong with one email is now the service's to say; what is wrong with the batch is not.
-        self.operation
-            .problems
-            .retain(|problem| problem.code == "count" && problem.path.matches('/').count() < 2);
+        let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
+        let problems = self.operation.problems.take().map(Problems::into_vec).unwrap_or_default();
+        self.operation.problems = Problems::check(problems.into_iter().filter(whole)).err();
         self
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     body::Body,
     error::Result,
-    problem::{self, Problem, Problems},
+    problem::{self, Problem, Problems, Validate},
     transport::UploadListener,
     types::IdempotencyKey,
 };
@@ -58,7 +58,7 @@ pub(crate) struct Operation {
     /// The key is the caller's own and not a random one.
     pub(crate) key_given: bool,
     /// What is wrong with the input; it keeps the call from being sent.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Option<Problems>,
     /// What is wrong with the call itself, so that there is nothing to send.
     pub(crate) faults: Vec<Problem>,
     /// How many ids the answer has to hold.
@@ -92,7 +92,7 @@ impl Operation {
             keyed,
             key: keyed.then(IdempotencyKey::random),
             key_given: false,
-            problems: Vec::new(),
+            problems: None,
             faults: Vec::new(),
             ids: None,
             timeout: None,
@@ -214,8 +214,9 @@ impl Operation {
         self
     }
 
-    pub(crate) fn with_problems(mut self, problems: Vec<Problem>) -> Self {
-        self.problems = problems;
+    /// Checks the input; what is wrong keeps the call from being sent.
+    pub(crate) fn validated(mut self, input: &(impl Validate + ?Sized)) -> Self {
+        self.problems = input.check().err();
         self
     }
 
@@ -231,10 +232,11 @@ impl Operation {
 impl Operation {
     /// The operation, if nothing keeps it from being sent.
     pub(crate) fn ready(mut self) -> Result<Self> {
-        let mut problems = std::mem::take(&mut self.faults);
-        problems.append(&mut self.problems);
-        Problems::check(problems)?;
-        Ok(self)
+        let faults = std::mem::take(&mut self.faults);
+        match self.problems.take() {
+            Some(problems) => Err(problems.preceded_by(faults).into()),
+            None => Problems::check(faults).map(|()| self).map_err(Into::into),
+        }
     }
 }
 

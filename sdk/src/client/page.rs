@@ -190,7 +190,7 @@ impl<T: Item> List<T> {
         if let Some(limit) = self.limit {
             if !(1..=limits::PAGE_SIZE_MAX).contains(&limit) {
                 let problem = Problem::new("/limit", "range", "a page has 1 to 100 items").found(limit);
-                operation.problems.push(problem);
+                operation.problems = Some(problem.into());
             }
             operation.query.push((Cow::Borrowed("limit"), limit.to_string()));
         }

@@ -2,7 +2,7 @@
 
 /// What keeps `text` from being one `email` or `Name <email>`: a problem's code and the rule that it breaks.
 ///
-/// It refuses only what no mail system takes. The exact grammar of a mailbox is the service's to judge: refusing more
+/// It refuses only what no mail system takes. The service applies the exact grammar of a mailbox: refusing more
 /// here would refuse addresses that it accepts.
 pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
     if text.trim().is_empty() {

@@ -1,5 +1,7 @@
 //! The limits of `SPEC.md`, in the units in which it states them.
 
+/// Problems of one input that are listed; those beyond are only counted.
+pub const PROBLEMS_LISTED: usize = 1_000;
 /// Steps of one automation; at least 1.
 pub const STEPS_PER_AUTOMATION: usize = 150;
 /// Emails in one batch.

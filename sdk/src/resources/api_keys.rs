@@ -7,7 +7,7 @@ use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
     client::{Client, Item, List},
-    problem::{Problem, Problems},
+    problem::Validator,
     types::{ApiKeyId, ApiKeyToken, DomainId, Timestamp},
 };
 
@@ -43,20 +43,13 @@ impl NewApiKey {
         self
     }
 
-    /// Whether the key keeps all rules that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let domain = self.domain_id.as_ref().filter(|id| id.as_str().is_empty());
-        let domain = domain.map(|_| Problem::new("/domain_id", "empty", "`domain_id` must not be empty"));
-        name_problem(&self.name).into_iter().chain(domain).collect()
+    fn validate(&self, v: &mut Validator) {
+        check_name(v, &self.name);
+        v.not_empty("domain_id", self.domain_id.as_ref().map(DomainId::as_str));
     }
 }
+
+validate!(NewApiKey);
 
 /// A key that was made. Its token is told this once and never again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -116,14 +109,14 @@ impl Client {
     }
 }
 
-impl<'a> ApiKeys<'a> {
+impl ApiKeys<'_> {
     /// Makes a key: `POST /api-keys`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewApiKey::check`] finds, before anything is sent.
     pub fn create(&self, key: &NewApiKey) -> Call<CreatedApiKey> {
         let operation = Operation::new("api_keys.create", Method::POST, "/api-keys");
-        Call::new(&self.client.core, operation.with_problems(key.problems()).with_json(key))
+        Call::new(&self.client.core, operation.validated(key).with_json(key))
     }
 
     /// The keys, newest first: `GET /api-keys`, all of them unless a limit is given.
@@ -133,10 +126,8 @@ impl<'a> ApiKeys<'a> {
 
     /// Gives a key another name: `PATCH /api-keys/{api_key_id}`.
     pub fn rename(&self, id: impl Into<ApiKeyId>, name: impl Into<String>) -> Call<Reference<ApiKeyId>> {
-        let name = name.into();
-        let operation = on("api_keys.rename", Method::PATCH, &id.into())
-            .with_problems(name_problem(&name).into_iter().collect())
-            .with_json(&serde_json::json!({ "name": name }));
+        let name = NewName { name: name.into() };
+        let operation = on("api_keys.rename", Method::PATCH, &id.into()).validated(&name).with_json(&name);
         Call::new(&self.client.core, operation)
     }
 
@@ -146,9 +137,24 @@ impl<'a> ApiKeys<'a> {
     }
 }
 
-fn name_problem(name: &str) -> Option<Problem> {
-    name.is_empty().then(|| Problem::new("/name", "required", "`name` is required"))
+fn check_name(v: &mut Validator, name: &str) {
+    if name.is_empty() {
+        v.report_at("name", "required", "`name` is required");
+    }
 }
+
+#[derive(Serialize)]
+struct NewName {
+    name: String,
+}
+
+impl NewName {
+    fn validate(&self, v: &mut Validator) {
+        check_name(v, &self.name);
+    }
+}
+
+validate!(private NewName);
 
 fn on(name: &'static str, method: Method, id: &ApiKeyId) -> Operation {
     Operation::on(name, method, "/api-keys/", id.as_str(), "")

@@ -29,7 +29,7 @@ impl Client {
     }
 }
 
-impl<'a> Audiences<'a> {
+impl Audiences<'_> {
     /// The segments under their former name: `GET /audiences`. It shows the same records, with the same ids, as
     /// [`Segments::list`](super::segments::Segments::list).
     #[deprecated(note = "audiences are called segments now: use `client.segments().list()`")]

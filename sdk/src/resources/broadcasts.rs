@@ -9,14 +9,13 @@ pub use patch::BroadcastPatch;
 pub use record::{Broadcast, BroadcastStatus, BroadcastSummary};
 
 use http::Method;
-use serde::Serialize;
 
 use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
     client::{Client, List, State, Wait},
-    problem::rules::schedule_problem,
-    types::BroadcastId,
+    resources::shared::Schedule,
+    types::{BroadcastId, ScheduledAt},
 };
 
 /// The operations on broadcasts: [`Client::broadcasts`].
@@ -58,7 +57,7 @@ impl Client {
     }
 }
 
-impl<'a> Broadcasts<'a> {
+impl Broadcasts<'_> {
     /// Creates a broadcast: `POST /broadcasts`. It stays a draft, unless it is to be sent
     /// [at once](NewBroadcast::send_now) or [later](NewBroadcast::send_at).
     ///
@@ -69,7 +68,7 @@ impl<'a> Broadcasts<'a> {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewBroadcast::check`] finds, before anything is sent.
     pub fn create(&self, broadcast: &NewBroadcast) -> Call<Reference<BroadcastId>> {
         let operation = Operation::new("broadcasts.create", Method::POST, "/broadcasts")
-            .with_problems(broadcast.problems())
+            .validated(broadcast)
             .with_json(broadcast);
         Call::new(&self.client.core, operation)
     }
@@ -89,9 +88,8 @@ impl<'a> Broadcasts<'a> {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`BroadcastPatch::check`] finds, before anything is sent.
     pub fn update(&self, id: impl Into<BroadcastId>, patch: &BroadcastPatch) -> Call<Reference<BroadcastId>> {
-        let operation = on("broadcasts.update", Method::PATCH, &id.into(), "")
-            .with_problems(patch.problems())
-            .with_json(patch);
+        let operation =
+            on("broadcasts.update", Method::PATCH, &id.into(), "").validated(patch).with_json(patch);
         Call::new(&self.client.core, operation)
     }
 
@@ -102,23 +100,18 @@ impl<'a> Broadcasts<'a> {
         Call::new(&self.client.core, on("broadcasts.send", Method::POST, &id.into(), "/send"))
     }
 
-    /// Sends a draft later: [`send`](Self::send) with a moment, in ISO 8601 or in words such as `in 1 hour`. The text goes to the
-    /// service unchanged.
+    /// Sends a draft later: [`send`](Self::send) at a moment, or at a time in words such as `in 1 hour`.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if `when` is empty.
+    /// [`Error::Invalid`](crate::Error::Invalid) if `when` is blank.
     pub fn send_at(
         &self,
         id: impl Into<BroadcastId>,
-        when: impl Into<String>,
+        when: impl Into<ScheduledAt>,
     ) -> Call<Reference<BroadcastId>> {
-        #[derive(Serialize)]
-        struct Schedule {
-            scheduled_at: String,
-        }
-        let schedule = Schedule { scheduled_at: when.into() };
+        let schedule = Schedule::at(when);
         let operation = on("broadcasts.send_at", Method::POST, &id.into(), "/send")
-            .with_problems(schedule_problem(&schedule.scheduled_at).into_iter().collect())
+            .validated(&schedule)
             .with_json(&schedule);
         Call::new(&self.client.core, operation)
     }

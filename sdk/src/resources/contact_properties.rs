@@ -7,7 +7,7 @@ use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
     client::{Client, Item, List},
-    problem::{Problem, Problems, rules::check_key},
+    problem::Validator,
     types::{ContactPropertyId, Patch, Timestamp},
 };
 
@@ -49,24 +49,16 @@ impl NewContactProperty {
         NumberProperty(Self { key: key.into(), r#type: PropertyType::Number, fallback_value: None })
     }
 
-    /// Whether the property keeps all rules that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    fn validate(&self, v: &mut Validator) {
         if self.key.is_empty() {
-            problems.push(Problem::new("/key", "required", "`key` is required"));
+            v.report_at("key", "required", "`key` is required");
         } else {
-            check_key("/key", "property", &self.key, &mut problems);
+            v.field("key", |v| v.key("property", &self.key));
         }
-        problems
     }
 }
+
+validate!(NewContactProperty);
 
 impl StringProperty {
     /// What stands for contacts that have none.
@@ -125,20 +117,14 @@ impl ContactPropertyPatch {
         self
     }
 
-    /// Whether the change keeps all rules that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let fits = self.fallback_value.value().is_none_or(|value| value.is_string() || value.is_number());
-        let problem = || Problem::new("/fallback_value", "type", "a fallback is a text or a number");
-        if fits { Vec::new() } else { vec![problem()] }
+    fn validate(&self, v: &mut Validator) {
+        if self.fallback_value.value().is_some_and(|value| !value.is_string() && !value.is_number()) {
+            v.report_at("fallback_value", "type", "a fallback is a text or a number");
+        }
     }
 }
+
+validate!(ContactPropertyPatch);
 
 /// One property that contacts can have (`SPEC.md`, Contact property).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -199,7 +185,7 @@ impl Client {
     }
 }
 
-impl<'a> ContactProperties<'a> {
+impl ContactProperties<'_> {
     /// Makes a property: `POST /contact-properties`.
     ///
     /// # Errors
@@ -207,7 +193,7 @@ impl<'a> ContactProperties<'a> {
     pub fn create(&self, property: impl Into<NewContactProperty>) -> Call<Reference<ContactPropertyId>> {
         let property = property.into();
         let operation = Operation::new("contact_properties.create", Method::POST, "/contact-properties");
-        Call::new(&self.client.core, operation.with_problems(property.problems()).with_json(&property))
+        Call::new(&self.client.core, operation.validated(&property).with_json(&property))
     }
 
     /// The properties, newest first: `GET /contact-properties`, 20 a page unless a limit is given.
@@ -230,7 +216,7 @@ impl<'a> ContactProperties<'a> {
         patch: &ContactPropertyPatch,
     ) -> Call<Reference<ContactPropertyId>> {
         let operation = on("contact_properties.update", Method::PATCH, &id.into());
-        Call::new(&self.client.core, operation.with_problems(patch.problems()).with_json(patch))
+        Call::new(&self.client.core, operation.validated(patch).with_json(patch))
     }
 
     /// Deletes a property, and with it what contacts have under its key: `DELETE /contact-properties/{id}`.

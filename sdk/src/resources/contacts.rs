@@ -49,7 +49,7 @@ impl Client {
     }
 }
 
-impl<'a> Contacts<'a> {
+impl Contacts<'_> {
     /// Creates a contact: `POST /contacts`.
     ///
     /// The specification is silent on an address that a contact has already. The sandbox writes what is given over that contact and answers
@@ -60,7 +60,7 @@ impl<'a> Contacts<'a> {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContact::check`] finds, before anything is sent.
     pub fn create(&self, contact: &NewContact) -> Call<Reference<ContactId>> {
         let operation = Operation::new("contacts.create", Method::POST, "/contacts")
-            .with_problems(contact.problems())
+            .validated(contact)
             .with_json(contact)
             .repeatable();
         Call::new(&self.client.core, operation)
@@ -88,9 +88,8 @@ impl<'a> Contacts<'a> {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`ContactPatch::check`] finds, before anything is sent.
     pub fn update(&self, contact: impl Into<ContactRef>, patch: &ContactPatch) -> Call<Reference<ContactId>> {
-        let operation = on("contacts.update", Method::PATCH, &contact.into(), "")
-            .with_problems(patch.problems())
-            .with_json(patch);
+        let operation =
+            on("contacts.update", Method::PATCH, &contact.into(), "").validated(patch).with_json(patch);
         Call::new(&self.client.core, operation)
     }
 

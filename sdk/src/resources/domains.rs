@@ -56,7 +56,7 @@ impl Client {
     }
 }
 
-impl<'a> Domains<'a> {
+impl Domains<'_> {
     /// Registers a domain: `POST /domains`. The answer has the DNS records to publish.
     ///
     /// It is not tried again when its outcome is unknown: a domain that was registered the first time would be refused the second time.
@@ -65,9 +65,8 @@ impl<'a> Domains<'a> {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewDomain::check`] finds, before anything is sent.
     pub fn create(&self, domain: &NewDomain) -> Call<Domain> {
-        let operation = Operation::new("domains.create", Method::POST, "/domains")
-            .with_problems(domain.problems())
-            .with_json(domain);
+        let operation =
+            Operation::new("domains.create", Method::POST, "/domains").validated(domain).with_json(domain);
         Call::new(&self.client.core, operation)
     }
 
@@ -97,9 +96,7 @@ impl<'a> Domains<'a> {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`DomainPatch::check`] finds, before anything is sent.
     pub fn update(&self, id: impl Into<DomainId>, patch: &DomainPatch) -> Call<Reference<DomainId>> {
-        let operation = on("domains.update", Method::PATCH, &id.into(), "")
-            .with_problems(patch.problems())
-            .with_json(patch);
+        let operation = on("domains.update", Method::PATCH, &id.into(), "").validated(patch).with_json(patch);
         Call::new(&self.client.core, operation)
     }
 

@@ -72,7 +72,7 @@ impl Client {
     }
 }
 
-impl<'a> Logs<'a> {
+impl Logs<'_> {
     /// The requests, newest first: `GET /logs`, 20 a page unless a limit is given.
     pub fn list(&self) -> List<LogEntry> {
         List::new(self.client, Operation::get("logs.list", "/logs"))

@@ -96,7 +96,7 @@ impl Client {
     }
 }
 
-impl<'a> OAuthGrants<'a> {
+impl OAuthGrants<'_> {
     /// The grants, newest first, revoked ones too: `GET /oauth/grants`, all of them unless a limit is given.
     pub fn list(&self) -> List<OAuthGrant> {
         List::new(self.client, Operation::get("oauth_grants.list", "/oauth/grants"))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::Method;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{Call, Operation},
@@ -19,7 +19,7 @@ pub struct ReceivedEmailSummary {
     /// The email's id.
     pub id: ReceivedEmailId,
     /// Whom it names as its recipients.
-    #[serde(default, deserialize_with = "all_or_none")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub to: Vec<String>,
     /// Who it says has sent it. Anybody can write anything there.
     #[serde(default)]
@@ -30,22 +30,22 @@ pub struct ReceivedEmailSummary {
     #[serde(default)]
     pub subject: Option<String>,
     /// Its blind recipients, if it names some.
-    #[serde(default, deserialize_with = "all_or_none")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub bcc: Vec<String>,
     /// Its further recipients.
-    #[serde(default, deserialize_with = "all_or_none")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub cc: Vec<String>,
     /// Where answers are to go.
-    #[serde(default, deserialize_with = "all_or_none")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub reply_to: Vec<String>,
     /// The value of its header `Message-ID`.
     #[serde(default)]
     pub message_id: Option<String>,
     /// The recipients that it came in for. (The specification doesn't name this field.)
-    #[serde(default, deserialize_with = "all_or_none")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub received_for: Vec<String>,
     /// What is attached.
-    #[serde(default, deserialize_with = "all_or_none")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub attachments: Vec<ReceivedFile>,
 }
 
@@ -166,7 +166,7 @@ impl Client {
     }
 }
 
-impl<'a> Received<'a> {
+impl Received<'_> {
     /// The received emails, newest first: `GET /emails/receiving`, all of them unless a limit is given.
     pub fn list(&self) -> List<ReceivedEmailSummary> {
         List::new(self.client, Operation::get("received.list", "/emails/receiving"))
@@ -246,11 +246,6 @@ impl<'a> Received<'a> {
             Operation::external("received.download", url, &self.client.core.base_url),
         )
     }
-}
-
-/// `SPEC.md` has empty arrays here; a service that writes `null` is understood.
-fn all_or_none<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    Option::<Vec<T>>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::{Deleted, Reference, contacts::ContactSummary};
 use crate::{
     call::{Call, Operation},
     client::{Client, Item, List},
-    problem::Problem,
+    problem::Validator,
     types::{SegmentId, Timestamp},
 };
 
@@ -54,7 +54,7 @@ impl Client {
     }
 }
 
-impl<'a> Segments<'a> {
+impl Segments<'_> {
     /// Creates a segment without members: `POST /segments`. Two segments may have the same name. The answer names it and
     /// doesn't tell when it was made.
     ///
@@ -64,9 +64,8 @@ impl<'a> Segments<'a> {
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
     pub fn create(&self, name: impl Into<String>) -> Call<Segment> {
         let named = Named { name: name.into() };
-        let operation = Operation::new("segments.create", Method::POST, "/segments")
-            .with_problems(named.problems())
-            .with_json(&named);
+        let operation =
+            Operation::new("segments.create", Method::POST, "/segments").validated(&named).with_json(&named);
         Call::new(&self.client.core, operation)
     }
 
@@ -86,9 +85,8 @@ impl<'a> Segments<'a> {
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
     pub fn rename(&self, id: impl Into<SegmentId>, name: impl Into<String>) -> Call<Reference<SegmentId>> {
         let named = Named { name: name.into() };
-        let operation = on("segments.rename", Method::PATCH, &id.into(), "")
-            .with_problems(named.problems())
-            .with_json(&named);
+        let operation =
+            on("segments.rename", Method::PATCH, &id.into(), "").validated(&named).with_json(&named);
         Call::new(&self.client.core, operation)
     }
 
@@ -109,13 +107,12 @@ struct Named {
 }
 
 impl Named {
-    fn problems(&self) -> Vec<Problem> {
-        if self.name.trim().is_empty() {
-            return vec![Problem::new("/name", "required", "`name` is required")];
-        }
-        Vec::new()
+    fn validate(&self, v: &mut Validator) {
+        v.required("name", &self.name);
     }
 }
+
+validate!(private Named);
 
 fn on(name: &'static str, method: Method, id: &SegmentId, after: &'static str) -> Operation {
     Operation::on(name, method, "/segments/", id.as_str(), after)

@@ -122,14 +122,14 @@ impl Client {
     }
 }
 
-impl<'a> Templates<'a> {
+impl Templates<'_> {
     /// Makes a template, a draft: `POST /templates`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewTemplate::check`] finds, before anything is sent.
     pub fn create(&self, template: &NewTemplate) -> Call<Reference<TemplateId>> {
         let operation = Operation::new("templates.create", Method::POST, "/templates")
-            .with_problems(template.problems())
+            .validated(template)
             .with_json(template);
         Call::new(&self.client.core, operation)
     }
@@ -157,8 +157,7 @@ impl<'a> Templates<'a> {
         patch: &TemplatePatch,
     ) -> Call<Reference<TemplateId>> {
         let id = id_or_alias.into();
-        let operation =
-            on("templates.update", Method::PATCH, &id, "").with_problems(patch.problems()).with_json(patch);
+        let operation = on("templates.update", Method::PATCH, &id, "").validated(patch).with_json(patch);
         Call::new(&self.client.core, operation)
     }
 

@@ -7,10 +7,7 @@ use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
     client::{Client, Item, List},
-    problem::{
-        Problem, Problems, limits,
-        rules::{check_filled, check_length},
-    },
+    problem::{Validator, limits},
     types::{Patch, Timestamp, TopicId},
 };
 
@@ -45,28 +42,16 @@ impl NewTopic {
         self
     }
 
-    /// Whether the topic keeps all rules that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if self.name.trim().is_empty() {
-            problems.push(Problem::new("/name", "required", "`name` is required"));
-        }
-        check_length("name", &self.name, limits::TOPIC_NAME_CHARS, &mut problems);
-        problems.extend(subscription_problem("/default_subscription", &self.default_subscription));
-        if let Some(description) = &self.description {
-            check_length("description", description, limits::TOPIC_DESCRIPTION_CHARS, &mut problems);
-        }
-        problems.extend(visibility_problem(self.visibility.as_ref()));
-        problems
+    fn validate(&self, v: &mut Validator) {
+        v.required("name", &self.name);
+        v.max_length("name", Some(&self.name), limits::TOPIC_NAME_CHARS);
+        v.field("default_subscription", |v| check_subscription(v, &self.default_subscription));
+        v.max_length("description", self.description.as_deref(), limits::TOPIC_DESCRIPTION_CHARS);
+        check_visibility(v, self.visibility.as_ref());
     }
 }
+
+validate!(NewTopic);
 
 /// What to change of a topic: [`Topics::update`]. What is not named stays as it is.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -113,27 +98,15 @@ impl TopicPatch {
         self
     }
 
-    /// Whether the change keeps all rules that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if let Some(name) = self.name.value() {
-            check_filled("name", name, &mut problems);
-            check_length("name", name, limits::TOPIC_NAME_CHARS, &mut problems);
-        }
-        if let Some(description) = self.description.value() {
-            check_length("description", description, limits::TOPIC_DESCRIPTION_CHARS, &mut problems);
-        }
-        problems.extend(visibility_problem(self.visibility.value()));
-        problems
+    fn validate(&self, v: &mut Validator) {
+        v.not_blank("name", self.name.text());
+        v.max_length("name", self.name.text(), limits::TOPIC_NAME_CHARS);
+        v.max_length("description", self.description.text(), limits::TOPIC_DESCRIPTION_CHARS);
+        check_visibility(v, self.visibility.value());
     }
 }
+
+validate!(TopicPatch);
 
 /// One topic.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -196,14 +169,14 @@ impl Client {
     }
 }
 
-impl<'a> Topics<'a> {
+impl Topics<'_> {
     /// Makes a topic: `POST /topics`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewTopic::check`] finds, before anything is sent.
     pub fn create(&self, topic: &NewTopic) -> Call<Reference<TopicId>> {
         let operation = Operation::new("topics.create", Method::POST, "/topics");
-        Call::new(&self.client.core, operation.with_problems(topic.problems()).with_json(topic))
+        Call::new(&self.client.core, operation.validated(topic).with_json(topic))
     }
 
     /// The topics, newest first: `GET /topics`, 20 a page unless a limit is given.
@@ -222,7 +195,7 @@ impl<'a> Topics<'a> {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`TopicPatch::check`] finds, before anything is sent.
     pub fn update(&self, id: impl Into<TopicId>, patch: &TopicPatch) -> Call<Reference<TopicId>> {
         let operation = on("topics.update", Method::PATCH, &id.into());
-        Call::new(&self.client.core, operation.with_problems(patch.problems()).with_json(patch))
+        Call::new(&self.client.core, operation.validated(patch).with_json(patch))
     }
 
     /// Deletes a topic, and with it what contacts have said to it: `DELETE /topics/{id}`.
@@ -231,14 +204,18 @@ impl<'a> Topics<'a> {
     }
 }
 
-pub(super) fn subscription_problem(at: &str, subscription: &Subscription) -> Option<Problem> {
-    let Subscription::Unknown(value) = subscription else { return None };
-    Some(Problem::new(at, "type", "a subscription is opt_in or opt_out").found(value.as_str()))
+pub(super) fn check_subscription(v: &mut Validator, subscription: &Subscription) {
+    if let Subscription::Unknown(value) = subscription {
+        v.report_found("type", "a subscription is opt_in or opt_out", value.as_str());
+    }
 }
 
-fn visibility_problem(visibility: Option<&Visibility>) -> Option<Problem> {
-    let Some(Visibility::Unknown(value)) = visibility else { return None };
-    Some(Problem::new("/visibility", "type", "`visibility` is public or private").found(value.as_str()))
+fn check_visibility(v: &mut Validator, visibility: Option<&Visibility>) {
+    if let Some(Visibility::Unknown(value)) = visibility {
+        v.field("visibility", |v| {
+            v.report_found("type", "`visibility` is public or private", value.as_str());
+        });
+    }
 }
 
 fn on(name: &'static str, method: Method, id: &TopicId) -> Operation {
@@ -270,7 +247,7 @@ mod tests {
             NewTopic::new("é".repeat(name), Subscription::OptOut).description("é".repeat(description)).check()
         };
         assert!(new(50, 200).is_ok());
-        let codes = |checked: Result<(), Problems>| -> Vec<_> {
+        let codes = |checked: Result<(), crate::Problems>| -> Vec<_> {
             checked.unwrap_err().iter().map(|problem| (problem.path.clone(), problem.code)).collect()
         };
         let both = [("/name".to_owned(), "length"), ("/description".to_owned(), "length")];

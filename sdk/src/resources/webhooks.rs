@@ -18,7 +18,7 @@ use super::{Deleted, Reference};
 use crate::{
     call::{Call, Operation},
     client::{Client, List},
-    problem::{Problem, Problems},
+    problem::Validator,
     types::{Patch, WebhookEventId, WebhookId},
 };
 
@@ -35,27 +35,18 @@ impl NewWebhook {
         Self { endpoint: endpoint.into(), events: events.into_iter().collect() }
     }
 
-    /// Whether the webhook keeps all rules that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if self.endpoint.trim().is_empty() {
-            problems.push(Problem::new("/endpoint", "required", "`endpoint` is required"));
-        } else {
-            problems.extend(endpoint_problem(&self.endpoint));
+    fn validate(&self, v: &mut Validator) {
+        v.required("endpoint", &self.endpoint);
+        if !self.endpoint.trim().is_empty() {
+            check_endpoint(v, &self.endpoint);
         }
         if self.events.is_empty() {
-            problems.push(Problem::new("/events", "required", "`events` names at least one type"));
+            v.report_at("events", "required", "`events` names at least one type");
         }
-        problems
     }
 }
+
+validate!(NewWebhook);
 
 /// What to change of a webhook: [`Webhooks::update`]. What is not named stays as it is.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -95,24 +86,21 @@ impl WebhookPatch {
         self
     }
 
-    /// Whether the change keeps all rules that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let endpoint = self.endpoint.value().and_then(|endpoint| endpoint_problem(endpoint));
-        let events = self.events.value().and_then(|events| events_problem(events));
-        let status = self.status.value().and_then(|status| {
-            let WebhookStatus::Unknown(value) = status else { return None };
-            Some(Problem::new("/status", "type", "`status` is enabled or disabled").found(value.as_str()))
-        });
-        endpoint.into_iter().chain(events).chain(status).collect()
+    fn validate(&self, v: &mut Validator) {
+        if let Some(endpoint) = self.endpoint.value() {
+            check_endpoint(v, endpoint);
+        }
+        if self.events.value().is_some_and(Vec::is_empty) {
+            v.report_at("events", "count", "`events` names at least one type");
+        }
+        if let Some(WebhookStatus::Unknown(value)) = self.status.value() {
+            let rule = "`status` is enabled or disabled";
+            v.field("status", |v| v.report_found("type", rule, value.as_str()));
+        }
     }
 }
+
+validate!(WebhookPatch);
 
 /// The operations on webhooks: [`Client::webhooks`].
 ///
@@ -156,14 +144,14 @@ impl Client {
     }
 }
 
-impl<'a> Webhooks<'a> {
+impl Webhooks<'_> {
     /// Makes a webhook: `POST /webhooks`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewWebhook::check`] finds, before anything is sent.
     pub fn create(&self, webhook: &NewWebhook) -> Call<CreatedWebhook> {
         let operation = Operation::new("webhooks.create", Method::POST, "/webhooks");
-        Call::new(&self.client.core, operation.with_problems(webhook.problems()).with_json(webhook))
+        Call::new(&self.client.core, operation.validated(webhook).with_json(webhook))
     }
 
     /// The webhooks, newest first: `GET /webhooks`, all of them unless a limit is given.
@@ -182,7 +170,7 @@ impl<'a> Webhooks<'a> {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`WebhookPatch::check`] finds, before anything is sent.
     pub fn update(&self, id: impl Into<WebhookId>, patch: &WebhookPatch) -> Call<Reference<WebhookId>> {
         let operation = on("webhooks.update", Method::PATCH, &id.into());
-        Call::new(&self.client.core, operation.with_problems(patch.problems()).with_json(patch))
+        Call::new(&self.client.core, operation.validated(patch).with_json(patch))
     }
 
     /// Deletes a webhook: `DELETE /webhooks/{webhook_id}`.
@@ -244,15 +232,13 @@ fn within(
     Operation::on_inner(name, method, ("/webhooks/", id.as_str()), ("/events/", event.as_str()), rest)
 }
 
-fn endpoint_problem(endpoint: &str) -> Option<Problem> {
+fn check_endpoint(v: &mut Validator, endpoint: &str) {
     let fits =
         Url::parse(endpoint).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let rule = "`endpoint` is an absolute http or https address";
-    (!fits).then(|| Problem::new("/endpoint", "url", rule).found(endpoint.escape_debug()))
-}
-
-fn events_problem(events: &[EventType]) -> Option<Problem> {
-    events.is_empty().then(|| Problem::new("/events", "count", "`events` names at least one type"))
+    if !fits {
+        v.field("endpoint", |v| v.report_found("url", rule, endpoint.escape_debug()));
+    }
 }
 
 fn on(name: &'static str, method: Method, id: &WebhookId) -> Operation {
@@ -292,7 +278,7 @@ mod tests {
     #[test]
     fn a_webhook_needs_an_address_and_an_event() {
         // HOOK-04, HOOK-05
-        let paths = |checked: Result<(), Problems>| -> Vec<_> {
+        let paths = |checked: Result<(), crate::Problems>| -> Vec<_> {
             checked.unwrap_err().iter().map(|problem| (problem.path.clone(), problem.code)).collect()
         };
         let both = |endpoint, events| [("/endpoint".to_owned(), endpoint), ("/events".to_owned(), events)];

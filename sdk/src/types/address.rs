@@ -49,6 +49,18 @@ impl<S: Into<String>, const N: usize> From<[S; N]> for Recipients {
     }
 }
 
+impl<S: Into<String> + Clone> From<&Vec<S>> for Recipients {
+    fn from(addresses: &Vec<S>) -> Self {
+        addresses.iter().cloned().collect()
+    }
+}
+
+impl<S: Into<String> + Clone, const N: usize> From<&[S; N]> for Recipients {
+    fn from(addresses: &[S; N]) -> Self {
+        addresses.iter().cloned().collect()
+    }
+}
+
 impl<S: Into<String> + Clone> From<&[S]> for Recipients {
     fn from(addresses: &[S]) -> Self {
         addresses.iter().cloned().collect()

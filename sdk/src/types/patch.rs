@@ -26,6 +26,19 @@ impl<T> Patch<T> {
     }
 }
 
+impl Patch<String> {
+    /// The new text, if there is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.value().map(String::as_str)
+    }
+}
+
+impl<T> From<T> for Patch<T> {
+    fn from(value: T) -> Self {
+        Self::Set(value)
+    }
+}
+
 impl<T: Serialize> Serialize for Patch<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

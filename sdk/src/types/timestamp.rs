@@ -37,6 +37,11 @@ impl Timestamp {
         now.duration_since(self.to_system_time()?).ok()
     }
 
+    /// The moment in RFC 3339, or `None` when the text can't be read.
+    pub(crate) fn to_rfc3339(&self) -> Option<String> {
+        self.instant().map(|instant| instant.to_string())
+    }
+
     fn instant(&self) -> Option<jiff::Timestamp> {
         let text = self.0.trim();
         if let Ok(instant) = text.parse() {

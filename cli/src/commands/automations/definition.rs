@@ -117,8 +117,9 @@ fn read<T>(
     let mut read = None;
     match check(&draft.value()) {
         Ok(checked) => read = Some(checked),
-        Err(problems) => draft.judge(problems.into_vec()),
+        Err(problems) => draft.judge(problems),
     }
+    flags.omit(draft.omitted());
     for mut found in draft.into_found() {
         let whole = found.problem.code == "required" && found.problem.path.is_empty();
         if whole && !given {

@@ -77,7 +77,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         flags.judge(patch.check().or_else(|problems| {
             // What was misspelt leaves nothing to change; that was said already.
             posthaste::Problems::check(
-                problems.into_vec().into_iter().filter(|problem| !problem.path.is_empty()).collect(),
+                problems.into_vec().into_iter().filter(|problem| !problem.path.is_empty()),
             )
         }));
     }

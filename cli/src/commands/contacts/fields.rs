@@ -57,7 +57,7 @@ impl Args {
                 }
                 Ok((key, value)) => {
                     flags.field(
-                        &format!("/properties/{}", key.replace('~', "~0").replace('/', "~1")),
+                        &format!("/properties{}", crate::input::json::pointer(key)),
                         flag,
                         Some(text),
                     );

@@ -88,7 +88,7 @@ fn patch(args: &Args, flags: &mut Flags) -> Option<ContactPatch> {
             flags.wrong_nth("exclusive", rule, "--clear-property", i + 1, key);
         }
         flags.field(
-            &format!("/properties/{}", key.replace('~', "~0").replace('/', "~1")),
+            &format!("/properties{}", crate::input::json::pointer(key)),
             "--clear-property",
             Some(key),
         );

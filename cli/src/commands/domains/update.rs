@@ -81,7 +81,7 @@ fn plan(args: Args) -> Result<(DomainPatch, Option<DryRun>), Fail> {
     if setup.given || !clear.is_empty() {
         // What was misspelt leaves nothing to change; that was said already.
         let problems = patch.check().err().map(Problems::into_vec).unwrap_or_default();
-        let problems = problems.into_iter().filter(|problem| !problem.path.is_empty()).collect();
+        let problems = problems.into_iter().filter(|problem| !problem.path.is_empty());
         flags.judge(Problems::check(problems));
     } else {
         flags.help("posthaste domains update ID --open-tracking");

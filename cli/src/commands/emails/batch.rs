@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::count;
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::input::{documents::Documents, draft::flag_origin, shape, source::StdinReaders};
+use crate::input::{documents::Documents, draft::flag_origin, source::StdinReaders};
 use crate::narrate;
 use crate::preview::{self, DryRun};
 use crate::problem::{Found, Report};
@@ -91,39 +91,27 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let (documents, mut found) =
         Documents::read(source, text).map_err(|found| Fail::Usage(Report { found, ..Report::default() }))?;
 
-    let (mut emails, mut shape) = (Vec::new(), Vec::new());
-    for (i, item) in documents.items.iter().enumerate() {
-        let (email, problems) = BatchEmail::read(item);
-        emails.push(email);
-        shape.extend(problems.into_iter().map(|mut problem| {
-            problem.path = format!("/{i}{}", problem.path);
-            problem
-        }));
-    }
-    let rules = if no_validate {
-        Vec::new()
-    } else {
-        check_batch(&emails).err().map(Problems::into_vec).unwrap_or_default()
-    };
-    let items: BTreeSet<&str> = shape.iter().map(|problem| item_of(&problem.path)).collect();
-    let rules = items.into_iter().fold(rules, |rules, item| {
-        let (of_item, others): (Vec<_>, Vec<_>) =
-            rules.into_iter().partition(|problem| item_of(&problem.path) == item);
-        others.into_iter().chain(shape::independent(item, &shape, of_item)).collect()
-    });
+    let (emails, shape) = BatchEmail::read_all(&documents.items);
+    let readable = shape.is_ok();
     let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
-    let rules = rules.into_iter().filter(|problem| !permissive || whole(problem));
-    let wrong: Vec<Problem> =
-        if no_validate { Vec::new() } else { shape.iter().cloned().chain(rules).collect() };
-    found.extend(wrong.into_iter().map(|problem| documents.found(problem)));
+    let rules = check_batch(&emails).or_else(|problems| match permissive {
+        true => Problems::check(problems.into_vec().into_iter().filter(whole)),
+        false => Err(problems),
+    });
+    let mut omitted = documents.omitted;
+    if !no_validate && let Err(problems) = Problems::merge(shape, rules) {
+        omitted += problems.omitted();
+        found.extend(documents.found(problems.into_vec()));
+    }
     found.sort_by_key(|found| {
         item_of(&found.problem.path).trim_start_matches('/').parse::<usize>().unwrap_or(0)
     });
-    let of_items = found.len();
+    let of_items = found.len() + omitted;
     let items: BTreeSet<&str> = found.iter().map(|found| item_of(&found.problem.path)).collect();
     let summary = format!(
-        "{} in {} of {}; nothing was sent",
+        "{} in {}{} of {}; nothing was sent",
         count(of_items, "problem"),
+        if omitted > 0 { "at least " } else { "" },
         items.len(),
         count(documents.items.len(), "email")
     );
@@ -134,10 +122,10 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         let timed = found.iter().any(|found| found.problem.code == "unsupported");
         let help =
             timed.then(|| "attachments and times are for single emails: posthaste emails send".to_owned());
-        return Err(Fail::Usage(Report { summary, found, help, ..Report::default() }));
+        return Err(Fail::Usage(Report { summary, found, omitted, help, ..Report::default() }));
     }
     let recipients = documents.items.iter().map(recipients_of).sum();
-    let json = (!shape.is_empty()).then_some(documents.items);
+    let json = (!readable).then_some(documents.items);
     Ok(Plan { emails, json, recipients, permissive, unchecked: no_validate, key, dry_run })
 }
 

@@ -1,14 +1,14 @@
-//! What the steps of an automation are told, by their types.
+//! The configurations of steps, by their types.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::{
     rule::{Rule, given},
     value::RunValue,
 };
-use crate::types::{SegmentId, TemplateId};
+use crate::types::{SegmentId, TemplateId, null_default};
 
 /// What starts a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ pub struct AutomationTemplate {
     /// The template's id or alias.
     pub id: TemplateId,
     /// What its variables are replaced by.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_default")]
     pub variables: BTreeMap<String, RunValue>,
 }
 
@@ -76,25 +76,13 @@ impl AutomationEmail {
         self
     }
 
-    /// The subject instead of the template's.
-    #[must_use]
-    pub fn subject(mut self, subject: impl Into<String>) -> Self {
-        self.subject = Some(subject.into());
-        self
-    }
-
-    /// The sender instead of the template's: `email` or `Name <email>`.
-    #[must_use]
-    pub fn from(mut self, from: impl Into<String>) -> Self {
-        self.from = Some(from.into());
-        self
-    }
-
-    /// Where answers go, instead of where the template says.
-    #[must_use]
-    pub fn reply_to(mut self, address: impl Into<String>) -> Self {
-        self.reply_to = Some(address.into());
-        self
+    setters! {
+        /// Sets the subject in place of the template's.
+        subject: String;
+        /// Sets the sender in place of the template's: `email` or `Name <email>`.
+        from: String;
+        /// Sets the address for replies in place of the template's.
+        reply_to: String;
     }
 }
 
@@ -136,18 +124,11 @@ impl WaitForEvent {
         Self { event_name: event_name.into(), timeout: None, filter_rule: None }
     }
 
-    /// The longest to wait, in words: `3 days`.
-    #[must_use]
-    pub fn timeout(mut self, duration: impl Into<String>) -> Self {
-        self.timeout = Some(duration.into());
-        self
-    }
-
-    /// What the event must be like. Its fields are those of the event that is waited for: `event.amount`.
-    #[must_use]
-    pub fn filter_rule(mut self, rule: Rule) -> Self {
-        self.filter_rule = Some(rule);
-        self
+    setters! {
+        /// Sets the longest time to wait, in words: `3 days`.
+        timeout: String;
+        /// Sets a condition on the event. Its fields are those of the awaited event: `event.amount`.
+        filter_rule: Rule;
     }
 }
 
@@ -171,7 +152,7 @@ pub struct ContactUpdate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsubscribed: Option<RunValue>,
     /// The contact's properties, by key.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_default")]
     pub properties: BTreeMap<String, RunValue>,
 }
 
@@ -181,25 +162,13 @@ impl ContactUpdate {
         Self::default()
     }
 
-    /// The first name; [`RunValue::null`] clears it.
-    #[must_use]
-    pub fn first_name(mut self, name: impl Into<RunValue>) -> Self {
-        self.first_name = Some(name.into());
-        self
-    }
-
-    /// The last name; [`RunValue::null`] clears it.
-    #[must_use]
-    pub fn last_name(mut self, name: impl Into<RunValue>) -> Self {
-        self.last_name = Some(name.into());
-        self
-    }
-
-    /// Whether the contact gets no broadcasts.
-    #[must_use]
-    pub fn unsubscribed(mut self, unsubscribed: impl Into<RunValue>) -> Self {
-        self.unsubscribed = Some(unsubscribed.into());
-        self
+    setters! {
+        /// Sets the first name; [`RunValue::null`] clears it.
+        first_name: RunValue;
+        /// Sets the last name; [`RunValue::null`] clears it.
+        last_name: RunValue;
+        /// Sets whether the contact gets no broadcasts.
+        unsubscribed: RunValue;
     }
 
     /// A property; [`RunValue::null`] clears it.
@@ -208,10 +177,4 @@ impl ContactUpdate {
         self.properties.insert(key.into(), value.into());
         self
     }
-}
-
-fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

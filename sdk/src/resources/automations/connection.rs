@@ -1,6 +1,8 @@
 //! Connections: which step follows which, and when.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
+
+use crate::types::null_default;
 
 open_enum! {
     /// When a connection is taken.
@@ -27,7 +29,7 @@ pub struct Connection {
     /// The key of the step that comes next.
     pub to: String,
     /// When it is taken.
-    #[serde(rename = "type", default, deserialize_with = "or_default")]
+    #[serde(rename = "type", default, deserialize_with = "null_default")]
     pub kind: ConnectionType,
 }
 
@@ -36,10 +38,6 @@ impl Default for ConnectionType {
     fn default() -> Self {
         Self::Default
     }
-}
-
-fn or_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ConnectionType, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Connection {

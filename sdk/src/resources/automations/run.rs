@@ -3,10 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::automation::or_empty;
 use crate::{
     client::Item,
-    types::{AutomationRunId, Timestamp},
+    types::{AutomationRunId, Timestamp, null_default},
 };
 
 open_enum! {
@@ -82,7 +81,7 @@ pub struct AutomationRun {
     #[serde(flatten)]
     pub summary: AutomationRunSummary,
     /// What became of every step.
-    #[serde(default, deserialize_with = "or_empty")]
+    #[serde(default, deserialize_with = "null_default")]
     pub steps: Vec<RunStep>,
 }
 

@@ -186,7 +186,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resources::automations::RunValue;
+    use crate::resources::automations::value::RunValue;
 
     #[test]
     fn every_step_is_written_and_read_as_the_service_does() {

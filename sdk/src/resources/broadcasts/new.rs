@@ -3,11 +3,8 @@
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
 use crate::{
-    problem::{
-        Problem, Problems,
-        rules::{check_address, check_addresses, check_line, check_topic, schedule_problem},
-    },
-    types::{Recipients, SegmentId, TopicId},
+    problem::Validator,
+    types::{Recipients, ScheduledAt, SegmentId, TopicId},
 };
 
 /// One email for all contacts of a segment, to be made with [`Broadcasts::create`](super::Broadcasts::create).
@@ -44,7 +41,7 @@ enum Departure {
     #[default]
     Draft,
     Now,
-    At(String),
+    At(ScheduledAt),
 }
 
 impl NewBroadcast {
@@ -114,46 +111,35 @@ impl NewBroadcast {
         self
     }
 
-    /// Sends it later, `send` with `scheduled_at`: ISO 8601, or words such as `in 1 hour`. The text goes to the service unchanged.
+    /// Sends it later, `send` with `scheduled_at`: a moment, or text such as `in 1 hour`.
     #[must_use]
-    pub fn send_at(mut self, when: impl Into<String>) -> Self {
+    pub fn send_at(mut self, when: impl Into<ScheduledAt>) -> Self {
         self.departure = Departure::At(when.into());
         self
     }
 
-    /// Whether the broadcast keeps all rules of the specification that can be checked here.
-    ///
-    /// Placeholders are not judged: which properties contacts have is known to the service alone.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    fn validate(&self, v: &mut Validator) {
         if self.segment_id.as_str().is_empty() {
-            problems.push(Problem::new("/segment_id", "required", "`segment_id` is required"));
+            v.report_at("segment_id", "required", "`segment_id` is required");
         }
-        if self.from.trim().is_empty() {
-            problems.push(Problem::new("/from", "required", "`from` is required"));
-        } else {
-            check_address("/from", &self.from, &mut problems);
+        v.required("from", &self.from);
+        if !self.from.trim().is_empty() {
+            v.field("from", |v| v.address(&self.from));
         }
-        check_line("subject", &self.subject, &mut problems);
-        check_addresses(self.reply_to.as_slice(), &mut problems);
+        v.one_line("subject", Some(&self.subject));
+        v.addresses("reply_to", self.reply_to.as_slice());
         let given = |part: &Option<String>| part.as_ref().is_some_and(|part| !part.is_empty());
         if !given(&self.html) && !given(&self.text) {
-            problems.push(Problem::new("", "required", "a broadcast needs `html` or `text`"));
+            v.report("required", "a broadcast needs `html` or `text`");
         }
-        check_topic(self.topic_id.as_ref().map(TopicId::as_str), &mut problems);
+        v.not_empty("topic_id", self.topic_id.as_ref().map(TopicId::as_str));
         if let Departure::At(when) = &self.departure {
-            problems.extend(schedule_problem(when));
+            v.schedule(Some(when.as_str()));
         }
-        problems
     }
 }
+
+validate!(NewBroadcast);
 
 impl Serialize for NewBroadcast {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -202,8 +188,8 @@ mod tests {
         serde_json::to_value(of).unwrap()
     }
 
-    fn found(checked: Result<(), Problems>) -> Vec<(String, &'static str)> {
-        let problems = checked.err().map(Problems::into_vec).unwrap_or_default();
+    fn found(checked: Result<(), crate::Problems>) -> Vec<(String, &'static str)> {
+        let problems = checked.err().map(crate::Problems::into_vec).unwrap_or_default();
         problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
     }
 

@@ -3,10 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    problem::{
-        Problem, Problems,
-        rules::{check_address, check_addresses, check_line, check_topic},
-    },
+    problem::Validator,
     types::{Patch, Recipients, SegmentId, TopicId},
 };
 
@@ -152,41 +149,28 @@ impl BroadcastPatch {
         self
     }
 
-    /// Whether the change keeps all rules of the specification that can be checked here. One that changes nothing is refused: it is hardly
-    /// meant.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if self.segment_id.value().is_some_and(|id| id.as_str().is_empty()) {
-            problems.push(Problem::new("/segment_id", "empty", "`segment_id` must not be empty"));
-        }
+    fn validate(&self, v: &mut Validator) {
+        v.not_empty("segment_id", self.segment_id.value().map(SegmentId::as_str));
         if let Some(from) = self.from.value() {
-            check_address("/from", from, &mut problems);
+            v.field("from", |v| v.address(from));
         }
-        if let Some(subject) = self.subject.value() {
-            check_line("subject", subject, &mut problems);
-        }
+        v.one_line("subject", self.subject.text());
         if let Some(reply_to) = self.reply_to.value() {
-            check_addresses(reply_to.as_slice(), &mut problems);
+            v.addresses("reply_to", reply_to.as_slice());
         }
-        check_topic(self.topic_id.value().map(TopicId::as_str), &mut problems);
+        v.not_empty("topic_id", self.topic_id.value().map(TopicId::as_str));
         let texts = [&self.html, &self.text, &self.preview_text, &self.name, &self.from, &self.subject];
         let nothing = texts.into_iter().all(Patch::is_keep)
             && self.segment_id.is_keep()
             && self.reply_to.is_keep()
             && self.topic_id.is_keep();
         if nothing {
-            problems.push(Problem::new("", "required", "a change names at least one field"));
+            v.report("required", "a change names at least one field");
         }
-        problems
     }
 }
+
+validate!(BroadcastPatch);
 
 #[cfg(test)]
 mod tests {

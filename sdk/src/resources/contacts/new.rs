@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 
 use super::property::{self, PropertyValue};
 use crate::{
-    problem::{Problem, Problems},
-    resources::topics::{Subscription, subscription_problem},
+    problem::{Validator, address_fault},
+    resources::topics::{Subscription, check_subscription},
     types::{SegmentId, TopicId},
 };
 
@@ -104,58 +104,45 @@ impl NewContact {
         self
     }
 
-    /// Whether the contact keeps all rules that can be checked here. Which properties, segments and topics there are is known to the
-    /// service alone.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if self.email.trim().is_empty() {
-            problems.push(Problem::new("/email", "required", "`email` is required"));
-        } else {
-            check_email(&self.email, &mut problems);
+    fn validate(&self, v: &mut Validator) {
+        v.required("email", &self.email);
+        if !self.email.trim().is_empty() {
+            check_email(v, &self.email);
         }
-        check_name("first_name", self.first_name.as_deref(), &mut problems);
-        check_name("last_name", self.last_name.as_deref(), &mut problems);
-        for (key, value) in &self.properties {
-            property::check(key, Some(value), &mut problems);
-        }
-        for (i, segment) in self.segments.iter().enumerate() {
-            check_id(&format!("/segments/{i}/id"), segment.as_str(), &mut problems);
-        }
-        for (i, topic) in self.topics.iter().enumerate() {
-            check_id(&format!("/topics/{i}/id"), topic.id.as_str(), &mut problems);
-            problems.extend(subscription_problem(&format!("/topics/{i}/subscription"), &topic.subscription));
-        }
-        problems
+        v.one_line("first_name", self.first_name.as_deref());
+        v.one_line("last_name", self.last_name.as_deref());
+        v.field("properties", |v| {
+            for (key, value) in &self.properties {
+                v.field(key, |v| property::check(v, key, Some(value)));
+            }
+        });
+        v.each("segments", &self.segments, |v, segment| check_id(v, segment.as_str()));
+        v.each("topics", &self.topics, |v, topic| topic.validate(v));
     }
 }
 
-pub(super) fn check_id(at: &str, id: &str, problems: &mut Vec<Problem>) {
+validate!(NewContact);
+
+impl Choice {
+    pub(super) fn validate(&self, v: &mut Validator) {
+        check_id(v, self.id.as_str());
+        v.field("subscription", |v| check_subscription(v, &self.subscription));
+    }
+}
+
+fn check_id(v: &mut Validator, id: &str) {
     if id.is_empty() {
-        problems.push(Problem::new(at, "empty", "an id must not be empty"));
+        v.report_at("id", "empty", "an id must not be empty");
     }
 }
 
-pub(super) fn check_email(email: &str, problems: &mut Vec<Problem>) {
+pub(super) fn check_email(v: &mut Validator, email: &str) {
     let bare = !email.trim_end().ends_with('>') && email.trim() == email;
-    let fault = crate::problem::address_fault(email).or_else(|| {
+    let fault = address_fault(email).or_else(|| {
         (!bare).then_some(("address", "a contact's address has neither a name nor white space around it"))
     });
     if let Some((code, rule)) = fault {
-        problems.push(Problem::new("/email", code, rule).found(email.escape_debug()));
-    }
-}
-
-pub(super) fn check_name(field: &str, name: Option<&str>, problems: &mut Vec<Problem>) {
-    if let Some(name) = name.filter(|name| name.contains(|c: char| c.is_ascii_control())) {
-        let rule = format!("`{field}` must not hold control characters such as line breaks");
-        problems.push(Problem::new(format!("/{field}"), "header", rule).found(name.escape_debug()));
+        v.field("email", |v| v.report_found(code, rule, email.escape_debug()));
     }
 }
 

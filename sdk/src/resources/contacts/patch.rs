@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
-    new::{check_email, check_name},
+    new::check_email,
     property::{self, PropertyValue},
 };
-use crate::{
-    problem::{Problem, Problems},
-    types::Patch,
-};
+use crate::{problem::Validator, types::Patch};
 
 /// What to change of a contact: [`Contacts::update`](super::Contacts::update). What is not named stays.
 ///
@@ -97,34 +94,28 @@ impl ContactPatch {
         self
     }
 
-    /// Whether the change keeps all rules that can be checked here. One that changes nothing is refused: it is hardly meant.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    fn validate(&self, v: &mut Validator) {
         if let Some(email) = self.email.value() {
-            check_email(email, &mut problems);
+            check_email(v, email);
         }
-        check_name("first_name", self.first_name.value().map(String::as_str), &mut problems);
-        check_name("last_name", self.last_name.value().map(String::as_str), &mut problems);
-        for (key, value) in &self.properties {
-            property::check(key, value.value(), &mut problems);
-        }
+        v.one_line("first_name", self.first_name.text());
+        v.one_line("last_name", self.last_name.text());
+        v.field("properties", |v| {
+            for (key, value) in &self.properties {
+                v.field(key, |v| property::check(v, key, value.value()));
+            }
+        });
         let texts = [&self.email, &self.first_name, &self.last_name];
         let nothing = texts.into_iter().all(Patch::is_keep)
             && self.unsubscribed.is_keep()
             && self.properties.is_empty();
         if nothing {
-            problems.push(Problem::new("", "required", "a change names at least one field"));
+            v.report("required", "a change names at least one field");
         }
-        problems
     }
 }
+
+validate!(ContactPatch);
 
 #[cfg(test)]
 mod tests {

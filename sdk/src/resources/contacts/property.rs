@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::problem::Problem;
+use crate::problem::Validator;
 
 /// Characters of a property's key.
 const KEY_CHARS: usize = 50;
@@ -77,20 +77,18 @@ macro_rules! whole_numbers {
 
 whole_numbers!(i8, i16, i32, i64, u8, u16, u32, u64);
 
-/// Notes what is wrong with a property that is to be sent.
-pub(super) fn check(key: &str, value: Option<&PropertyValue>, problems: &mut Vec<Problem>) {
-    let at = format!("/properties/{}", key.replace('~', "~0").replace('/', "~1"));
-    let found = key.escape_debug();
+/// Checks a property that is to be sent, at its place.
+pub(super) fn check(v: &mut Validator, key: &str, value: Option<&PropertyValue>) {
     if key.is_empty() {
-        problems.push(Problem::new(at.clone(), "empty", "a property's key must not be empty"));
+        v.report("empty", "a property's key must not be empty");
     } else if !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         let rule = "a property's key has only ASCII letters, digits and underscores";
-        problems.push(Problem::new(at.clone(), "charset", rule).found(found));
+        v.report_found("charset", rule, key.escape_debug());
     } else if key.len() > KEY_CHARS {
         let rule = format!("a property's key has at most {KEY_CHARS} characters");
-        problems.push(Problem::new(at.clone(), "length", rule).found(key.len()));
+        v.report_found("length", rule, key.len());
     }
     if let Some(PropertyValue::Other(other)) = value {
-        problems.push(Problem::new(at, "type", "a property is a text or a finite number").found(other));
+        v.report_found("type", "a property is a text or a finite number", other);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::property::PropertyValue;
 use crate::{
@@ -29,10 +29,10 @@ pub struct Contact {
     #[serde(default)]
     pub created_at: Option<Timestamp>,
     /// Whether the contact wants no broadcast at all; false when the service doesn't say.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub unsubscribed: bool,
     /// What is known about the contact beyond that, by key.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub properties: BTreeMap<String, HeldProperty>,
 }
 
@@ -65,7 +65,7 @@ pub struct ContactSummary {
     #[serde(default)]
     pub created_at: Option<Timestamp>,
     /// Whether the contact wants no broadcast at all; false when the service doesn't say.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub unsubscribed: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct DeletedContact {
     #[serde(alias = "id")]
     pub contact: ContactId,
     /// Whether it is gone.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub deleted: bool,
 }
 
@@ -101,14 +101,8 @@ pub struct Membership {
     #[serde(default)]
     pub segment_id: Option<SegmentId>,
     /// Whether the membership has ended.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub deleted: bool,
-}
-
-fn null_is_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -3,16 +3,12 @@
 use http::Method;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ContactRef, Contacts,
-    new::{Choice, check_id},
-    on,
-};
+use super::{ContactRef, Contacts, new::Choice, on};
 use crate::{
     call::Call,
     client::{Item, List},
-    problem::Problem,
-    resources::topics::{Subscription, subscription_problem},
+    problem::{Problems, Validate, Validator},
+    resources::topics::Subscription,
     types::{ContactId, TopicId},
 };
 
@@ -109,17 +105,18 @@ impl Contacts<'_> {
         let choices: Vec<_> =
             choices.into_iter().map(|(id, subscription)| Choice { id: id.into(), subscription }).collect();
         let operation = on("contacts.update_topics", Method::PATCH, &contact.into(), "/topics");
-        Call::new(&self.client.core, operation.with_problems(problems(&choices)).with_json(&choices))
+        Call::new(&self.client.core, operation.validated(choices.as_slice()).with_json(&choices))
     }
 }
 
-fn problems(choices: &[Choice]) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (i, choice) in choices.iter().enumerate() {
-        check_id(&format!("/{i}/id"), choice.id.as_str(), &mut problems);
-        problems.extend(subscription_problem(&format!("/{i}/subscription"), &choice.subscription));
+impl Validate for [Choice] {
+    fn check(&self) -> Result<(), Problems> {
+        Validator::run(|v| {
+            for (i, choice) in self.iter().enumerate() {
+                v.item(i, |v| choice.validate(v));
+            }
+        })
     }
-    problems
 }
 
 #[cfg(test)]
@@ -146,7 +143,8 @@ mod tests {
             id: id.into(),
             subscription: Subscription::from(subscription.to_owned()),
         };
-        let found = problems(&[choice("t1", "opt_in"), choice("", "opt_out"), choice("t3", "maybe")]);
+        let choices = [choice("t1", "opt_in"), choice("", "opt_out"), choice("t3", "maybe")];
+        let found = choices.as_slice().check().unwrap_err();
         let found: Vec<_> = found.iter().map(|problem| (problem.path.as_str(), problem.code)).collect();
         assert_eq!(found, [("/1/id", "empty"), ("/2/subscription", "type")]);
     }

@@ -2,65 +2,59 @@
 
 use url::Host;
 
-use crate::problem::Problem;
+use crate::problem::Validator;
 
 /// Characters of one label.
 const LABEL_CHARS: usize = 63;
 /// Characters of a whole name.
 const NAME_CHARS: usize = 253;
 
-/// What is wrong with the name of a domain.
-pub(super) fn domain_problem(path: &str, name: &str) -> Option<Problem> {
-    let problem = |code, rule: &str| Some(Problem::new(path, code, rule).found(name));
+/// Checks the name of a domain at the current place.
+pub(super) fn check_domain(v: &mut Validator, name: &str) {
+    let found = name.escape_debug();
     if name.is_empty() {
-        return Some(Problem::new(path, "empty", "a domain name must not be empty"));
+        return v.report("empty", "a domain name must not be empty");
     }
     if !name.is_ascii() {
-        return match Host::parse(name) {
-            Ok(Host::Domain(ascii)) => {
-                problem("charset", &format!("a domain name is written in ASCII letters, here `{ascii}`"))
-            }
-            _ => problem("charset", "a domain name is written in ASCII letters"),
+        let ascii = match Host::parse(name) {
+            Ok(Host::Domain(ascii)) => format!(", here `{ascii}`"),
+            _ => String::new(),
         };
+        return v.report_found("charset", format!("a domain name is written in ASCII letters{ascii}"), name);
     }
     if name.len() > NAME_CHARS {
-        return problem("length", "a domain name has at most 253 characters");
+        return v.report_found("length", "a domain name has at most 253 characters", found);
     }
-    let mut labels = 0;
-    for label in name.split('.') {
-        labels += 1;
-        if label.len() > LABEL_CHARS {
-            return problem("length", "each label of a domain name has at most 63 characters");
+    if name.split('.').any(|label| label.len() > LABEL_CHARS) {
+        return v.report_found("length", "each label of a domain name has at most 63 characters", found);
+    }
+    if !name.split('.').all(is_label) {
+        let rule = "a domain name is labels of letters, digits and hyphens with dots between them, without scheme, port or path";
+        return v.report_found("charset", rule, found);
+    }
+    match name.rsplit_once('.') {
+        None => {
+            let rule = "a domain name has at least two labels, such as `example.com`";
+            v.report_found("type", rule, found);
         }
-        if !is_label(label) {
-            return problem(
-                "charset",
-                "a domain name is labels of letters, digits and hyphens with dots between them, without scheme, port or path",
-            );
+        Some((_, last)) if last.bytes().all(|byte| byte.is_ascii_digit()) => {
+            v.report_found("type", "a domain name is not an IP address", found);
         }
+        Some(_) => {}
     }
-    if labels < 2 {
-        return problem("type", "a domain name has at least two labels, such as `example.com`");
-    }
-    if name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit())) {
-        return problem("type", "a domain name is no address of a machine");
-    }
-    None
 }
 
-/// What is wrong with the label of a subdomain.
-pub(super) fn label_problem(path: &str, label: &str) -> Option<Problem> {
-    let problem = |code, rule: &str| Some(Problem::new(path, code, rule).found(label));
+/// Checks the label of a subdomain at the current place.
+pub(super) fn check_label(v: &mut Validator, label: &str) {
+    let found = label.escape_debug();
     if label.is_empty() {
-        return Some(Problem::new(path, "empty", "a label must not be empty"));
+        v.report("empty", "a label must not be empty");
+    } else if label.len() > LABEL_CHARS {
+        v.report_found("length", "a label has at most 63 characters", found);
+    } else if !is_label(label) {
+        let rule = "one label of letters, digits and hyphens, with no hyphen at its ends";
+        v.report_found("charset", rule, found);
     }
-    if label.len() > LABEL_CHARS {
-        return problem("length", "a label has at most 63 characters");
-    }
-    if !is_label(label) {
-        return problem("charset", "one label of letters, digits and hyphens, with no hyphen at its ends");
-    }
-    None
 }
 
 fn is_label(text: &str) -> bool {
@@ -73,12 +67,17 @@ fn is_label(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Problem;
+
+    fn problem(check: impl FnOnce(&mut Validator)) -> Option<Problem> {
+        Validator::run(check).err().map(|problems| problems[0].clone())
+    }
 
     #[test]
     fn what_the_dns_can_hold_passes_and_everything_else_is_named() {
         let longest = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
         for right in ["acme.test", "ACME.test", "a.b", "3com.example", "xn--bcher-kva.example", &longest] {
-            assert_eq!(domain_problem("/name", right), None);
+            assert_eq!(problem(|v| check_domain(v, right)), None);
         }
         let (too_long, long_label) = (format!("{longest}c"), format!("{}.test", "a".repeat(64)));
         for (wrong, code) in [
@@ -98,15 +97,19 @@ mod tests {
             ("a b.test", "charset"),
             ("bücher.example", "charset"),
         ] {
-            assert_eq!(domain_problem("/name", wrong).map(|problem| problem.code), Some(code), "{wrong}");
+            assert_eq!(
+                problem(|v| check_domain(v, wrong)).map(|problem| problem.code),
+                Some(code),
+                "{wrong}"
+            );
         }
-        let told = domain_problem("/name", "bücher.example").unwrap().message;
+        let told = problem(|v| check_domain(v, "bücher.example")).unwrap().message;
         assert!(told.contains("xn--bcher-kva.example"), "{told}");
-        assert_eq!(label_problem("/x", &"a".repeat(63)), None);
+        assert_eq!(problem(|v| check_label(v, &"a".repeat(63))), None);
         for (wrong, code) in
             [("", "empty"), ("a.b", "charset"), ("-a", "charset"), (&"a".repeat(64), "length")]
         {
-            assert_eq!(label_problem("/x", wrong).map(|problem| problem.code), Some(code), "{wrong}");
+            assert_eq!(problem(|v| check_label(v, wrong)).map(|problem| problem.code), Some(code), "{wrong}");
         }
     }
 }

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::{
     Region,
-    name::{domain_problem, label_problem},
+    name::{check_domain, check_label},
 };
-use crate::problem::{Problem, Problems};
+use crate::problem::Validator;
 
 /// The label of the return path when none is given.
 const RETURN_PATH: &str = "send";
@@ -123,48 +123,47 @@ impl NewDomain {
         self
     }
 
-    /// Everything that is wrong with it, without sending it.
-    ///
-    /// # Errors
-    /// All problems, in the order of the fields.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems: Vec<_> = domain_problem("/name", &self.name).into_iter().collect();
+    fn validate(&self, v: &mut Validator) {
+        v.field("name", |v| check_domain(v, &self.name));
         if let Some(Region::Unknown(region)) = &self.region {
             let rule = "a region is us-east-1, eu-west-1, sa-east-1 or ap-northeast-1";
-            problems.push(Problem::new("/region", "type", rule).found(region.as_str()));
+            v.field("region", |v| v.report_found("type", rule, region.as_str()));
         }
         if let Some(label) = &self.custom_return_path {
-            problems.extend(label_problem("/custom_return_path", label));
+            v.field("custom_return_path", |v| check_label(v, label));
         }
         if let Some(label) = &self.tracking_subdomain {
-            problems.extend(label_problem("/tracking_subdomain", label));
-            let return_path = self.custom_return_path.as_deref().unwrap_or(RETURN_PATH);
-            if label.eq_ignore_ascii_case(return_path) {
-                // A name with a CNAME record can have no other records (RFC 1034, 3.6.2).
-                let rule = "`tracking_subdomain` and the return path need different labels";
-                problems.push(Problem::new("/tracking_subdomain", "exclusive", rule).found(label));
-            }
+            v.field("tracking_subdomain", |v| {
+                check_label(v, label);
+                let return_path = self.custom_return_path.as_deref().unwrap_or(RETURN_PATH);
+                if label.eq_ignore_ascii_case(return_path) {
+                    // A name with a CNAME record can have no other records (RFC 1034, 3.6.2).
+                    let rule = "`tracking_subdomain` and the return path need different labels";
+                    v.report_found("exclusive", rule, label);
+                }
+            });
         }
-        problems.extend(tls_problem(self.tls.as_ref()));
+        check_tls(v, self.tls.as_ref());
         let sending = self.capabilities.sending.is_none_or(|switch| switch.0);
         let receiving = self.capabilities.receiving.is_some_and(|switch| switch.0);
-        problems.extend(capability_problem(sending, receiving));
-        problems
+        check_capabilities(v, sending, receiving);
     }
 }
 
-pub(super) fn tls_problem(tls: Option<&Tls>) -> Option<Problem> {
-    let Some(Tls::Unknown(value)) = tls else { return None };
-    Some(Problem::new("/tls", "type", "`tls` is opportunistic or enforced").found(value.as_str()))
+validate!(NewDomain);
+
+pub(super) fn check_tls(v: &mut Validator, tls: Option<&Tls>) {
+    if let Some(Tls::Unknown(value)) = tls {
+        v.field("tls", |v| {
+            v.report_found("type", "`tls` is opportunistic or enforced", value.as_str());
+        });
+    }
 }
 
-pub(super) fn capability_problem(sending: bool, receiving: bool) -> Option<Problem> {
-    let rule = "at least one of sending and receiving is enabled";
-    (!sending && !receiving).then(|| Problem::new("/capabilities", "required", rule))
+pub(super) fn check_capabilities(v: &mut Validator, sending: bool, receiving: bool) {
+    if !sending && !receiving {
+        v.report_at("capabilities", "required", "at least one of sending and receiving is enabled");
+    }
 }
 
 /// The capabilities that were spoken of.
@@ -233,8 +232,13 @@ mod tests {
             .tracking_subdomain("A.b")
             .tls(Tls::from("maybe".to_owned()))
             .sending(false);
-        let found: Vec<_> =
-            wrong.problems().into_iter().map(|problem| (problem.path, problem.code)).collect();
+        let found: Vec<_> = wrong
+            .check()
+            .unwrap_err()
+            .into_vec()
+            .into_iter()
+            .map(|problem| (problem.path, problem.code))
+            .collect();
         let expected = [
             ("/name", "type"),
             ("/region", "type"),
@@ -245,7 +249,7 @@ mod tests {
             ("/capabilities", "required"),
         ];
         assert_eq!(found, expected.map(|(path, code)| (path.to_owned(), code)));
-        let clash = NewDomain::new("acme.test").tracking_subdomain("SEND").problems();
+        let clash = NewDomain::new("acme.test").tracking_subdomain("SEND").check().unwrap_err();
         assert_eq!(clash[0].code, "exclusive");
     }
 }

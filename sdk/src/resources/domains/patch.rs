@@ -4,13 +4,10 @@ use serde::Serialize;
 
 use super::{
     Tls,
-    name::label_problem,
-    new::{Switch, Switches, capability_problem, tls_problem},
+    name::check_label,
+    new::{Switch, Switches, check_capabilities, check_tls},
 };
-use crate::{
-    problem::{Problem, Problems},
-    types::Patch,
-};
+use crate::{problem::Validator, types::Patch};
 
 /// What to change of a domain: [`Domains::update`](super::Domains::update). What is not named stays.
 ///
@@ -90,34 +87,26 @@ impl DomainPatch {
         self
     }
 
-    /// Everything that is wrong with it, without sending it.
-    ///
-    /// # Errors
-    /// All problems, in the order of the fields.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
+    fn validate(&self, v: &mut Validator) {
         let nothing = self.open_tracking.is_none()
             && self.click_tracking.is_none()
             && self.tracking_subdomain.is_keep()
             && self.tls.is_none()
             && self.capabilities.is_untouched();
         if nothing {
-            return vec![Problem::new("", "required", "an update changes at least one field")];
+            return v.report("required", "an update changes at least one field");
         }
-        let mut problems = Vec::new();
         if let Some(label) = self.tracking_subdomain.value() {
-            problems.extend(label_problem("/tracking_subdomain", label));
+            v.field("tracking_subdomain", |v| check_label(v, label));
         }
-        problems.extend(tls_problem(self.tls.as_ref()));
+        check_tls(v, self.tls.as_ref());
         // What is not named may be on.
         let on = |switch: Option<Switch>| switch.is_none_or(|switch| switch.0);
-        problems.extend(capability_problem(on(self.capabilities.sending), on(self.capabilities.receiving)));
-        problems
+        check_capabilities(v, on(self.capabilities.sending), on(self.capabilities.receiving));
     }
 }
+
+validate!(DomainPatch);
 
 #[cfg(test)]
 mod tests {
@@ -151,7 +140,14 @@ mod tests {
     #[test]
     fn what_can_never_be_right_is_found() {
         let codes = |patch: DomainPatch| -> Vec<_> {
-            patch.problems().into_iter().map(|problem| (problem.path, problem.code)).collect()
+            patch
+                .check()
+                .err()
+                .map(crate::Problems::into_vec)
+                .into_iter()
+                .flatten()
+                .map(|problem| (problem.path, problem.code))
+                .collect()
         };
         assert_eq!(codes(DomainPatch::new()), [(String::new(), "required")]);
         let wrong = DomainPatch::new()

@@ -1,6 +1,6 @@
 //! What the service tells of domains.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     client::Item,
@@ -171,7 +171,7 @@ pub struct Domain {
     #[serde(default)]
     pub capabilities: Option<Capabilities>,
     /// The DNS records to publish.
-    #[serde(default, deserialize_with = "null_is_empty")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub records: Vec<DnsRecord>,
     /// Where the service handles its mail.
     #[serde(default)]
@@ -209,8 +209,4 @@ impl Item for DomainSummary {
     fn cursor(&self) -> Option<&str> {
         Some(self.id.as_str())
     }
-}
-
-fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DnsRecord>, D::Error> {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }

@@ -1,21 +1,22 @@
-//! Files that travel with an email.
+//! Attachments of an email.
 
 use std::{path::PathBuf, sync::Arc};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::Error as _};
 use url::Url;
 
 use crate::{
     body::{Body, FileSource, encoded_len},
     error::{Error, FileError},
-    problem::Problem,
+    problem::Validator,
 };
 
-/// A file that travels with an email, or stands in its HTML as an image.
+/// A file attached to an email, or an inline image of its HTML.
 ///
 /// All attachments of an email together may have 40 MB after Base64, which is about 30 MB of files (`SPEC.md`, Limits).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
     filename: Option<String>,
     content_type: Option<String>,
@@ -23,7 +24,7 @@ pub struct Attachment {
     source: Source,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Source {
     Bytes(Bytes),
     File(Arc<FileSource>),
@@ -41,6 +42,8 @@ struct Head<'a> {
     content_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
 }
 
 impl Attachment {
@@ -123,16 +126,19 @@ impl Attachment {
         self.size().map_or(0, encoded_len)
     }
 
-    pub(super) fn write(&self, body: Body) -> Body {
-        let path = if let Source::Url(url) = &self.source { Some(url.as_str()) } else { None };
-        let head = Head {
+    fn head(&self) -> Head<'_> {
+        Head {
             filename: self.filename.as_deref(),
             content_type: self.content_type.as_deref(),
             content_id: self.content_id.as_deref(),
-            path,
-        };
-        let mut text = serde_json::to_vec(&head).unwrap_or_default();
-        if path.is_some() {
+            path: if let Source::Url(url) = &self.source { Some(url) } else { None },
+            content: None,
+        }
+    }
+
+    pub(super) fn write(&self, body: Body) -> Body {
+        let mut text = serde_json::to_vec(&self.head()).unwrap_or_default();
+        if matches!(self.source, Source::Url(_)) {
             return body.plain(text);
         }
         text.pop();
@@ -148,31 +154,45 @@ impl Attachment {
         .plain(r#""}"#)
     }
 
-    pub(super) fn check(&self, at: &str, problems: &mut Vec<Problem>) {
+    pub(super) fn validate(&self, v: &mut Validator) {
         for (field, text) in [
             ("filename", &self.filename),
             ("content_type", &self.content_type),
             ("content_id", &self.content_id),
         ] {
-            let Some(text) = text else { continue };
-            let path = format!("{at}/{field}");
-            if text.is_empty() {
-                problems.push(Problem::new(path, "empty", format!("`{field}` must not be empty")));
-            } else if text.contains(|c: char| c.is_ascii_control()) {
-                let rule = format!("`{field}` must not hold control characters such as line breaks");
-                problems.push(Problem::new(path, "header", rule).found(text.escape_debug()));
-            } else if field == "content_id"
-                && text.contains(|c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>'))
-            {
-                let rule = "`content_id` is visible ASCII without `<` and `>`";
-                problems.push(Problem::new(path, "charset", rule).found(text));
-            }
+            v.not_empty(field, text.as_deref());
+            v.one_line(field, text.as_deref());
+        }
+        let stray = |c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>');
+        let lines = |id: &&String| id.contains(|c: char| c.is_ascii_control());
+        if let Some(id) = self.content_id.as_ref().filter(|id| id.contains(stray) && !lines(id)) {
+            let rule = "`content_id` is visible ASCII without `<` and `>`";
+            v.field("content_id", |v| v.report_found("charset", rule, id));
         }
         if let Source::Url(url) = &self.source
             && let Some(rule) = url_fault(url)
         {
-            problems.push(Problem::new(format!("{at}/path"), "url", rule).found(without_userinfo(url)));
+            v.field("path", |v| v.report_found("url", rule, without_userinfo(url)));
         }
+    }
+}
+
+/// The JSON that the service takes, with content in memory as Base64. One from a file is an error: it is read while it is sent.
+impl Serialize for Attachment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let content = match &self.source {
+            Source::Bytes(bytes) => Some(STANDARD.encode(bytes)),
+            Source::Url(_) => None,
+            Source::File(_) => {
+                let name = self.filename.as_deref().unwrap_or("without a name");
+                let reason =
+                    "is read from its file while it is sent; attach its bytes with `Attachment::from_bytes`";
+                return Err(S::Error::custom(format!(
+                    "the attachment `{name}` {reason} to serialize the email"
+                )));
+            }
+        };
+        Head { content, ..self.head() }.serialize(serializer)
     }
 }
 

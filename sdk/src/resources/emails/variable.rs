@@ -31,9 +31,22 @@ impl From<String> for VariableValue {
     }
 }
 
+impl From<&String> for VariableValue {
+    fn from(text: &String) -> Self {
+        Self(Value::Text(text.clone()))
+    }
+}
+
 impl From<f64> for VariableValue {
     fn from(number: f64) -> Self {
         Self(Value::Real(number))
+    }
+}
+
+/// The number that is written the same: `1.1`, not `1.100000023841858`.
+impl From<f32> for VariableValue {
+    fn from(number: f32) -> Self {
+        Self(Value::Real(number.to_string().parse().unwrap_or(f64::from(number))))
     }
 }
 
@@ -41,13 +54,13 @@ macro_rules! whole_numbers {
     ($($number:ty),+) => {
         $(impl From<$number> for VariableValue {
             fn from(number: $number) -> Self {
-                Self(Value::Whole(i128::from(number)))
+                Self(Value::Whole(i128::try_from(number).unwrap_or(i128::MAX)))
             }
         })+
     };
 }
 
-whole_numbers!(i8, i16, i32, i64, u8, u16, u32, u64);
+whole_numbers!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
 
 impl Serialize for VariableValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

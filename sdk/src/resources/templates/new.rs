@@ -1,13 +1,12 @@
 //! A template to be made.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use super::TemplateVariable;
 use crate::{
-    problem::{
-        Problem, Problems, limits,
-        rules::{check_address, check_addresses, check_filled, check_key, check_line},
-    },
+    problem::{Validator, limits},
     types::Recipients,
 };
 
@@ -103,57 +102,41 @@ impl NewTemplate {
         self
     }
 
-    /// Whether the template keeps all rules of the specification that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for (field, text) in [("name", &self.name), ("html", &self.html)] {
-            if text.trim().is_empty() {
-                problems.push(Problem::new(
-                    format!("/{field}"),
-                    "required",
-                    format!("`{field}` is required"),
-                ));
-            }
-        }
-        if let Some(alias) = &self.alias {
-            check_alias(alias, &mut problems);
-        }
+    fn validate(&self, v: &mut Validator) {
+        v.required("name", &self.name);
+        v.required("html", &self.html);
+        check_alias(v, self.alias.as_deref());
         if let Some(from) = &self.from {
-            check_address("/from", from, &mut problems);
+            v.field("from", |v| v.address(from));
         }
-        if let Some(subject) = &self.subject {
-            check_line("subject", subject, &mut problems);
-        }
-        check_addresses(self.reply_to.as_slice(), &mut problems);
-        check_variables(&self.variables, &mut problems);
-        problems
+        v.one_line("subject", self.subject.as_deref());
+        v.addresses("reply_to", self.reply_to.as_slice());
+        check_variables(v, &self.variables);
     }
 }
 
-pub(super) fn check_alias(alias: &str, problems: &mut Vec<Problem>) {
-    check_filled("alias", alias, problems);
-    check_line("alias", alias, problems);
+validate!(NewTemplate);
+
+pub(super) fn check_alias(v: &mut Validator, alias: Option<&str>) {
+    v.not_blank("alias", alias);
+    v.one_line("alias", alias);
 }
 
-pub(super) fn check_variables(variables: &[TemplateVariable], problems: &mut Vec<Problem>) {
+pub(super) fn check_variables(v: &mut Validator, variables: &[TemplateVariable]) {
     if variables.len() > limits::VARIABLES_PER_TEMPLATE {
-        let problem = Problem::new("/variables", "count", "a template has at most 50 variables");
-        problems.push(problem.found(format!("{} variables", variables.len())));
+        let rule = format!("a template has at most {} variables", limits::VARIABLES_PER_TEMPLATE);
+        let found = format_args!("{} variables", variables.len());
+        v.field("variables", |v| v.report_found("count", rule, found));
     }
-    for (i, variable) in variables.iter().enumerate() {
-        let at = format!("/variables/{i}/key");
-        check_key(&at, "variable", &variable.key, problems);
-        if variables[..i].iter().any(|earlier| earlier.key == variable.key) {
-            problems.push(Problem::new(at, "repeated", "a key stands for one variable").found(&variable.key));
-        }
-    }
+    let mut seen = HashSet::new();
+    v.each("variables", variables, |v, variable| {
+        v.field("key", |v| {
+            v.key("variable", &variable.key);
+            if !seen.insert(variable.key.as_str()) {
+                v.report_found("repeated", "a key stands for one variable", &variable.key);
+            }
+        });
+    });
 }
 
 #[cfg(test)]
@@ -194,8 +177,13 @@ mod tests {
         for key in ["contact", "a b", "OK", "OK", &"x".repeat(51)] {
             template = template.variable(TemplateVariable::string(key));
         }
-        let found: Vec<_> =
-            template.problems().into_iter().map(|problem| (problem.path, problem.code)).collect();
+        let found: Vec<_> = template
+            .check()
+            .unwrap_err()
+            .into_vec()
+            .into_iter()
+            .map(|problem| (problem.path, problem.code))
+            .collect();
         let expected = [
             ("/name", "required"),
             ("/html", "required"),

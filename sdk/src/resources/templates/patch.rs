@@ -7,10 +7,7 @@ use super::{
     new::{check_alias, check_variables},
 };
 use crate::{
-    problem::{
-        Problem, Problems,
-        rules::{check_address, check_addresses, check_filled, check_line},
-    },
+    problem::Validator,
     types::{Patch, Recipients},
 };
 
@@ -140,39 +137,24 @@ impl TemplatePatch {
         self
     }
 
-    /// Whether the change keeps all rules of the specification that can be checked here.
-    ///
-    /// # Errors
-    /// Everything that is wrong, at once.
-    pub fn check(&self) -> Result<(), Problems> {
-        Problems::check(self.problems())
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for (field, text) in [("name", &self.name), ("html", &self.html)] {
-            if let Some(text) = text.value() {
-                check_filled(field, text, &mut problems);
-            }
-        }
-        if let Some(alias) = self.alias.value() {
-            check_alias(alias, &mut problems);
-        }
+    fn validate(&self, v: &mut Validator) {
+        v.not_blank("name", self.name.text());
+        v.not_blank("html", self.html.text());
+        check_alias(v, self.alias.text());
         if let Some(from) = self.from.value() {
-            check_address("/from", from, &mut problems);
+            v.field("from", |v| v.address(from));
         }
-        if let Some(subject) = self.subject.value() {
-            check_line("subject", subject, &mut problems);
-        }
+        v.one_line("subject", self.subject.text());
         if let Some(reply_to) = self.reply_to.value() {
-            check_addresses(reply_to.as_slice(), &mut problems);
+            v.addresses("reply_to", reply_to.as_slice());
         }
         if let Some(variables) = self.variables.value() {
-            check_variables(variables, &mut problems);
+            check_variables(v, variables);
         }
-        problems
     }
 }
+
+validate!(TemplatePatch);
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,6 @@ use crate::input::{
     draft::{Draft, flag_origin, flag_span},
     json,
     pair::Pair,
-    shape,
     source::StdinReaders,
 };
 use crate::preview::DryRun;
@@ -129,8 +128,9 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let (mut email, shape) = Email::read(&draft.value());
     let mut contents = files::contents_of(draft.fields());
     let files =
-        files::attachments(&mut draft, &mut stdin, &attach, &attach_url, email.attachments().len()).await;
-    let raw = no_validate && !shape.is_empty();
+        files::attachments(&mut draft, &mut stdin, &attach, &attach_url, email.fields().attachments.len())
+            .await;
+    let raw = no_validate && shape.is_err();
     if raw {
         for file in &files {
             let item = file.wire()?;
@@ -141,11 +141,8 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         contents.extend(file.content);
         email = email.attach(file.attachment);
     }
-    if !no_validate {
-        let rules = email.check().err().map(Problems::into_vec).unwrap_or_default();
-        let rules = shape::independent("", &shape, rules);
-        draft.judge(shape);
-        draft.judge(rules);
+    if !no_validate && let Err(problems) = Problems::merge(shape, email.check()) {
+        draft.judge(problems);
     }
     let recipients =
         ["to", "cc", "bcc"].into_iter().filter_map(|field| draft.fields().get(field)).map(addresses).sum();
@@ -162,6 +159,7 @@ fn report(draft: Draft) -> Result<(), Fail> {
     if draft.is_clean() {
         return Ok(());
     }
+    let omitted = draft.omitted();
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for item in draft.into_found() {
         let needed = match (item.problem.code, item.problem.path.as_str()) {
@@ -179,7 +177,7 @@ fn report(draft: Draft) -> Result<(), Fail> {
     let help =
         "posthaste emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
     let help = (!missing.is_empty()).then(|| help.to_owned());
-    Err(Fail::Usage(Report { found, missing, help, ..Report::default() }))
+    Err(Fail::Usage(Report { found, omitted, missing, help, ..Report::default() }))
 }
 
 fn addresses(value: &Value) -> usize {

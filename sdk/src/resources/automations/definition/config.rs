@@ -1,161 +1,150 @@
-//! What makes the configuration of a step sound, and the rules in it.
+//! The rules of a step's configuration, and of the conditions in it.
 
 use serde_json::{Map, Value};
 
-use super::{Judge, pointer};
+use crate::problem::{Validator, present};
 
-impl Judge {
-    pub(super) fn config(&mut self, kind: &str, at: &str, config: &Value) {
-        let Some(fields) = self.object(at, config, "`config`") else { return };
-        match kind {
-            "trigger" => {
-                self.known(fields, at, &["event_name"]);
-                self.event_name(fields, at);
+const OPERATORS: [&str; 11] =
+    ["eq", "neq", "gt", "gte", "lt", "lte", "contains", "starts_with", "ends_with", "exists", "is_empty"];
+
+pub(super) fn config(v: &mut Validator, kind: &str, config: &Value) {
+    let Some(fields) = v.object(config, "`config`") else { return };
+    match kind {
+        "trigger" => texts(v, fields, &["event_name"]),
+        "send_email" => email(v, fields),
+        "delay" => texts(v, fields, &["duration"]),
+        "wait_for_event" => {
+            v.known(fields, "`config`", &["event_name", "timeout", "filter_rule"]);
+            v.needed_text(fields, "event_name");
+            v.filled(fields, "timeout");
+            if let Some(json) = present(fields, "filter_rule") {
+                v.field("filter_rule", |v| rule(v, json));
             }
-            "send_email" => self.email(fields, at),
-            "delay" => {
-                self.known(fields, at, &["duration"]);
-                self.required_text(fields, at, "duration");
-            }
-            "wait_for_event" => {
-                self.known(fields, at, &["event_name", "timeout", "filter_rule"]);
-                self.event_name(fields, at);
-                self.text(fields, at, "timeout");
-                if let Some(rule) = fields.get("filter_rule") {
-                    self.rule(&format!("{at}/filter_rule"), rule);
-                }
-            }
-            "condition" => self.rule(at, config),
-            "contact_update" => self.contact_update(fields, at),
-            "contact_delete" => self.known(fields, at, &[]),
-            _ => {
-                self.known(fields, at, &["segment_id"]);
-                self.required_text(fields, at, "segment_id");
-            }
+        }
+        "condition" => rule(v, config),
+        "contact_update" => contact_update(v, fields),
+        "contact_delete" => texts(v, fields, &[]),
+        _ => texts(v, fields, &["segment_id"]),
+    }
+}
+
+/// A configuration of these texts and nothing else.
+fn texts(v: &mut Validator, fields: &Map<String, Value>, names: &[&str]) {
+    v.known(fields, "`config`", names);
+    for name in names {
+        v.needed_text(fields, name);
+    }
+}
+
+fn email(v: &mut Validator, fields: &Map<String, Value>) {
+    v.known(fields, "`config`", &["template", "subject", "from", "reply_to"]);
+    for name in ["subject", "from", "reply_to"] {
+        v.filled(fields, name);
+    }
+    let Some(template) = v.needed(fields, "template") else { return };
+    v.field("template", |v| {
+        let Some(template) = v.object(template, "`template`") else { return };
+        v.known(template, "`template`", &["id", "variables"]);
+        v.needed_text(template, "id");
+        let right = |value: &Value| value.is_string() || value.is_number();
+        run_values(v, template, "variables", "a variable is a text or a number", right);
+    });
+}
+
+fn contact_update(v: &mut Validator, fields: &Map<String, Value>) {
+    v.known(fields, "`config`", &["first_name", "last_name", "unsubscribed", "properties"]);
+    let name = |value: &Value| value.is_string() || value.is_null();
+    for (field, rule, right) in [
+        ("first_name", "a name is a text or null", name as fn(&Value) -> bool),
+        ("last_name", "a name is a text or null", name),
+        ("unsubscribed", "`unsubscribed` is true or false", Value::is_boolean),
+    ] {
+        if let Some(value) = fields.get(field) {
+            v.field(field, |v| run_value(v, value, rule, right));
         }
     }
+    let rule = "a property is a text, a number, a boolean or null";
+    run_values(v, fields, "properties", rule, is_scalar);
+}
 
-    fn event_name(&mut self, fields: &Map<String, Value>, at: &str) {
-        self.required_text(fields, at, "event_name");
-    }
-
-    fn email(&mut self, fields: &Map<String, Value>, at: &str) {
-        self.known(fields, at, &["template", "subject", "from", "reply_to"]);
-        for name in ["subject", "from", "reply_to"] {
-            self.text(fields, at, name);
+/// An object of values that a run can take from elsewhere.
+fn run_values(
+    v: &mut Validator,
+    fields: &Map<String, Value>,
+    name: &str,
+    rule: &str,
+    right: fn(&Value) -> bool,
+) {
+    let Some(values) = present(fields, name) else { return };
+    v.field(name, |v| {
+        for (key, value) in v.object(values, &format!("`{name}`")).into_iter().flatten() {
+            v.field(key, |v| run_value(v, value, rule, right));
         }
-        let Some(template) = self.required(fields, at, "template") else { return };
-        let at = format!("{at}/template");
-        let Some(template) = self.object(&at, template, "`template`") else { return };
-        self.known(template, &at, &["id", "variables"]);
-        self.required_text(template, &at, "id");
-        let Some(variables) = template.get("variables") else { return };
-        let at = format!("{at}/variables");
-        let Some(variables) = self.object(&at, variables, "`variables`") else { return };
-        for (key, value) in variables {
-            let at = format!("{at}/{}", pointer(key));
-            self.run_value(at, value, "a variable is a text or a number", |value| {
-                value.is_string() || value.is_number()
-            });
-        }
-    }
+    });
+}
 
-    fn contact_update(&mut self, fields: &Map<String, Value>, at: &str) {
-        self.known(fields, at, &["first_name", "last_name", "unsubscribed", "properties"]);
-        for name in ["first_name", "last_name"] {
-            if let Some(value) = fields.get(name) {
-                self.run_value(format!("{at}/{name}"), value, "a name is a text or null", |value| {
-                    value.is_string() || value.is_null()
-                });
+/// A value of the right type, or the place where a run takes it from.
+fn run_value(v: &mut Validator, value: &Value, rule: &str, right: fn(&Value) -> bool) {
+    match value.as_object() {
+        Some(fields) => {
+            v.known(fields, "a reference", &["var"]);
+            origin(v, fields, "var");
+        }
+        None if right(value) => {}
+        None => v.wrong_type(format!("{rule}, or {{\"var\": …}}"), value),
+    }
+}
+
+/// A field that names `event.…` or `contact.…`.
+fn origin(v: &mut Validator, fields: &Map<String, Value>, field: &str) {
+    let Some(name) = v.needed_text(fields, field) else { return };
+    let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));
+    if key.is_none_or(str::is_empty) {
+        v.field(field, |v| v.report_found("reference", "it is taken from `event.…` or `contact.…`", name));
+    }
+}
+
+fn rule(v: &mut Validator, json: &Value) {
+    let Some(fields) = v.object(json, "a rule") else { return };
+    let Some(kind) = v.needed_text(fields, "type") else { return };
+    if !v.field("type", |v| v.one_of("a rule's type", &["rule", "and", "or"], kind)) {
+        return;
+    }
+    if kind == "rule" {
+        return field_rule(v, fields);
+    }
+    v.known(fields, "a rule", &["type", "rules"]);
+    v.needed(fields, "rules");
+    let Some(rules) = v.list(fields, "rules") else { return };
+    if rules.is_empty() && present(fields, "rules").is_some() {
+        v.report_at("rules", "empty", "`rules` holds at least one rule");
+    }
+    v.each("rules", rules, rule);
+}
+
+fn field_rule(v: &mut Validator, fields: &Map<String, Value>) {
+    v.known(fields, "a rule", &["type", "field", "operator", "value"]);
+    origin(v, fields, "field");
+    let Some(operator) = v.needed_text(fields, "operator") else { return };
+    let (rule, right): (&str, fn(&Value) -> bool) = match operator {
+        "eq" | "neq" => ("the value is a text, a number, a boolean or null", is_scalar),
+        "gt" | "gte" | "lt" | "lte" => ("the value is a number", Value::is_number),
+        "contains" | "starts_with" | "ends_with" => ("the value is a text", Value::is_string),
+        "exists" | "is_empty" => {
+            if fields.contains_key("value") {
+                v.report_at("value", "exclusive", format!("`{operator}` has no value"));
             }
+            return;
         }
-        if let Some(value) = fields.get("unsubscribed") {
-            let rule = "`unsubscribed` is true or false";
-            self.run_value(format!("{at}/unsubscribed"), value, rule, Value::is_boolean);
+        other => {
+            v.field("operator", |v| v.one_of("an operator", &OPERATORS, other));
+            return;
         }
-        let Some(properties) = fields.get("properties") else { return };
-        let at = format!("{at}/properties");
-        let Some(properties) = self.object(&at, properties, "`properties`") else { return };
-        for (key, value) in properties {
-            let at = format!("{at}/{}", pointer(key));
-            self.run_value(at, value, "a property is a text, a number, a boolean or null", is_scalar);
-        }
-    }
-
-    /// A value of the right kind, or where the run takes it from.
-    fn run_value(&mut self, at: String, value: &Value, rule: &str, right: fn(&Value) -> bool) {
-        match value.as_object() {
-            Some(fields) => {
-                self.known(fields, &at, &["var"]);
-                if let Some(name) = self.required_text(fields, &at, "var") {
-                    self.origin(format!("{at}/var"), name);
-                }
-            }
-            None if right(value) => {}
-            None => self.wrong_type(at, format!("{rule}, or {{\"var\": …}}"), value),
-        }
-    }
-
-    /// `event.…` or `contact.…`.
-    fn origin(&mut self, at: String, name: &str) {
-        let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));
-        if key.is_none_or(str::is_empty) {
-            self.found(at, "reference", "it is taken from `event.…` or `contact.…`", name);
-        }
-    }
-
-    fn rule(&mut self, at: &str, rule: &Value) {
-        let Some(fields) = self.object(at, rule, "a rule") else { return };
-        let Some(kind) = self.required_text(fields, at, "type") else { return };
-        match kind {
-            "rule" => self.field_rule(fields, at),
-            "and" | "or" => {
-                self.known(fields, at, &["type", "rules"]);
-                let Some(rules) = self.required(fields, at, "rules") else { return };
-                let at = format!("{at}/rules");
-                match rules.as_array() {
-                    None => self.wrong_type(at, "`rules` is a list", rules),
-                    Some(rules) if rules.is_empty() => {
-                        self.problem(at, "empty", "`rules` holds one rule at least");
-                    }
-                    Some(rules) => {
-                        for (place, rule) in rules.iter().enumerate() {
-                            self.rule(&format!("{at}/{place}"), rule);
-                        }
-                    }
-                }
-            }
-            other => self.found(format!("{at}/type"), "type", "a rule's type is rule, and, or", other),
-        }
-    }
-
-    fn field_rule(&mut self, fields: &Map<String, Value>, at: &str) {
-        self.known(fields, at, &["type", "field", "operator", "value"]);
-        if let Some(name) = self.required_text(fields, at, "field") {
-            self.origin(format!("{at}/field"), name);
-        }
-        let Some(operator) = self.required_text(fields, at, "operator") else { return };
-        let (rule, right): (&str, fn(&Value) -> bool) = match operator {
-            "eq" | "neq" => ("the value is a text, a number, a boolean or null", is_scalar),
-            "gt" | "gte" | "lt" | "lte" => ("the value is a number", Value::is_number),
-            "contains" | "starts_with" | "ends_with" => ("the value is a text", Value::is_string),
-            "exists" | "is_empty" => {
-                if fields.contains_key("value") {
-                    let rule = format!("`{operator}` has no value");
-                    self.problem(format!("{at}/value"), "exclusive", rule);
-                }
-                return;
-            }
-            other => {
-                let rule = "an operator is eq, neq, gt, gte, lt, lte, contains, starts_with, ends_with, exists or is_empty";
-                return self.found(format!("{at}/operator"), "type", rule, other);
-            }
-        };
-        match fields.get("value") {
-            None => self.problem(format!("{at}/value"), "required", format!("`{operator}` needs a value")),
-            Some(value) if right(value) => {}
-            Some(value) => self.wrong_type(format!("{at}/value"), rule, value),
-        }
+    };
+    match fields.get("value") {
+        None => v.report_at("value", "required", format!("`{operator}` needs a value")),
+        Some(value) if right(value) => {}
+        Some(value) => v.field("value", |v| v.wrong_type(rule, value)),
     }
 }
 

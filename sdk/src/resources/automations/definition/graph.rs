@@ -1,77 +1,79 @@
-//! What makes the graph sound that the connections draw.
+//! The rules of the graph that the connections form.
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Judge, Node};
+use crate::problem::{Validator, present};
 
-impl Judge {
-    /// Judges the connections; without nodes only their shape.
-    pub(super) fn connections<'a>(
-        &mut self,
-        connections: &'a [Value],
-        nodes: Option<&HashMap<&'a str, Node<'a>>>,
-    ) {
-        let mut edges: Vec<(usize, &str, &str)> = Vec::new();
-        let mut taken = HashSet::new();
-        for (place, connection) in connections.iter().enumerate() {
-            let at = format!("/connections/{place}");
-            let Some(fields) = self.object(&at, connection, "a connection") else { continue };
-            self.known(fields, &at, &["from", "to", "type"]);
-            let from = self.required_text(fields, &at, "from");
-            let to = self.required_text(fields, &at, "to");
-            let kind =
-                if fields.contains_key("type") { self.text(fields, &at, "type") } else { Some("default") };
-            let (Some(from), Some(to), Some(kind), Some(nodes)) = (from, to, kind, nodes) else { continue };
-            let mut sound = true;
-            for (name, key) in [("from", from), ("to", to)] {
-                if !nodes.contains_key(key) {
-                    self.found(format!("{at}/{name}"), "reference", "no step has this key", key);
-                    sound = false;
-                }
-            }
-            if nodes.get(to).is_some_and(|node| node.kind == "trigger") {
-                self.found(
-                    format!("{at}/to"),
-                    "reference",
-                    "a trigger begins a run; nothing leads to it",
-                    to,
-                );
+const CONNECTION_TYPES: [&str; 5] =
+    ["default", "condition_met", "condition_not_met", "timeout", "event_received"];
+
+/// A step as far as the graph is concerned.
+pub(super) struct Node<'a> {
+    pub(super) place: usize,
+    pub(super) kind: &'a str,
+}
+
+/// Checks the connections; without nodes only their shape.
+pub(super) fn connections<'a>(
+    v: &mut Validator,
+    connections: &'a [Value],
+    nodes: Option<&HashMap<&'a str, Node<'a>>>,
+) {
+    let mut edges: Vec<(usize, &str, &str)> = Vec::new();
+    let mut taken = HashSet::new();
+    v.each("connections", connections.iter().enumerate(), |v, (place, connection)| {
+        let Some(fields) = v.object(connection, "a connection") else { return };
+        v.known(fields, "a connection", &["from", "to", "type"]);
+        let ends = (v.needed_text(fields, "from"), v.needed_text(fields, "to"));
+        let kind = kind(v, fields);
+        let ((Some(from), Some(to)), Some(kind), Some(nodes)) = (ends, kind, nodes) else { return };
+        let mut sound = true;
+        for (name, key) in [("from", from), ("to", to)] {
+            if !nodes.contains_key(key) {
+                v.field(name, |v| v.report_found("reference", "no step has this key", key));
                 sound = false;
             }
-            self.connection_type(&at, kind, nodes.get(from).map(|node| node.kind));
-            if !taken.insert((from, kind)) {
-                let rule = "a run goes one way: a step has one connection of each type";
-                self.found(at, "exclusive", rule, &format!("{from}, {kind}"));
-            }
-            if sound {
-                edges.push((place, from, to));
-            }
         }
+        if nodes.get(to).is_some_and(|node| node.kind == "trigger") {
+            let rule = "a trigger starts a run; no connection leads to it";
+            v.field("to", |v| v.report_found("reference", rule, to));
+            sound = false;
+        }
+        v.field("type", |v| outcome(v, kind, nodes.get(from).map(|node| node.kind)));
+        if !taken.insert((from, kind)) {
+            let rule = "a run takes one path: a step has one connection of each type";
+            v.report_found("exclusive", rule, format_args!("{from}, {kind}"));
+        }
+        if sound {
+            edges.push((place, from, to));
+        }
+    });
+    v.field("connections", |v| {
         for place in closing(&edges) {
-            let rule = "a run ends: no connection leads back to a step on the way to it";
-            self.problem(format!("/connections/{place}"), "cycle", rule);
+            v.item(place, |v| v.report("cycle", "a run ends: no connection closes a cycle"));
         }
-    }
+    });
+}
 
-    fn connection_type(&mut self, at: &str, kind: &str, step: Option<&str>) {
-        let needed = match kind {
-            "default" => return,
-            "condition_met" | "condition_not_met" => "condition",
-            "timeout" | "event_received" => "wait_for_event",
-            other => {
-                let rule = "a connection's type is default, condition_met, condition_not_met, timeout or event_received";
-                return self.found(format!("{at}/type"), "type", rule, other);
-            }
-        };
-        if step.is_some_and(|step| step != needed) {
-            self.found(format!("{at}/type"), "reference", format!("only a {needed} has this outcome"), kind);
-        }
+/// The type of a connection, the default one if it is left out.
+fn kind<'a>(v: &mut Validator, fields: &'a Map<String, Value>) -> Option<&'a str> {
+    if present(fields, "type").is_none() { Some("default") } else { v.filled(fields, "type") }
+}
+
+/// Checks the type of a connection by the type of the step that it leaves.
+fn outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
+    if !v.one_of("a connection's type", &CONNECTION_TYPES, kind) || kind == "default" {
+        return;
+    }
+    let needed = if kind.starts_with("condition") { "condition" } else { "wait_for_event" };
+    if step.is_some_and(|step| step != needed) {
+        v.report_found("reference", format!("only a {needed} has this outcome"), kind);
     }
 }
 
-/// The connections that close a circle, in the order in which a walk from each step meets them.
+/// The connections that close a cycle, in the order in which a walk from each step meets them.
 fn closing(edges: &[(usize, &str, &str)]) -> Vec<usize> {
     let mut ways: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
     for (place, from, to) in edges {

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::shapes;
 use crate::{
     resources::{
         domains::{Capabilities, DnsRecord, DomainStatus, Region},
@@ -30,7 +29,7 @@ pub struct ContactEvent {
     #[serde(default)]
     pub unsubscribed: Option<bool>,
     /// The segments that it is in.
-    #[serde(default, deserialize_with = "shapes::list")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub segment_ids: Vec<SegmentId>,
     /// The same under the segments' former name, of one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +49,7 @@ pub struct ContactTopicsEvent {
     /// The contact's address.
     pub email: String,
     /// What it chose.
-    #[serde(default, deserialize_with = "shapes::list")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub topics: Vec<ContactTopicChoice>,
 }
 
@@ -85,7 +84,7 @@ pub struct DomainEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
     /// Its DNS records.
-    #[serde(default, deserialize_with = "shapes::list")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub records: Vec<DnsRecord>,
 }
 

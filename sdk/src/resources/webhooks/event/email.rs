@@ -203,6 +203,6 @@ pub struct ReceivedEmailEvent {
     #[serde(default)]
     pub subject: Option<String>,
     /// What is attached.
-    #[serde(default, deserialize_with = "shapes::list")]
+    #[serde(default, deserialize_with = "crate::types::null_default")]
     pub attachments: Vec<ReceivedFile>,
 }

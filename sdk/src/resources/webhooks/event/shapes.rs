@@ -7,13 +7,6 @@ use serde_json::Value;
 
 use super::email::EmailHeader;
 
-/// A list that may be null.
-pub(super) fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    Option::<Vec<T>>::deserialize(deserializer).map(Option::unwrap_or_default)
-}
-
 /// A list of texts, one text, or null.
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]

@@ -1,10 +1,10 @@
-//! What the service tells of emails that it has accepted.
+//! Emails as the service returns them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     client::Item,
-    types::{EmailId, Timestamp, TopicId},
+    types::{EmailId, Timestamp, TopicId, null_default},
 };
 
 /// The answer to a send: the email was accepted and has a name now. It may still fail on its way.
@@ -13,6 +13,27 @@ use crate::{
 pub struct Accepted {
     /// The email's id.
     pub id: EmailId,
+}
+
+/// The answer to a batch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AcceptedBatch {
+    /// The accepted emails in the order in which they were given. Unless the call was permissive, entry i belongs to email i.
+    pub data: Vec<Accepted>,
+    /// The emails that a permissive call left out, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
+    pub errors: Vec<BatchError>,
+}
+
+/// One email that a permissive batch left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BatchError {
+    /// Which email of the request, from 0.
+    pub index: usize,
+    /// What is wrong with it.
+    pub message: String,
 }
 
 /// An email as the list shows it (`SPEC.md`, Sent email).

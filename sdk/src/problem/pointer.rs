@@ -1,0 +1,13 @@
+//! JSON pointers (RFC 6901).
+
+/// Appends one reference token to a pointer, with `~` and `/` escaped.
+pub fn push_token(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    for c in token.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            c => pointer.push(c),
+        }
+    }
+}

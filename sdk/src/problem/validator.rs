@@ -1,0 +1,311 @@
+//! The one validator: collects problems at the current place of an input.
+
+use std::fmt::{self, Write as _};
+
+use serde_json::{Map, Value};
+
+use super::{Problem, Problems, address, limits, pointer::push_token};
+
+/// An input that can be checked before it is sent.
+///
+/// Every input type has an inherent `check` too, so the trait needs an import only in generic code.
+pub trait Validate {
+    /// Checks the input against the rules of the specification that don't depend on the service's data.
+    ///
+    /// # Errors
+    /// All problems at once, in the order of the fields.
+    fn check(&self) -> Result<(), Problems>;
+}
+
+/// Implements [`Validate`], and an inherent `check`, by a method `validate(&self, &mut Validator)`. A `private` type has the trait only.
+macro_rules! validate {
+    (private $input:ty) => {
+        impl $crate::problem::Validate for $input {
+            fn check(&self) -> Result<(), $crate::problem::Problems> {
+                $crate::problem::Validator::run(|validator| self.validate(validator))
+            }
+        }
+    };
+    ($(#[$doc:meta])* $input:ty) => {
+        impl $input {
+            $(#[$doc])*
+            /// Checks the input against the rules of the specification that don't depend on the service's data.
+            ///
+            /// # Errors
+            /// All problems at once, in the order of the fields.
+            pub fn check(&self) -> Result<(), $crate::problem::Problems> {
+                $crate::problem::Validate::check(self)
+            }
+        }
+
+        validate!(private $input);
+    };
+}
+
+/// Collects problems, at most [`limits::PROBLEMS_LISTED`] of them, and knows the JSON pointer of the value under inspection.
+pub(crate) struct Validator {
+    problems: Problems,
+    /// The current place, a stack in one buffer: it is copied only into a problem.
+    path: String,
+}
+
+/// The place: moving it costs no allocation.
+impl Validator {
+    /// Runs a check from the root of an input.
+    pub(crate) fn run(check: impl FnOnce(&mut Self)) -> Result<(), Problems> {
+        Self::read(check).1
+    }
+
+    /// Runs a check that also produces a value.
+    pub(crate) fn read<T>(read: impl FnOnce(&mut Self) -> T) -> (T, Result<(), Problems>) {
+        let mut validator = Self { problems: Problems::none(), path: String::new() };
+        let value = read(&mut validator);
+        (value, validator.problems.finish())
+    }
+
+    /// Moves to a field.
+    pub(crate) fn field<T>(&mut self, name: &str, check: impl FnOnce(&mut Self) -> T) -> T {
+        let end = self.path.len();
+        push_token(&mut self.path, name);
+        let value = check(self);
+        self.path.truncate(end);
+        value
+    }
+
+    /// Moves to an item of a list.
+    pub(crate) fn item<T>(&mut self, index: usize, check: impl FnOnce(&mut Self) -> T) -> T {
+        let end = self.path.len();
+        // Writing to a text can't fail.
+        let _ = write!(self.path, "/{index}");
+        let value = check(self);
+        self.path.truncate(end);
+        value
+    }
+
+    /// Moves to each item of the list `name` in turn.
+    pub(crate) fn each<T>(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = T>,
+        mut check: impl FnMut(&mut Self, T),
+    ) {
+        self.field(name, |v| {
+            for (i, item) in items.into_iter().enumerate() {
+                v.item(i, |v| check(v, item));
+            }
+        });
+    }
+}
+
+/// Reports.
+impl Validator {
+    /// Reports a problem at the current place.
+    pub(crate) fn report(&mut self, code: &'static str, rule: impl Into<String>) {
+        self.problems.push(|| Problem::new(self.path.as_str(), code, rule));
+    }
+
+    /// Reports a problem with the offending value.
+    pub(crate) fn report_found(
+        &mut self,
+        code: &'static str,
+        rule: impl Into<String>,
+        found: impl fmt::Display,
+    ) {
+        self.problems.push(|| Problem::new(self.path.as_str(), code, rule).found(found));
+    }
+
+    /// Reports a problem at a field.
+    pub(crate) fn report_at(&mut self, name: &str, code: &'static str, rule: impl Into<String>) {
+        self.field(name, |v| v.report(code, rule));
+    }
+
+    /// Reports a value of the wrong type.
+    pub(crate) fn wrong_type(&mut self, rule: impl Into<String>, value: &Value) {
+        match value {
+            Value::Array(_) => self.report_found("type", rule, "an array"),
+            Value::Object(_) => self.report_found("type", rule, "an object"),
+            Value::String(text) => self.report_found("type", rule, format_args!("the text {text:?}")),
+            other => self.report_found("type", rule, other),
+        }
+    }
+}
+
+/// Rules of fields that several resources have.
+impl Validator {
+    /// A field that has to be given: reports one that is blank.
+    pub(crate) fn required(&mut self, name: &str, text: &str) {
+        if text.trim().is_empty() {
+            self.report_at(name, "required", format!("`{name}` is required"));
+        }
+    }
+
+    /// A text that must not be blank where it is given.
+    pub(crate) fn not_blank(&mut self, name: &str, text: Option<&str>) {
+        if text.is_some_and(|text| text.trim().is_empty()) {
+            self.report_at(name, "empty", format!("`{name}` must not be empty"));
+        }
+    }
+
+    /// An identifier that must not be empty where it is given.
+    pub(crate) fn not_empty(&mut self, name: &str, id: Option<&str>) {
+        if id.is_some_and(str::is_empty) {
+            self.report_at(name, "empty", format!("`{name}` must not be empty"));
+        }
+    }
+
+    /// When to send.
+    pub(crate) fn schedule(&mut self, when: Option<&str>) {
+        self.not_blank("scheduled_at", when);
+    }
+
+    /// The current text as one `email` or `Name <email>`.
+    pub(crate) fn address(&mut self, text: &str) {
+        if let Some((code, rule)) = address::fault(text) {
+            self.report_found(code, rule, text.escape_debug());
+        }
+    }
+
+    /// A list of addresses.
+    pub(crate) fn addresses(&mut self, name: &str, list: &[String]) {
+        self.each(name, list, |v, address| v.address(address));
+    }
+
+    /// A text without control characters.
+    pub(crate) fn one_line(&mut self, name: &str, text: Option<&str>) {
+        if let Some(text) = text.filter(|text| text.contains(|c: char| c.is_ascii_control())) {
+            let rule = format!("`{name}` must not hold control characters such as line breaks");
+            self.field(name, |v| v.report_found("header", rule, text.escape_debug()));
+        }
+    }
+
+    /// A text of at most so many characters.
+    pub(crate) fn max_length(&mut self, name: &str, text: Option<&str>, most: usize) {
+        let length = text.map_or(0, |text| text.chars().count());
+        if length > most {
+            let rule = format!("`{name}` has at most {most} characters");
+            self.field(name, |v| v.report_found("length", rule, format_args!("{length} characters")));
+        }
+    }
+
+    /// The current key of a variable or a property.
+    pub(crate) fn key(&mut self, what: &str, key: &str) {
+        if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            let rule = format!("a {what}'s key is made of A-Z a-z 0-9 _");
+            self.report_found("charset", rule, key.escape_debug());
+        } else if key.len() > limits::VARIABLE_KEY_CHARS {
+            let rule = format!("a {what}'s key has at most {} characters", limits::VARIABLE_KEY_CHARS);
+            self.report_found("length", rule, format_args!("{} characters", key.len()));
+        } else if limits::RESERVED_VARIABLE_KEYS.contains(&key) {
+            self.report_found("reserved", "this key is reserved", key);
+        }
+    }
+}
+
+/// The shape of JSON. A field that is `null` is taken as left out.
+impl Validator {
+    /// The current value as an object.
+    pub(crate) fn object<'a>(&mut self, value: &'a Value, what: &str) -> Option<&'a Map<String, Value>> {
+        let object = value.as_object();
+        if object.is_none() {
+            self.wrong_type(format!("{what} is a JSON object"), value);
+        }
+        object
+    }
+
+    /// Reports fields that don't exist.
+    pub(crate) fn known(&mut self, fields: &Map<String, Value>, what: &str, names: &[&str]) {
+        for name in fields.keys().filter(|name| !names.contains(&name.as_str())) {
+            self.field(name, |v| {
+                v.problems.push(|| {
+                    let rule = format!("{what} has no field `{name}`");
+                    Problem::new(v.path.as_str(), "unknown", rule)
+                });
+            });
+        }
+    }
+
+    /// A field that has to be there.
+    pub(crate) fn needed<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+        let value = present(fields, name);
+        if value.is_none() {
+            self.report_at(name, "required", format!("`{name}` is required"));
+        }
+        value
+    }
+
+    /// A text field; one of another type is reported and is none.
+    pub(crate) fn text<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+        let value = present(fields, name)?;
+        if !value.is_string() {
+            self.field(name, |v| v.wrong_type(format!("`{name}` is a text"), value));
+        }
+        value.as_str()
+    }
+
+    /// A text field that must not be empty.
+    pub(crate) fn filled<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+        let text = self.text(fields, name)?;
+        if text.is_empty() {
+            self.report_at(name, "empty", format!("`{name}` must not be empty"));
+        }
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// A text field that has to be there and must not be empty.
+    pub(crate) fn needed_text<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+        self.needed(fields, name)?;
+        self.filled(fields, name)
+    }
+
+    /// A list field; one that is left out is empty, one of another type is reported and is none.
+    pub(crate) fn list<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a [Value]> {
+        match present(fields, name) {
+            None => Some(&[]),
+            Some(Value::Array(items)) => Some(items),
+            Some(other) => {
+                self.field(name, |v| v.wrong_type(format!("`{name}` is an array"), other));
+                None
+            }
+        }
+    }
+
+    /// The current text as one of a closed set.
+    pub(crate) fn one_of(&mut self, what: &str, names: &[&str], text: &str) -> bool {
+        let known = names.contains(&text);
+        if !known {
+            self.report_found("type", format!("{what} is one of {}", names.join(", ")), text.escape_debug());
+        }
+        known
+    }
+}
+
+/// A field's value; `null` is the same as leaving it out.
+pub(crate) fn present<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    fields.get(name).filter(|value| !value.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_names_its_place_by_an_escaped_pointer() {
+        let problems = Validator::run(|v| {
+            v.field("a/b~c", |v| v.item(3, |v| v.report("type", "rule")));
+            v.report_at("d", "type", "rule");
+            v.report("type", "rule");
+        });
+        let paths: Vec<_> =
+            problems.unwrap_err().into_vec().into_iter().map(|problem| problem.path).collect();
+        assert_eq!(paths, ["/a~1b~0c/3", "/d", ""]);
+    }
+
+    #[test]
+    fn a_large_value_of_the_wrong_type_is_shortened() {
+        let large = json!("x".repeat(1_000_000));
+        let problems = Validator::run(|v| v.wrong_type("a number", &large)).unwrap_err();
+        assert_eq!(problems[0].found.as_ref().unwrap().chars().count(), 81);
+    }
+}

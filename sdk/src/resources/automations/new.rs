@@ -1,0 +1,111 @@
+//! An automation to create.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{connection::Connection, definition, record::AutomationStatus, step::Step};
+use crate::problem::{Problem, Problems, Validator};
+
+/// An automation to create with [`Automations::create`](super::Automations::create).
+///
+/// ```
+/// use posthaste::{AutomationStatus, Connection, NewAutomation, Rule, Step};
+///
+/// let series = NewAutomation::new("Welcome series")
+///     .status(AutomationStatus::Enabled)
+///     .step(Step::trigger("signed_up", "user.created"))
+///     .step(Step::send_email("welcome", "welcome-mail"))
+///     .step(Step::delay("a_day", "1 day"))
+///     .step(Step::condition("is_pro", Rule::equals("event.plan", "pro")))
+///     .step(Step::send_email("tour", "pro-tour"))
+///     .connection(Connection::new("signed_up", "welcome"))
+///     .connection(Connection::new("welcome", "a_day"))
+///     .connection(Connection::new("a_day", "is_pro"))
+///     .connection(Connection::if_met("is_pro", "tour"));
+/// series.check()?;
+/// # Ok::<(), posthaste::Problems>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NewAutomation {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<AutomationStatus>,
+    steps: Vec<Step>,
+    connections: Vec<Connection>,
+}
+
+impl NewAutomation {
+    /// Creates an automation without steps, of at least one character's name. It needs one trigger at least.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), status: None, steps: Vec::new(), connections: Vec::new() }
+    }
+
+    setters! {
+        /// Sets whether events start runs; [`AutomationStatus::Disabled`] without it.
+        status: AutomationStatus;
+        /// Adds a step; 1 to 150 in all.
+        step += Step => steps;
+        /// Adds a connection.
+        connection += Connection => connections;
+    }
+
+    /// Adds steps.
+    #[must_use]
+    pub fn steps(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
+        self.steps.extend(steps);
+        self
+    }
+
+    /// Adds connections.
+    #[must_use]
+    pub fn connections(mut self, connections: impl IntoIterator<Item = Connection>) -> Self {
+        self.connections.extend(connections);
+        self
+    }
+
+    /// Reads an automation from JSON, such as a file.
+    ///
+    /// # Errors
+    /// Every problem of shape and rule at its place.
+    pub fn from_json(json: &Value) -> Result<Self, Problems> {
+        Validator::run(|v| definition::new_automation(v, json))?;
+        Self::deserialize(json).map_err(|error| Problem::new("", "type", error.to_string()).into())
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        definition::written(v, self, definition::new_automation);
+    }
+}
+
+validate! {
+    /// Problems are JSON pointers into the body (`/steps/3/config/duration`, `/connections/0/to`). The specification is silent on valid
+    /// definitions: every key names one step, connections name existing steps, at least one step is a trigger and no connection leads to
+    /// it, no connection closes a cycle, a step has one connection of each type, and the types that depend on an outcome belong to
+    /// conditions and waits.
+    ///
+    NewAutomation
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_read_from_a_file_is_what_is_sent() {
+        let json = json!({"name": "x", "status": "enabled", "steps": [
+            {"key": "a", "type": "trigger", "config": {"event_name": "e"}},
+        ], "connections": []});
+        let read = NewAutomation::from_json(&json).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), json);
+        let wrong = json!({"name": "", "steps": [], "connections": [{}]});
+        let paths: Vec<_> = NewAutomation::from_json(&wrong)
+            .unwrap_err()
+            .iter()
+            .map(|problem| problem.path.clone())
+            .collect();
+        assert_eq!(paths, ["/name", "/steps", "/connections/0/from", "/connections/0/to"]);
+    }
+}

@@ -1,0 +1,691 @@
+//! Emails to send, one at a time or in a batch.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::Value;
+
+use super::{
+    attachment::Attachment, fields::EmailFields, from_json, message::Message, record::Tag,
+    variable::VariableValue,
+};
+use crate::{
+    body::Body,
+    problem::{Problem, Problems, Validate, Validator, limits},
+    types::{Recipients, ScheduledAt, TopicId},
+};
+
+/// Rules of both kinds of email, and what they are made of.
+macro_rules! message {
+    ($email:ident) => {
+        impl $email {
+            /// Creates an email with a body: add [`html`](Self::html) or [`text`](Self::text), or both.
+            pub fn new(
+                from: impl Into<String>,
+                to: impl Into<Recipients>,
+                subject: impl Into<String>,
+            ) -> Self {
+                Self::default().from(from).to(to).subject(subject)
+            }
+
+            /// Creates an email from a published template, by its ID or alias. Sender and subject come from the template unless they are
+            /// set here.
+            pub fn from_template(template: impl Into<String>, to: impl Into<Recipients>) -> Self {
+                Self::default().template(template).to(to)
+            }
+
+            setters! {
+                /// Sets the sender, `email` or `Name <email>`. It replaces the template's own.
+                from: String => message.from;
+                /// Adds recipients, at most 50 in all.
+                to += Recipients => message.to;
+                /// Sets the subject, which may be empty. It replaces the template's own.
+                subject: String => message.subject;
+                /// Adds recipients of copies.
+                cc += Recipients => message.cc;
+                /// Adds recipients of blind copies.
+                bcc += Recipients => message.bcc;
+                /// Adds addresses for replies. They replace the template's own.
+                reply_to += Recipients => message.reply_to;
+                /// Sets the HTML body. A body and a template exclude each other, which the check reports.
+                html: String => message.html;
+                /// Sets the plain-text body. Without one the service derives it from the HTML; an empty one prevents that. A body and a
+                /// template exclude each other, which the check reports.
+                text: String => message.text;
+                /// Uses a published template, by its ID or alias. A body and a template exclude each other, which the check reports.
+                template: String => message.template;
+                /// Sends only to recipients who are subscribed to this topic. Each address of `to`, `cc` and `bcc` is looked up alone; a
+                /// contact who opted out receives nothing, and the email is marked failed instead of being refused.
+                topic_id: TopicId => message.topic_id;
+            }
+
+            /// Sets a variable of the template. The key is made of ASCII letters, digits and `_`, at most 50; a text has at most 2,000
+            /// characters, a number is at most 2^53 − 1.
+            #[must_use]
+            pub fn variable(mut self, key: impl Into<String>, value: impl Into<VariableValue>) -> Self {
+                self.message.variables.insert(key.into(), value.into());
+                self
+            }
+
+            /// Sets a custom header of the mail, in place of one of the same name.
+            #[must_use]
+            pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+                self.message.headers.insert(name.into(), value.into());
+                self
+            }
+
+            /// Adds a tag: ASCII letters, digits, `_` and `-`, at most 256 each.
+            #[must_use]
+            pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+                self.message.tags.push(Tag { name: name.into(), value: value.into() });
+                self
+            }
+
+            /// Returns the fields as they were set.
+            pub fn fields(&self) -> EmailFields<'_> {
+                self.message.fields()
+            }
+        }
+
+        /// The JSON that the service takes.
+        ///
+        /// Content in memory becomes Base64. An attachment from a file can't be serialized: it is read while it is sent, so a stored
+        /// email would depend on the file. Attach its bytes instead.
+        impl Serialize for $email {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.fields().serialize(serializer)
+            }
+        }
+
+        /// Reads the JSON that the service takes. Wrong types and unknown fields are errors; the other rules are left to the check.
+        impl<'de> Deserialize<'de> for $email {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let json = Value::deserialize(deserializer)?;
+                let (message, shape) = Validator::read(|v| from_json::message(v, &json));
+                shape.map(|()| Self { message }).map_err(D::Error::custom)
+            }
+        }
+
+        validate!($email);
+    };
+}
+
+/// One email to send with [`Emails::send`](super::Emails::send).
+///
+/// ```
+/// use posthaste::{Attachment, Email};
+///
+/// let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Your invoice")
+///     .html("<p>Thank you. The invoice is attached.</p>")
+///     .attach(Attachment::from_bytes("invoice.txt", "17 apples"))
+///     .tag("kind", "invoice");
+/// assert!(email.check().is_ok());
+/// assert_eq!(email.fields().to, ["ada@example.com"]);
+/// ```
+///
+/// An email can be stored as JSON and sent later:
+///
+/// ```
+/// # use posthaste::Email;
+/// # let email = Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
+/// let row = serde_json::to_string(&email)?;
+/// assert_eq!(serde_json::from_str::<Email>(&row)?, email);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Email {
+    message: Message,
+}
+
+message!(Email);
+
+impl Email {
+    setters! {
+        /// Sends the email later: at a moment, or at a time in words such as `in 1 min`.
+        scheduled_at: ScheduledAt => message.scheduled_at;
+        /// Adds an attachment.
+        attach += Attachment => message.attachments;
+    }
+
+    /// Reads an email from the JSON object that the service takes.
+    ///
+    /// # Errors
+    /// Every wrong type, unknown field and broken rule, with its JSON pointer.
+    pub fn from_json(json: &Value) -> Result<Self, Problems> {
+        let (email, shape) = Self::read(json);
+        Problems::merge(shape, email.check()).map(|()| email)
+    }
+
+    /// Reads as much of an email as makes sense, with the problems of its shape: wrong types and unknown fields. The rules of
+    /// [`check`](Self::check) aren't applied yet, so fields can still be added; [`Problems::merge`] combines the two results.
+    pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
+        let (message, shape) = Validator::read(|v| from_json::message(v, json));
+        (Self { message }, shape)
+    }
+
+    /// Returns what can be sent but is hardly meant, or may be refused by a service that reads the specification narrowly.
+    pub fn warnings(&self) -> Vec<Problem> {
+        let mut warnings = self.message.warnings();
+        let size = self.attachments_size();
+        if size > limits::ATTACHMENTS_ENCODED_BYTES_ADVISED && size <= limits::ATTACHMENTS_ENCODED_BYTES {
+            let rule = "more than 40,000,000 bytes of attachments after Base64: the service may refuse them";
+            warnings.push(Problem::new("/attachments", "size", rule).found(format_args!("{size} bytes")));
+        }
+        warnings
+    }
+
+    fn attachments_size(&self) -> u64 {
+        self.message.attachments.iter().map(Attachment::encoded_size).sum()
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        let attachments = &self.message.attachments;
+        self.message.validate(v);
+        v.schedule(self.message.scheduled_at.as_ref().map(ScheduledAt::as_str));
+        v.each("attachments", attachments, |v, attachment| attachment.validate(v));
+        let size = self.attachments_size();
+        if size > limits::ATTACHMENTS_ENCODED_BYTES {
+            let rule = "attachments have at most 40 MB in all after Base64 (30 MB of files)";
+            let files: u64 = attachments.iter().filter_map(Attachment::size).sum();
+            let found = format_args!("{size} bytes after Base64, {files} bytes of files");
+            v.field("attachments", |v| v.report_found("size", rule, found));
+        }
+    }
+
+    pub(super) fn body(&self) -> Body {
+        write(&self.message, Body::default())
+    }
+}
+
+/// One email of a batch: an [`Email`] without attachments and without a time to send at, which batches don't support.
+///
+/// An [`Email`] converts with `email.into()`. One that has them loses nothing: the check reports what a batch can't carry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BatchEmail {
+    message: Message,
+}
+
+message!(BatchEmail);
+
+impl From<Email> for BatchEmail {
+    fn from(email: Email) -> Self {
+        Self { message: email.message }
+    }
+}
+
+impl BatchEmail {
+    /// Reads as much of an email as makes sense from the JSON object that the service takes, with the problems of its shape. The rules
+    /// of [`check`](Self::check) aren't applied yet.
+    pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
+        Validator::read(|v| Self::read_at(v, json))
+    }
+
+    /// Reads the emails of a batch as [`read`](Self::read) does, with their problems together: `/3/to/0` is the first recipient of the
+    /// fourth email.
+    pub fn read_all(items: &[Value]) -> (Vec<Self>, Result<(), Problems>) {
+        let read = |v: &mut Validator, (i, json)| v.item(i, |v| Self::read_at(v, json));
+        Validator::read(|v| items.iter().enumerate().map(|item| read(v, item)).collect())
+    }
+
+    fn read_at(v: &mut Validator, json: &Value) -> Self {
+        let message = from_json::message(v, json);
+        for field in ["attachments", "scheduled_at"] {
+            if json.get(field).is_some() {
+                unsupported(v, field);
+            }
+        }
+        Self { message }
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        self.message.validate(v);
+        if self.message.scheduled_at.is_some() {
+            unsupported(v, "scheduled_at");
+        }
+        if !self.message.attachments.is_empty() {
+            unsupported(v, "attachments");
+        }
+    }
+}
+
+fn unsupported(v: &mut Validator, field: &str) {
+    v.report_at(field, "unsupported", format!("`{field}` is not supported in a batch"));
+}
+
+/// Checks a batch: 1 to 100 emails, each of them valid.
+///
+/// # Errors
+/// All problems at once; `/3/to/0` is the first recipient of the fourth email.
+pub fn check_batch(emails: &[BatchEmail]) -> Result<(), Problems> {
+    emails.check()
+}
+
+impl Validate for [BatchEmail] {
+    fn check(&self) -> Result<(), Problems> {
+        Validator::run(|v| {
+            let most = limits::EMAILS_PER_BATCH;
+            if self.is_empty() {
+                v.report_found("count", "a batch has at least 1 email", "none");
+            } else if self.len() > most {
+                let found = format_args!("{} emails", self.len());
+                v.item(most, |v| {
+                    v.report_found("count", format!("a batch has at most {most} emails"), found);
+                });
+            }
+            for (i, email) in self.iter().enumerate() {
+                v.item(i, |v| email.validate(v));
+            }
+        })
+    }
+}
+
+pub(super) fn batch_body(emails: &[BatchEmail]) -> Body {
+    if emails.iter().all(|email| email.message.attachments.is_empty()) {
+        return Body::from(json(&emails));
+    }
+    let items = emails.iter().enumerate().fold(Body::default().plain("["), |body, (i, email)| {
+        write(&email.message, if i > 0 { body.plain(",") } else { body })
+    });
+    items.plain("]")
+}
+
+/// Appends the JSON of a message, with the attachments' contents put in where they are sent from.
+fn write(message: &Message, body: Body) -> Body {
+    let mut text = json(&EmailFields { attachments: &[], ..message.fields() });
+    if message.attachments.is_empty() {
+        return body.plain(text);
+    }
+    text.pop();
+    let comma = if text.len() > 1 { "," } else { "" };
+    text.extend_from_slice(comma.as_bytes());
+    text.extend_from_slice(br#""attachments":["#);
+    let mut body = body.plain(text);
+    for (i, attachment) in message.attachments.iter().enumerate() {
+        body = attachment.write(if i > 0 { body.plain(",") } else { body });
+    }
+    body.plain("]}")
+}
+
+/// Maps with text keys, texts and numbers: there is nothing in an email that JSON can't hold.
+fn json(fields: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(fields).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt as _;
+    use serde_json::json;
+
+    use super::*;
+
+    async fn wire(email: &Email) -> Value {
+        let pieces: Vec<bytes::Bytes> = email.body().stream().try_collect().await.unwrap();
+        let text = pieces.concat();
+        assert_eq!(text.len() as u64, email.body().len());
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    fn good() -> Email {
+        Email::new("a@x.test", "b@x.test", "s").text("t")
+    }
+
+    fn pairs(checked: Result<(), Problems>) -> Vec<(String, &'static str)> {
+        let problems = checked.err().map(Problems::into_vec).unwrap_or_default();
+        problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
+    }
+
+    fn codes(email: &Email) -> Vec<(String, &'static str)> {
+        pairs(email.check())
+    }
+
+    #[tokio::test]
+    async fn every_field_goes_out_under_its_name() {
+        // GEN-16, EMAIL-07, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-22, EMAIL-31, EMAIL-33, EMAIL-34
+        let email = Email::new("Acme <a@x.test>", ["b@x.test", "c@x.test"], "Hi")
+            .cc("d@x.test")
+            .bcc(vec!["e@x.test".to_owned()])
+            .reply_to("f@x.test")
+            .html("<p>x</p>")
+            .text("")
+            .header("X-A", "1")
+            .topic_id("t1")
+            .tag("k", "v")
+            .scheduled_at("in 1 min")
+            .attach(Attachment::from_bytes("a.txt", "abc").content_type("text/plain").content_id("c1"))
+            .attach(Attachment::from_url("https://x.test/r.pdf"));
+        let expected = json!({
+            "from": "Acme <a@x.test>", "to": ["b@x.test", "c@x.test"], "subject": "Hi", "cc": ["d@x.test"],
+            "bcc": ["e@x.test"], "reply_to": ["f@x.test"], "html": "<p>x</p>", "text": "", "headers": {"X-A": "1"},
+            "topic_id": "t1", "tags": [{"name": "k", "value": "v"}], "scheduled_at": "in 1 min",
+            "attachments": [
+                {"filename": "a.txt", "content_type": "text/plain", "content_id": "c1", "content": "YWJj"},
+                {"path": "https://x.test/r.pdf"},
+            ],
+        });
+        assert_eq!(wire(&email).await, expected);
+        assert_eq!(wire(&Email::from_json(&expected).unwrap()).await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_body_beside_a_template_is_reported_and_not_dropped() {
+        // EMAIL-50
+        let template = Email::from_template("welcome", "b@x.test").variable("NAME", "Ada").variable("N", 7);
+        let expected =
+            json!({"to": ["b@x.test"], "template": {"id": "welcome", "variables": {"NAME": "Ada", "N": 7}}});
+        assert_eq!(wire(&template).await, expected);
+        assert!(template.check().is_ok());
+        let both = template.html("<p>x</p>").text("");
+        let problems = both.check().unwrap_err();
+        assert_eq!(problems[0].message, "`html` and `template` exclude each other");
+        assert_eq!(codes(&both), [("/html".to_owned(), "exclusive"), ("/text".to_owned(), "exclusive")]);
+        assert_eq!(wire(&both).await["template"], expected["template"]);
+        assert_eq!(Email::from_json(&wire(&both).await).unwrap_err(), problems);
+
+        let variable = good().variable("N", 1);
+        assert_eq!(codes(&variable), [("/text".to_owned(), "exclusive")]);
+        let message = &variable.check().unwrap_err()[0].message;
+        assert_eq!(message, "`text` and `template.variables` exclude each other");
+    }
+
+    #[test]
+    fn ten_thousand_problems_are_counted_in_linear_time() {
+        let start = std::time::Instant::now();
+        let many = |item: fn(usize) -> (String, Value)| -> Value {
+            (0..10_000).map(item).collect::<serde_json::Map<_, _>>().into()
+        };
+        let list = |item: Value| Value::from(vec![item; 10_000]);
+        let with = |field: &str, value: Value| {
+            let mut email = json!({"from": "a@x.test", "to": "b@x.test", "subject": "s", "text": "t"});
+            email[field] = value;
+            Email::from_json(&email).unwrap_err()
+        };
+        let mut unknown = many(|i| (format!("k{i}"), json!(1)));
+        for (field, value) in [("from", "a@x.test"), ("to", "b@x.test"), ("subject", "s"), ("text", "t")] {
+            unknown[field] = value.into();
+        }
+        for problems in [
+            Email::from_json(&unknown).unwrap_err(),
+            with("cc", list(json!("nobody"))),
+            with("cc", list(json!(7))),
+            with("headers", many(|i| (format!("X {i}"), json!("x")))),
+        ] {
+            assert_eq!((problems.len(), problems.omitted()), (1_000, 9_000));
+        }
+        let template = json!({"to": "b@x.test", "template": {"id": "t", "variables": many(|i| (format!("a-{i}"), json!("x")))}});
+        assert_eq!(Email::from_json(&template).unwrap_err().omitted(), 9_000);
+        let (batch, shape) = BatchEmail::read_all(&vec![json!({"subject": 7}); 5_000]);
+        let problems = Problems::merge(shape, check_batch(&batch)).unwrap_err();
+        assert_eq!((problems.len(), problems.omitted()), (1_000, 4_000));
+        let built = (0..10_000).fold(good(), |email, i| email.header(format!("X-{i}"), "v"));
+        assert_eq!((codes(&built), built.fields().headers.len()), (vec![], 10_000));
+        // Seconds in a debug build while quadratic ones took minutes.
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn an_email_in_an_outbox_equals_the_original() {
+        let email = good()
+            .cc(["c@x.test"])
+            .header("X-A", "1")
+            .tag("k", "v")
+            .topic_id("t1")
+            .scheduled_at("in 1 min")
+            .attach(Attachment::from_bytes("a.txt", "abc"));
+        let row = serde_json::to_string(&email).unwrap();
+        assert_eq!(serde_json::from_str::<Email>(&row).unwrap(), email);
+        let fields = email.fields();
+        assert_eq!((fields.from, fields.subject, fields.text), (Some("a@x.test"), Some("s"), Some("t")));
+        assert_eq!((fields.to, fields.cc), (&["b@x.test".to_owned()][..], &["c@x.test".to_owned()][..]));
+        assert_eq!(fields.headers, [("X-A", "1")]);
+        assert_eq!(fields.scheduled_at.unwrap().as_str(), "in 1 min");
+        assert_eq!(fields.attachments[0].filename_str(), Some("a.txt"));
+        let template = Email::from_template("welcome", "b@x.test").variable("N", 7);
+        let fields = template.fields().template.unwrap();
+        assert_eq!((fields.id, &fields.variables["N"]), ("welcome", &7.into()));
+        let wrong = serde_json::from_str::<Email>(r#"{"subjct": 1}"#).unwrap_err().to_string();
+        assert!(wrong.contains("/subjct: an email has no field `subjct`"), "{wrong}");
+    }
+
+    #[tokio::test]
+    async fn an_attachment_from_a_file_is_not_serialized() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let email = good().attach(Attachment::from_file(path).await.unwrap());
+        assert!(email.check().is_ok());
+        let error = serde_json::to_string(&email).unwrap_err().to_string();
+        assert!(error.contains("`Cargo.toml`") && error.contains("from_bytes"), "{error}");
+    }
+
+    #[test]
+    fn recipients_are_borrowed_or_owned_and_numbers_are_of_any_type() {
+        let (owned, borrowed) =
+            (vec!["b@x.test".to_owned(), "c@x.test".to_owned()], vec!["b@x.test", "c@x.test"]);
+        let to = |to: Recipients| to.as_slice().len();
+        assert_eq!(to((&owned).into()) + to((&borrowed).into()) + to((&["a@x.test"]).into()), 5);
+        assert_eq!(good().to(&owned).cc(&owned[..]).bcc(&borrowed).fields().to.len(), 3);
+        let email = Email::from_template("t", &owned)
+            .variable("A", owned.len())
+            .variable("B", -1_isize)
+            .variable("C", 1.1_f32)
+            .variable("D", 7_i128)
+            .variable("E", u128::MAX);
+        let variables = email.fields().template.unwrap().variables;
+        assert_eq!(serde_json::to_string(&variables["C"]).unwrap(), "1.1");
+        assert_eq!(variables["A"], 2.into());
+        assert_eq!(codes(&email), [("/template/variables/E".to_owned(), "range")]);
+    }
+
+    #[test]
+    fn a_moment_is_scheduled_in_rfc_3339() {
+        let moment = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_mins(29_920_606);
+        let timestamp = crate::Timestamp::from("2026-11-21 04:46:00+00");
+        for email in [good().scheduled_at(moment), good().scheduled_at(timestamp)] {
+            assert_eq!(email.fields().scheduled_at.unwrap().as_str(), "2026-11-21T04:46:00Z");
+        }
+    }
+
+    #[test]
+    fn a_blank_time_is_refused_wherever_a_time_is_given() {
+        let blank = vec![("/scheduled_at".to_owned(), "empty")];
+        assert_eq!(codes(&good().scheduled_at(" ")), blank);
+        let client = crate::Client::new("http://127.0.0.1:1", "re_x").unwrap();
+        let invalid = |error: crate::Error| match error {
+            crate::Error::Invalid(problems) => pairs(Err(problems)),
+            other => panic!("{other}"),
+        };
+        assert_eq!(invalid(client.emails().reschedule("e1", " ").preview().unwrap_err()), blank);
+        assert_eq!(invalid(client.broadcasts().send_at("b1", " ").preview().unwrap_err()), blank);
+    }
+
+    #[test]
+    fn all_problems_are_reported_at_once() {
+        let email = Email::default().to("bob@@example.com").tag("week 47", "x");
+        assert_eq!(
+            codes(&email),
+            [
+                ("/from".to_owned(), "required"),
+                ("/subject".to_owned(), "required"),
+                ("/to/0".to_owned(), "address"),
+                (String::new(), "required"),
+                ("/tags/0/name".to_owned(), "charset"),
+            ]
+        );
+    }
+
+    #[test]
+    fn limits_hold_on_both_sides() {
+        // EMAIL-09, EMAIL-39, EMAIL-40, EMAIL-55 to EMAIL-59, LIM-17, LIM-18
+        let many = |n: usize| -> Vec<String> { (0..n).map(|i| format!("u{i}@x.test")).collect() };
+        let to = |n| Email::new("a@x.test", many(n), "s").text("t");
+        assert_eq!(codes(&to(50)), []);
+        assert_eq!(codes(&to(51)), [("/to/50".to_owned(), "count")]);
+        assert_eq!(codes(&to(0)), [("/to".to_owned(), "required")]);
+
+        let long = |n| "x".repeat(n);
+        assert_eq!(codes(&good().tag(long(256), long(256))), []);
+        assert_eq!(codes(&good().tag(long(257), long(257))).len(), 2);
+        for text in ["a b", "é", ".", "/", ""] {
+            assert_eq!(codes(&good().tag(text, "v")).len(), 1, "{text}");
+            assert_eq!(codes(&good().tag("n", text)).len(), 1, "{text}");
+        }
+
+        let with =
+            |key: &str, value: VariableValue| Email::from_template("t", "b@x.test").variable(key, value);
+        for key in ["A", "a_1", "first_name", &long(50)] {
+            assert_eq!(codes(&with(key, "v".into())), [], "{key}");
+        }
+        let reserved =
+            ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "this"];
+        for key in reserved.into_iter().chain(["a-b", "é", "", " ", &long(51)]) {
+            assert_eq!(codes(&with(key, "v".into())).len(), 1, "{key}");
+        }
+        for value in [VariableValue::from(""), long(2_000).into(), "🦀".repeat(2_000).into(), 1.5.into()] {
+            assert_eq!(codes(&with("A", value)), []);
+        }
+        let max = limits::VARIABLE_VALUE_MAX;
+        assert_eq!(codes(&with("A", max.into())), []);
+        assert_eq!(codes(&with("A", (-9_007_199_254_740_992_i64).into())), []);
+        for value in [long(2_001).into(), (max + 1).into(), f64::NAN.into(), f64::INFINITY.into()] {
+            assert_eq!(codes(&with("A", value)).len(), 1);
+        }
+    }
+
+    #[test]
+    fn headers_cannot_be_injected() {
+        let evil = "x\r\nBcc: victim@y.test";
+        for email in [
+            good().from(format!("{evil} <a@x.test>")),
+            good().to(evil),
+            good().cc("a\0@x.test"),
+            good().reply_to(evil),
+            good().subject(evil),
+            good().header("X-A", evil),
+            good().header(evil, "v"),
+            good().attach(Attachment::from_bytes(evil, "x")),
+            good().attach(Attachment::from_bytes("a", "x").content_type(evil)),
+            good().attach(Attachment::from_bytes("a", "x").content_id(evil)),
+        ] {
+            assert_eq!(codes(&email).len(), 1, "{email:?}");
+            assert_eq!(codes(&email)[0].1, "header", "{email:?}");
+        }
+        assert_eq!(codes(&good().subject("a\u{85}b\u{2028}c")), [], "no line break of a mail header");
+    }
+
+    #[test]
+    fn names_of_headers_and_content_ids_are_checked() {
+        for name in ["X A", "X:", "", "X-é"] {
+            assert_eq!(codes(&good().header(name, "v")).len(), 1, "{name:?}");
+        }
+        assert_eq!(codes(&good().header("X-A", "v".repeat(2_000))), []);
+        assert_eq!(good().header("Content-Type", "x").warnings().len(), 1);
+        for id in ["a>", "a b", "<a", ""] {
+            assert_eq!(
+                codes(&good().attach(Attachment::from_bytes("a", "x").content_id(id))).len(),
+                1,
+                "{id:?}"
+            );
+        }
+        for url in ["file:///etc/passwd", "ftp://x.test/a", "https://u:p@x.test/a", "report.pdf", ""] {
+            assert_eq!(codes(&good().attach(Attachment::from_url(url))).len(), 1, "{url:?}");
+        }
+        let hidden = good().attach(Attachment::from_url("https://u:sentinel@x.test/a")).check();
+        assert!(!format!("{hidden:?}").contains("sentinel"));
+    }
+
+    #[test]
+    fn attachments_have_a_limit_on_the_wire() {
+        // EMAIL-30
+        let of = |sizes: &[usize]| {
+            let attach =
+                |email: Email, size: &usize| email.attach(Attachment::from_bytes("a", vec![0; *size]));
+            sizes.iter().fold(good(), attach)
+        };
+        assert_eq!((codes(&of(&[30_000_000])), of(&[30_000_000]).warnings().len()), (vec![], 0));
+        assert_eq!((codes(&of(&[30_000_001])), of(&[30_000_001]).warnings().len()), (vec![], 1));
+        assert_eq!(codes(&of(&[31_457_280])), []);
+        assert_eq!(codes(&of(&[31_457_281])), [("/attachments".to_owned(), "size")]);
+        assert_eq!(codes(&of(&[20_000_000, 20_000_000])), [("/attachments".to_owned(), "size")]);
+    }
+
+    #[test]
+    fn a_name_loses_its_folders() {
+        for (given, kept) in [("../../x", "x"), ("C:\\x\\y.txt", "y.txt"), ("a.txt", "a.txt")] {
+            assert_eq!(Attachment::from_bytes(given, "x").filename_str(), Some(kept));
+        }
+        assert_eq!(codes(&good().attach(Attachment::from_bytes("", "x"))).len(), 1);
+    }
+
+    #[test]
+    fn a_body_is_needed() {
+        let bare = || Email::new("a@x.test", "b@x.test", "s");
+        assert_eq!(codes(&bare()), [(String::new(), "required")]);
+        assert_eq!(codes(&bare().text("")), [(String::new(), "required")]);
+        assert_eq!(codes(&bare().subject("").text("x")), []);
+        assert_eq!(codes(&bare().html("x").text("")), []);
+        assert_eq!(codes(&bare().text("x").scheduled_at("")), [("/scheduled_at".to_owned(), "empty")]);
+        assert_eq!(codes(&bare().template("")), [("/template/id".to_owned(), "required")]);
+    }
+
+    #[test]
+    fn json_of_the_wrong_shape_is_reported_by_place() {
+        let of = |json: &Value| -> Vec<(String, &'static str)> {
+            let problems = Email::from_json(json).unwrap_err().into_vec();
+            problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
+        };
+        let at = |path: &str, code| (path.to_owned(), code);
+        assert_eq!(of(&json!([])), [at("", "type")]);
+        let wrong = json!({
+            "from": 7, "to": ["a@x.test", 1], "subject": "s", "html": "h", "template": {"id": "t"}, "subjct": "x",
+            "tags": [{"name": "n"}], "headers": {"X": 1}, "react": "x",
+            "attachments": [{"filename": "a"}, {"content": "YQ==", "path": "https://x.test"}, {"content": "Y*=="}],
+        });
+        let mut found = of(&wrong);
+        found.sort();
+        let mut expected = vec![
+            at("/from", "type"),
+            at("/to/1", "type"),
+            at("/html", "exclusive"),
+            at("/subjct", "unknown"),
+            at("/react", "unknown"),
+            at("/tags/0/value", "required"),
+            at("/headers/X", "type"),
+            at("/attachments/0", "required"),
+            at("/attachments/1/path", "exclusive"),
+            at("/attachments/2/content", "base64"),
+        ];
+        expected.sort();
+        assert_eq!(found, expected);
+    }
+
+    fn emails(n: usize) -> Vec<BatchEmail> {
+        (0..n).map(|i| BatchEmail::new("a@x.test", "b@x.test", i.to_string()).text("t")).collect()
+    }
+
+    #[test]
+    fn a_batch_has_1_to_100_emails() {
+        // BATCH-03
+        assert_eq!(check_batch(&emails(0)).unwrap_err()[0].code, "count");
+        assert!(check_batch(&emails(1)).is_ok());
+        assert!(check_batch(&emails(100)).is_ok());
+        assert_eq!(check_batch(&emails(101)).unwrap_err()[0].path, "/100");
+        assert_eq!(emails(1)[0].clone().from("nobody").check().unwrap_err()[0].path, "/from");
+    }
+
+    #[tokio::test]
+    async fn a_batch_is_a_bare_array_and_reports_what_it_cannot_carry() {
+        // BATCH-01, BATCH-07, BATCH-10
+        let json: Value = serde_json::from_slice(&batch_body(&emails(3)).as_bytes().unwrap()).unwrap();
+        let subjects: Vec<_> =
+            json.as_array().unwrap().iter().map(|email| email["subject"].clone()).collect();
+        assert_eq!(subjects, ["0", "1", "2"]);
+        let unsupported = ["/attachments", "/scheduled_at"].map(|path| (path.to_owned(), "unsupported"));
+        let (_, shape) = BatchEmail::read(&json!({"attachments": [], "scheduled_at": "in 1 min"}));
+        assert_eq!(pairs(shape), unsupported);
+
+        let email = good().scheduled_at("in 1 min").attach(Attachment::from_bytes("a.txt", "abc"));
+        let batch: [BatchEmail; 2] = [good().into(), email.clone().into()];
+        let mut found = pairs(batch[1].check());
+        found.sort();
+        assert_eq!(found, unsupported);
+        assert_eq!(batch[1].fields(), email.fields());
+        let pieces: Vec<bytes::Bytes> = batch_body(&batch).stream().try_collect().await.unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&pieces.concat()).unwrap(), json!([good(), email]));
+    }
+}

@@ -1,0 +1,195 @@
+//! An event to define, and an event to send.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::record::{PayloadType, validate_schema};
+use crate::{
+    problem::{Validator, address_fault},
+    types::ContactId,
+};
+
+/// The prefix of names that belong to the service.
+const RESERVED_PREFIX: &str = "resend:";
+
+/// A kind of event to be defined: `POST /events`. (The specification is silent on custom events.)
+///
+/// ```
+/// use posthaste::{NewEvent, PayloadType};
+///
+/// let event = NewEvent::new("user.created").field("plan", PayloadType::String);
+/// event.check()?;
+/// # Ok::<(), posthaste::Problems>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NewEvent {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<BTreeMap<String, PayloadType>>,
+}
+
+impl NewEvent {
+    /// A kind of event whose payload may be anything. The name is not empty and does not begin with `resend:`, which the service
+    /// keeps for itself.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), schema: None }
+    }
+
+    /// What a field of the payload holds. Once one is named, the payload is checked whenever the event is sent.
+    #[must_use]
+    pub fn field(mut self, key: impl Into<String>, holds: PayloadType) -> Self {
+        self.schema.get_or_insert_default().insert(key.into(), holds);
+        self
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        v.field("name", |v| validate_name(v, "name", &self.name));
+        validate_schema(v, self.schema.as_ref());
+    }
+}
+
+validate!(NewEvent);
+
+/// An event that has happened to a contact: `POST /events/send`. It has exactly one contact, by id or by address.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EventOccurrence {
+    event: String,
+    subject: Subject,
+    payload: Option<Map<String, Value>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Subject {
+    Contact(ContactId),
+    Email(String),
+}
+
+impl EventOccurrence {
+    /// It has happened to the contact of this id.
+    pub fn of_contact(event: impl Into<String>, contact: impl Into<ContactId>) -> Self {
+        Self { event: event.into(), subject: Subject::Contact(contact.into()), payload: None }
+    }
+
+    /// It has happened to the contact of this address, who becomes a contact when the automation runs if there is none yet.
+    pub fn of_email(event: impl Into<String>, email: impl Into<String>) -> Self {
+        Self { event: event.into(), subject: Subject::Email(email.into()), payload: None }
+    }
+
+    /// Adds a field to the payload: `event.KEY` in rules and values of the automation.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.payload.get_or_insert_default().insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets the whole payload, in place of fields that were added before.
+    #[must_use]
+    pub fn payload(mut self, payload: Map<String, Value>) -> Self {
+        self.payload = Some(payload);
+        self
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        v.field("event", |v| validate_name(v, "event", &self.event));
+        match &self.subject {
+            Subject::Contact(id) => v.not_empty("contact_id", Some(id.as_str())),
+            Subject::Email(email) => v.field("email", |v| {
+                v.address(email);
+                if email.contains('<') && address_fault(email).is_none() {
+                    v.report_found("address", "an address alone, without a name", email);
+                }
+            }),
+        }
+    }
+}
+
+validate! {
+    /// Whether the payload fits the schema is known to the service alone.
+    ///
+    EventOccurrence
+}
+
+impl Serialize for EventOccurrence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Wire<'a> {
+            event: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            contact_id: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            email: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            payload: Option<&'a Map<String, Value>>,
+        }
+        let (contact_id, email) = match &self.subject {
+            Subject::Contact(id) => (Some(id.as_str()), None),
+            Subject::Email(email) => (None, Some(email.as_str())),
+        };
+        Wire { event: &self.event, contact_id, email, payload: self.payload.as_ref() }.serialize(serializer)
+    }
+}
+
+fn validate_name(v: &mut Validator, field: &str, name: &str) {
+    if name.is_empty() {
+        v.report("empty", format!("`{field}` must not be empty"));
+    } else if name.starts_with(RESERVED_PREFIX) {
+        let rule = format!("names that begin with `{RESERVED_PREFIX}` belong to the service");
+        v.report_found("reserved", rule, name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{problem::Problems, resources::events::EventPatch};
+
+    #[test]
+    fn an_event_is_written_as_the_service_reads_it() {
+        let wire = |value: &dyn Fn() -> serde_json::Result<Value>| value().unwrap();
+        let plain = NewEvent::new("user.created");
+        assert_eq!(wire(&|| serde_json::to_value(&plain)), json!({"name": "user.created"}));
+        let typed = plain.field("plan", PayloadType::String).field("seats", PayloadType::Number);
+        assert_eq!(
+            wire(&|| serde_json::to_value(&typed)),
+            json!({"name": "user.created", "schema": {"plan": "string", "seats": "number"}})
+        );
+        assert_eq!(wire(&|| serde_json::to_value(EventPatch::clear_schema())), json!({"schema": null}));
+        let of_email = EventOccurrence::of_email("user.created", "ada@example.com").with("seats", 5);
+        assert_eq!(
+            wire(&|| serde_json::to_value(&of_email)),
+            json!({"event": "user.created", "email": "ada@example.com", "payload": {"seats": 5}})
+        );
+        let of_contact = EventOccurrence::of_contact("user.created", "c1");
+        assert_eq!(
+            wire(&|| serde_json::to_value(&of_contact)),
+            json!({"event": "user.created", "contact_id": "c1"})
+        );
+    }
+
+    #[test]
+    fn all_problems_are_reported_at_once() {
+        let found = |checked: Result<(), Problems>| -> Vec<_> {
+            checked
+                .err()
+                .iter()
+                .flat_map(|problems| problems.iter())
+                .map(|p| (p.path.clone(), p.code))
+                .collect()
+        };
+        let event = NewEvent::new("resend:secret").field("a/b", PayloadType::from("list".to_owned()));
+        assert_eq!(found(event.check()), [("/name".into(), "reserved"), ("/schema/a~1b".into(), "type")]);
+        assert_eq!(found(NewEvent::new("resend").check()), []);
+        assert_eq!(
+            found(EventOccurrence::of_email("", "Ada <ada@example.com>").check()),
+            [("/event".into(), "empty"), ("/email".into(), "address")]
+        );
+        assert_eq!(found(EventOccurrence::of_contact("x", "").check()), [("/contact_id".into(), "empty")]);
+        assert_eq!(found(EventPatch::schema([("x", PayloadType::Date)]).check()), []);
+    }
+}

@@ -1,0 +1,81 @@
+//! When an email or a broadcast is to be sent.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::Timestamp;
+
+/// A time to send at: a moment, or text such as `in 1 hour` or `friday at 9am`, which the service interprets.
+///
+/// A [`Timestamp`] and a [`SystemTime`] are written in RFC 3339, as the service reads it. Text is sent unchanged.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+///
+/// use posthaste::ScheduledAt;
+///
+/// let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_236_360);
+/// assert_eq!(ScheduledAt::from(moment).as_str(), "2026-11-21T04:46:00Z");
+/// assert_eq!(ScheduledAt::from("in 1 hour").as_str(), "in 1 hour");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ScheduledAt(String);
+
+impl ScheduledAt {
+    /// The text on the wire.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'a> From<&'a str> for ScheduledAt {
+    fn from(text: &'a str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<String> for ScheduledAt {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&String> for ScheduledAt {
+    fn from(text: &String) -> Self {
+        Self(text.clone())
+    }
+}
+
+impl From<&Timestamp> for ScheduledAt {
+    fn from(time: &Timestamp) -> Self {
+        Self(time.to_rfc3339().unwrap_or_else(|| time.as_str().to_owned()))
+    }
+}
+
+impl From<Timestamp> for ScheduledAt {
+    fn from(time: Timestamp) -> Self {
+        Self::from(&time)
+    }
+}
+
+/// A time beyond the year 9999 has no form on the wire: it becomes an empty text, which the check refuses.
+impl From<SystemTime> for ScheduledAt {
+    fn from(time: SystemTime) -> Self {
+        Self(jiff::Timestamp::try_from(time).map(|time| time.to_string()).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_of_either_style_is_sent_as_rfc_3339() {
+        for text in ["2026-11-21 04:46:00+00", "2026-11-21T05:46:00+01:00", "2026-11-21T04:46:00Z"] {
+            assert_eq!(ScheduledAt::from(Timestamp::from(text)).as_str(), "2026-11-21T04:46:00Z");
+        }
+        assert_eq!(ScheduledAt::from(Timestamp::from("soon")).as_str(), "soon");
+    }
+}
