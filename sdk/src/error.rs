@@ -101,7 +101,7 @@ impl Error {
     /// Whether the thing that was asked for was done.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Auth(error) if matches!(**error, AuthError::StillRefused) => Outcome::Rejected,
+            Self::Auth(error) if matches!(**error, AuthError::TokenRejected { .. }) => Outcome::Rejected,
             Self::Invalid(_) | Self::Settings(_) | Self::File(_) | Self::Auth(_) | Self::Unreachable(_) => {
                 Outcome::NotSent
             }
@@ -154,6 +154,7 @@ impl Error {
         match self {
             Self::Api(error) => Some(error.status),
             Self::Decode(unreadable) => Some(unreadable.status),
+            Self::Auth(error) => error.response().map(|response| response.status),
             _ => None,
         }
     }
@@ -163,6 +164,7 @@ impl Error {
         match self {
             Self::Api(error) => error.request_id(),
             Self::Decode(unreadable) => request_id(&unreadable.headers),
+            Self::Auth(error) => error.response().and_then(ApiError::request_id),
             _ => None,
         }
     }

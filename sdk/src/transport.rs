@@ -10,6 +10,8 @@ mod response;
 
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::ReqwestTransport;
+#[cfg(feature = "oauth")]
+pub(crate) use response::Collected;
 pub use response::ResponseBody;
 
 use std::{error::Error as StdError, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};

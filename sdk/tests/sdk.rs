@@ -5,9 +5,11 @@ mod sdk {
     mod calls;
     mod domains;
     mod downloads;
+    #[cfg(feature = "oauth")]
     mod oauth;
     mod pages;
     mod script;
+    #[cfg(feature = "oauth")]
     mod sessions;
     mod waits;
 }

@@ -38,12 +38,12 @@ pub(crate) async fn renew(
     order: RefreshRequest,
     warn: impl Fn(&str),
 ) -> Result<(), AuthError> {
-    let failed = |what: String| AuthError::Elsewhere { message: what, retryable: true };
+    let failed = |what: String| AuthError::Delegate { message: what, retryable: true };
     // The command ends after its helper, so that nobody thinks it is over before.
     let _held = signals::hold();
     let mut command =
         tokio::process::Command::new(this_program().map_err(|error| failed(error.to_string()))?);
-    command.arg(WORD).arg(profile).arg(order.generation.to_string()).arg(order.refused.to_string());
+    command.arg(WORD).arg(profile).arg(order.generation.to_string()).arg(order.rejected.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
     command.process_group(0);
@@ -60,7 +60,7 @@ pub(crate) async fn renew(
     };
     report.notices.iter().for_each(|notice| warn(notice));
     report.trouble.map_or(Ok(()), |trouble| {
-        Err(AuthError::Elsewhere { message: trouble.message, retryable: trouble.retryable })
+        Err(AuthError::Delegate { message: trouble.message, retryable: trouble.retryable })
     })
 }
 
@@ -71,14 +71,14 @@ fn this_program() -> std::io::Result<PathBuf> {
 
 /// Runs as the helper, if that is what the arguments ask for.
 pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
-    let [_, word, profile, generation, refused] = arguments else { return None };
+    let [_, word, profile, generation, rejected] = arguments else { return None };
     if word != WORD {
         return None;
     }
-    let (profile, generation, refused) =
-        (profile.to_str()?, generation.to_str()?.parse().ok()?, refused.to_str()?.parse().ok()?);
+    let (profile, generation, rejected) =
+        (profile.to_str()?, generation.to_str()?.parse().ok()?, rejected.to_str()?.parse().ok()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let report = runtime.block_on(carry_out(profile, RefreshRequest { generation, refused }, env));
+    let report = runtime.block_on(carry_out(profile, RefreshRequest { generation, rejected }, env));
     let said = serde_json::to_vec(&report).unwrap_or_default();
     // If nobody listens any more, it was done all the same.
     let _ = write_stdout(&said);

@@ -18,7 +18,7 @@ use super::{
     retry::{self, Cause, RetryEvent, RetryPolicy},
 };
 use crate::{
-    auth::{AuthError, Credentials, StoreError, Token},
+    auth::{Rejected, Token},
     error::{ApiError, DecodeError, Error, Result, Tried, chain},
     transport::{RequestDelivery, TransportError, TransportErrorKind, TransportRequest},
 };
@@ -96,8 +96,10 @@ struct Attempts<'a> {
     policy: RetryPolicy,
     patience: Duration,
     deadline: Option<Instant>,
-    /// The access token that the service refused first.
-    refused: Option<Token>,
+    /// The access token that the service rejected, until the next one is asked for.
+    rejected: Option<Rejected>,
+    /// A 401 was answered with another token.
+    reauthorized: bool,
     tried: Tried,
     operation: Operation,
 }
@@ -125,7 +127,8 @@ impl<'a> Attempts<'a> {
             policy: operation.retry.clone().unwrap_or_else(|| client.retry.clone()),
             patience,
             deadline: Instant::now().checked_add(limit),
-            refused: None,
+            rejected: None,
+            reauthorized: false,
             tried,
             operation,
         }
@@ -138,9 +141,12 @@ impl<'a> Attempts<'a> {
             let (header, token) = self.authorize().await?;
             self.tried.attempts += 1;
             let (error, cause) = match self.attempt(header).await {
-                Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED && token.is_some() => {
+                Ok(answer)
+                    if let Some(token) = token
+                        && answer.status() == StatusCode::UNAUTHORIZED =>
+                {
                     self.client.limiter.learn(answer.headers(), None);
-                    self.turned_out(token)?;
+                    self.rejected(token, answer)?;
                     continue;
                 }
                 Ok(answer) if answer.status().is_success() => {
@@ -178,52 +184,37 @@ impl<'a> Attempts<'a> {
         Ok(())
     }
 
-    /// The credential for the next attempt, and the access token in it if that can be renewed.
-    async fn authorize(&self) -> Result<(Option<HeaderValue>, Option<Token>)> {
-        let (session, origin) = match &self.client.credentials {
-            _ if self.operation.external_url.is_some() => return Ok((None, None)),
-            Credentials::Fixed(header) => return Ok((Some(header.clone()), None)),
-            Credentials::Session(session, origin) => (session, origin),
-        };
-        let token = session.token(Some(origin), self.refused.as_ref());
-        let token = match self.deadline {
-            None => token.await,
-            // The renewal goes on: whoever calls next finds its outcome.
-            Some(end) => match timeout_at(end, token).await {
-                Ok(token) => token,
-                // The renewal goes on: whoever calls next finds its outcome.
-                Err(_) => session.at_hand(origin).ok_or_else(|| {
-                    let holder = Some("a renewal that takes longer than the call may".to_owned());
-                    AuthError::Busy(StoreError::Busy { holder }).into()
-                }),
-            },
-        };
-        match token {
-            Ok(token) => Ok((token.header.clone(), Some(token))),
-            // What an attempt before may have done stays open.
-            Err(error) if self.tried.unknown => {
-                let cause =
-                    TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error);
-                Err(self.tried.lost(cause))
-            }
-            Err(error) => Err(error),
+    /// The credential for the next attempt, and the access token in it if that can be refreshed.
+    async fn authorize(&mut self) -> Result<(Option<HeaderValue>, Option<Token>)> {
+        if self.operation.external_url.is_some() {
+            return Ok((None, None));
+        }
+        let rejected = self.rejected.take();
+        match self.client.credentials.authorize(self.deadline, rejected).await {
+            Ok(authorized) => Ok((Some(authorized.header), authorized.token)),
+            Err(error) => Err(self.not_authorized(Error::Auth(error))),
         }
     }
 
     /// A 401: the first one of a call asks for another access token, the second one is final.
-    fn turned_out(&mut self, token: Option<Token>) -> Result<()> {
-        if self.refused.is_none() {
-            self.refused = token;
-            return Ok(());
+    fn rejected(&mut self, token: Token, answer: http::Response<Bytes>) -> Result<()> {
+        let rejected = Rejected { token, response: ApiError::from_answer(answer, &self.tried) };
+        if self.reauthorized {
+            let error = self.client.credentials.give_up(rejected);
+            return Err(self.not_authorized(error.into()));
         }
-        let Credentials::Session(session, _) = &self.client.credentials else { return Ok(()) };
-        let error = token.map_or(AuthError::StillRefused, |token| session.give_up(&token));
-        if self.tried.unknown {
-            let cause =
-                TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error);
-            return Err(self.tried.lost(cause));
+        self.reauthorized = true;
+        self.rejected = Some(rejected);
+        Ok(())
+    }
+
+    /// The outcome of an earlier attempt stays unknown.
+    fn not_authorized(&self, error: Error) -> Error {
+        if !self.tried.unknown {
+            return error;
         }
-        Err(error.into())
+        self.tried
+            .lost(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error))
     }
 
     async fn attempt(

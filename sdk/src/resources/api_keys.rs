@@ -64,7 +64,8 @@ impl NewApiKey {
 pub struct CreatedApiKey {
     /// The key's id.
     pub id: ApiKeyId,
-    /// The key itself.
+    /// The key itself. Serializing the record leaves it out.
+    #[serde(skip_serializing)]
     pub token: ApiKeyToken,
 }
 
