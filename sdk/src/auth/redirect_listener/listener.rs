@@ -62,7 +62,7 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 /// ```
 #[derive(Debug)]
 pub struct RedirectListener {
-    listener: TcpListener,
+    pub(super) listener: TcpListener,
     pub(super) host: String,
     redirect_uri: String,
 }
