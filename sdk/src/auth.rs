@@ -4,7 +4,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `credentials` | the credential of a client |
+//! | `credentials`, `scope` | the credential of a client; what an access token may do |
 //! | `oauth` | the authorization code flow with PKCE, the token endpoint, registration and revocation |
 //! | `redirect_listener` | a loopback server that receives the browser's redirect |
 //! | `record`, `store` | a login as it is stored, and the contract of token stores |
@@ -18,6 +18,7 @@ mod oauth;
 mod record;
 #[cfg(feature = "redirect-listener")]
 mod redirect_listener;
+mod scope;
 #[cfg(feature = "oauth")]
 mod session;
 #[cfg(feature = "oauth")]
@@ -32,11 +33,13 @@ pub use redirect_listener::RedirectListener;
 pub use {
     oauth::{
         AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder, AuthorizationServer,
-        NewOAuthClient, OAuthClient, Scope,
+        NewOAuthClient, OAuthClient,
     },
     record::{RefreshPending, TokenRecord},
     session::{RefreshRequest, Revocation, Session, SessionBuilder, SessionEvent},
     store::{LockedStore, MemoryStore, TokenStore},
 };
+
+pub use scope::Scope;
 
 pub use crate::error::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode, StoreError};

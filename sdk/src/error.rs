@@ -13,6 +13,7 @@ mod text;
 pub use api::{ApiError, ApiErrorKind};
 pub use auth::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode};
 use headers::request_id;
+#[cfg(feature = "oauth")]
 pub(crate) use headers::retry_after;
 pub use idempotency::Idempotency;
 pub(crate) use lost::Tried;

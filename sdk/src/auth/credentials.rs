@@ -40,6 +40,7 @@ pub(crate) struct Authorized {
 
 /// An access token that the API answered with a 401, and that response.
 pub(crate) struct Rejected {
+    #[cfg_attr(not(feature = "oauth"), expect(dead_code, reason = "only a session reads it"))]
     pub(crate) token: Token,
     pub(crate) response: ApiError,
 }
@@ -98,9 +99,10 @@ impl Credentials {
 
     /// The error for the second 401 of a call: the token was new, so calls with it don't ask for another refresh.
     pub(crate) fn give_up(&self, rejected: Rejected) -> AuthError {
-        #[cfg(feature = "oauth")]
-        if let Self::Session(session, _) = self {
-            session.reject_fresh(&rejected.token);
+        match self {
+            Self::Fixed(_) => {}
+            #[cfg(feature = "oauth")]
+            Self::Session(session, _) => session.reject_fresh(&rejected.token),
         }
         AuthError::TokenRejected { response: None }.with_response(rejected.response)
     }

@@ -3,7 +3,6 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `scope` | scopes |
 //! | `http` | one request to the authorization server, sent once over a new connection |
 //! | `server` | the authorization server's endpoints |
 //! | `metadata` | finding them (RFC 8414) |
@@ -16,7 +15,6 @@ mod authorization;
 mod http;
 mod metadata;
 mod register;
-mod scope;
 mod server;
 mod token_request;
 mod token_response;
@@ -25,6 +23,5 @@ pub(crate) use self::token_request::HttpTokenEndpoint;
 pub use self::{
     authorization::{AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder},
     register::{NewOAuthClient, OAuthClient},
-    scope::Scope,
     server::AuthorizationServer,
 };

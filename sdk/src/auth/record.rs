@@ -74,6 +74,7 @@ mod exposed {
 
     use crate::types::{AccessToken, RefreshToken};
 
+    #[expect(clippy::ref_option, reason = "serde passes the field")]
     pub(super) fn access_token<S: Serializer>(
         token: &Option<AccessToken>,
         serializer: S,

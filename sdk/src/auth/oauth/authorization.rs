@@ -7,8 +7,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 use url::Url;
 
-use super::{scope::Scope, server::AuthorizationServer};
+use super::server::AuthorizationServer;
 use crate::{
+    auth::scope::Scope,
     error::{AuthError, CallbackError, OAuthError, OAuthErrorCode, Result, printable},
     problem::SettingsError,
 };

@@ -6,10 +6,10 @@ use url::Url;
 
 use super::{
     http::{HttpClient, HttpResponse},
-    scope::Scope,
     server::AuthorizationServer,
 };
 use crate::{
+    auth::scope::Scope,
     error::{AuthError, Result, printable},
     transport::{
         Transport,

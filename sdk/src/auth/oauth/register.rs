@@ -5,8 +5,11 @@
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{scope::Scope, server::AuthorizationServer, token_response::oauth_error};
-use crate::error::{AuthError, Result, printable};
+use super::{server::AuthorizationServer, token_response::oauth_error};
+use crate::{
+    auth::scope::Scope,
+    error::{AuthError, Result, printable},
+};
 
 /// A client to register.
 #[derive(Clone, Debug, Serialize)]

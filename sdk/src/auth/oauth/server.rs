@@ -4,8 +4,9 @@ use std::fmt;
 
 use url::Url;
 
-use super::{http::HttpClient, scope::Scope};
+use super::http::HttpClient;
 use crate::{
+    auth::scope::Scope,
     error::Result,
     transport::{
         Transport,

@@ -307,7 +307,7 @@ mod tests {
         busy.headers.insert("retry-after", HeaderValue::from_static("7"));
         match outcome_of(Ok(busy)) {
             RefreshOutcome::Throttled { status: 503, retry_after: Some(pause) } => {
-                assert_eq!(pause.as_secs(), 7)
+                assert_eq!(pause.as_secs(), 7);
             }
             other => panic!("{other:?}"),
         }

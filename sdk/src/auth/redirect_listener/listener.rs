@@ -166,16 +166,16 @@ impl Shared<'_> {
 
 type Connection<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// The connections that are open, the oldest first.
+/// The open connections, the oldest first.
 struct Connections<'a> {
     listener: &'a TcpListener,
     shared: &'a Shared<'a>,
-    connections: Vec<Connection<'a>>,
+    open: Vec<Connection<'a>>,
 }
 
 impl<'a> Connections<'a> {
     fn new(listener: &'a TcpListener, shared: &'a Shared<'a>) -> Self {
-        Self { listener, shared, connections: Vec::with_capacity(MAX_CONNECTIONS) }
+        Self { listener, shared, open: Vec::with_capacity(MAX_CONNECTIONS) }
     }
 
     /// Serves everybody until this is so.
@@ -183,7 +183,7 @@ impl<'a> Connections<'a> {
         let mut backoff = pin!(tokio::time::sleep(Duration::ZERO));
         poll_fn(|context| {
             loop {
-                self.connections.retain_mut(|connection| connection.as_mut().poll(context).is_pending());
+                self.open.retain_mut(|connection| connection.as_mut().poll(context).is_pending());
                 if over() {
                     return Poll::Ready(());
                 }
@@ -202,10 +202,10 @@ impl<'a> Connections<'a> {
 
     /// Takes one in. When there are too many, the oldest has had its time: a browser says what it wants at once.
     fn take(&mut self, stream: TcpStream) {
-        if self.connections.len() == MAX_CONNECTIONS {
-            drop(self.connections.remove(0));
+        if self.open.len() == MAX_CONNECTIONS {
+            drop(self.open.remove(0));
         }
-        self.connections.push(Box::pin(serve(stream, self.shared)));
+        self.open.push(Box::pin(serve(stream, self.shared)));
     }
 }
 

@@ -185,7 +185,7 @@ impl World {
         let mut next = self.clone();
         match self.logout {
             Logout::Waiting if self.holder.is_none() => {
-                (next.holder, next.logout) = (Some(who), Logout::Locked)
+                (next.holder, next.logout) = (Some(who), Logout::Locked);
             }
             Logout::Locked => {
                 next.logout = Logout::Revoked;
