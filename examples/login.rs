@@ -12,7 +12,7 @@ async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> pos
     let server = AuthorizationServer::discover(base_url).await?;
     let receiver = RedirectListener::bind().await?;
     let authorization =
-        server.authorize(client_id, receiver.redirect_uri()).scope(Scope::EmailsSend).begin()?;
+        server.authorize(client_id, receiver.redirect_uri()).scope(Scope::EmailsSend).build()?;
     open(authorization.url().as_str());
     let code = receiver.wait(&authorization, Duration::from_mins(5)).await?;
     let tokens = server.exchange(&authorization, &code).await?;

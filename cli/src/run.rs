@@ -72,7 +72,10 @@ fn in_runtime(command: Command, context: Context) -> Result<(), Fail> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime =
                 runtime.map_err(|error| Fail::local("the program cannot wait for the network", error))?;
-            runtime.block_on(until_signal(networked, context))
+            let result = runtime.block_on(until_signal(networked, context));
+            // A thread that waits for a lock or a resolver holds up nothing.
+            runtime.shutdown_background();
+            result
         }
     }
 }
@@ -92,7 +95,7 @@ async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
         result = with_service(command, context) => result,
         signal = signals.next() => if ends_by_signal { Ok(()) } else { Err(Fail::Interrupted(signal)) },
     };
-    // A call can be over, out of time or interrupted, while a renewal that it began is on its way.
+    // Tokens of a new login may be on their way to the store.
     signals.when_free().await;
     result
 }

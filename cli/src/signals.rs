@@ -16,7 +16,7 @@ static FREE: Notify = Notify::const_new();
 #[derive(Debug)]
 pub(crate) struct Held(());
 
-/// Makes signals wait. Between the mark of a renewal and the unlock of the login a new token may be on its way that nobody else has.
+/// Delays the end by a signal: between the exchange of a code and the save a response may hold the only copy of new tokens.
 pub(crate) fn hold() -> Held {
     HELD.fetch_add(1, Ordering::SeqCst);
     Held(())
@@ -86,16 +86,21 @@ impl Signals {
         }
     }
 
-    /// Waits until nothing is held any more. Whoever asks a second time is told what is going on, and waits, too.
+    /// Waits until nothing is held any more, or until another signal.
     pub(crate) async fn when_free(&mut self) {
+        let mut announced = false;
         loop {
             let free = FREE.notified();
             if HELD.load(Ordering::SeqCst) == 0 {
                 return;
             }
+            if !announced {
+                write_stderr("saving the login, at most 30 s; interrupt again to stop at once\n");
+                announced = true;
+            }
             tokio::select! {
                 () = free => {}
-                _ = self.next() => write_stderr("finishing the renewal of the login, at most 30 s\n"),
+                _ = self.next() => return,
             }
         }
     }

@@ -10,6 +10,7 @@ mod response;
 
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::ReqwestTransport;
+#[cfg(feature = "oauth")]
 pub(crate) use response::Collected;
 pub use response::ResponseBody;
 

@@ -5,10 +5,12 @@ mod sdk {
     mod calls;
     mod domains;
     mod downloads;
+    #[cfg(feature = "oauth")]
     mod oauth;
     mod outcomes;
     mod pages;
     mod script;
+    #[cfg(feature = "oauth")]
     mod sessions;
     mod waits;
 }

@@ -79,11 +79,11 @@ fn refused(error: &AuthError) -> Fail {
             ),
             _ => auth(format!("the service refuses: {text}"), LOGIN),
         },
-        AuthError::NoCallback { .. } => auth(
+        AuthError::RedirectTimeout { .. } => auth(
             format!("{text}; nothing was stored"),
             "does the browser show an error about the client? then: --client-id ID; else try again",
         ),
-        AuthError::NoLoopback(_) => Fail::Local {
+        AuthError::ListenFailed(_) => Fail::Local {
             message: text,
             source: None,
             hint: Some(

@@ -1,7 +1,7 @@
-//! The process that renews a login in place of a command: whoever kills the command, or closes its terminal, doesn't kill the renewal.
+//! The process that refreshes a login on behalf of a command, so that neither a signal nor the end of the command stops the refresh halfway.
 //!
-//! It is this program again, in a process group of its own, with the same store and the same lock. The command waits for it and then reads the
-//! store; it tells the command by one line of JSON what went wrong and what a person may want to know.
+//! It is this program again, in a process group of its own, with the same store and the same lock. The command waits for it, as long as its own
+//! timeout and the user allow, and then reads the store. The helper reports errors and warnings as one line of JSON.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use super::Credentials;
 use crate::output::write_stdout;
 use crate::settings::env::Env;
-use crate::signals::{self, Signals};
+use crate::signals::Signals;
 
-/// The command of the helper; no person types it.
-const WORD: &str = "__refresh";
+/// The hidden command that runs the helper.
+const COMMAND: &str = "__refresh";
 
-/// What the helper says at its end.
+/// The helper's report.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Report {
     notices: Vec<String>,
@@ -32,18 +32,16 @@ struct Trouble {
     retryable: bool,
 }
 
-/// Lets a helper renew the login of a profile.
+/// Lets a helper refresh the login of a profile. Dropping the future leaves the helper running.
 pub(crate) async fn renew(
     profile: String,
-    order: RefreshRequest,
+    request: RefreshRequest,
     warn: impl Fn(&str),
 ) -> Result<(), AuthError> {
-    let failed = |what: String| AuthError::Elsewhere { message: what, retryable: true };
-    // The command ends after its helper, so that nobody thinks it is over before.
-    let _held = signals::hold();
+    let failed = |what: String| AuthError::Delegate { message: what, retryable: true };
     let mut command =
         tokio::process::Command::new(this_program().map_err(|error| failed(error.to_string()))?);
-    command.arg(WORD).arg(profile).arg(order.generation.to_string()).arg(order.refused.to_string());
+    command.arg(COMMAND).arg(profile).arg(request.generation.to_string()).arg(request.rejected.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
     command.process_group(0);
@@ -52,15 +50,15 @@ pub(crate) async fn renew(
     command.creation_flags(0x200);
     let output = match command.spawn() {
         Ok(helper) => helper.wait_with_output().await,
-        Err(error) => return Err(failed(format!("the renewal of the login could not be started: {error}"))),
+        Err(error) => return Err(failed(format!("the refresh of the login could not be started: {error}"))),
     };
     let output = output.map_err(|error| failed(error.to_string()))?;
     let Ok(report) = serde_json::from_slice::<Report>(&output.stdout) else {
-        return Err(failed(format!("the renewal of the login was cut off ({})", output.status)));
+        return Err(failed(format!("the refresh of the login was cut off ({})", output.status)));
     };
     report.notices.iter().for_each(|notice| warn(notice));
     report.trouble.map_or(Ok(()), |trouble| {
-        Err(AuthError::Elsewhere { message: trouble.message, retryable: trouble.retryable })
+        Err(AuthError::Delegate { message: trouble.message, retryable: trouble.retryable })
     })
 }
 
@@ -69,24 +67,24 @@ fn this_program() -> std::io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 
-/// Runs as the helper, if that is what the arguments ask for.
+/// Runs as the helper, if the arguments say so.
 pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
-    let [_, word, profile, generation, refused] = arguments else { return None };
-    if word != WORD {
+    let [_, word, profile, generation, rejected] = arguments else { return None };
+    if word != COMMAND {
         return None;
     }
-    let (profile, generation, refused) =
-        (profile.to_str()?, generation.to_str()?.parse().ok()?, refused.to_str()?.parse().ok()?);
+    let (profile, generation, rejected) =
+        (profile.to_str()?, generation.to_str()?.parse().ok()?, rejected.to_str()?.parse().ok()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let report = runtime.block_on(carry_out(profile, RefreshRequest { generation, refused }, env));
+    let report = runtime.block_on(carry_out(profile, RefreshRequest { generation, rejected }, env));
     let said = serde_json::to_vec(&report).unwrap_or_default();
-    // If nobody listens any more, it was done all the same.
+    // The command may have ended meanwhile.
     let _ = write_stdout(&said);
     Some(u8::from(report.trouble.is_some()))
 }
 
-async fn carry_out(profile: &str, order: RefreshRequest, env: &Env) -> Report {
-    // Heard, and not heeded: it takes no longer than a renewal may.
+async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report {
+    // Signals are ignored: a refresh is bounded by its own timeouts.
     let _signals = Signals::listen();
     let notices = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&notices);
@@ -97,7 +95,7 @@ async fn carry_out(profile: &str, order: RefreshRequest, env: &Env) -> Report {
             let session = Session::builder()
                 .on_event(move |notice| note(notice.to_string()))
                 .open(credentials.store(None));
-            let done = session.renew(order).await;
+            let done = session.renew(request).await;
             session.wait_idle().await;
             done
         }

@@ -258,13 +258,13 @@ fn a_scope_that_is_not_the_one_that_was_asked_for_is_kept_and_told() {
 }
 
 #[test]
-fn nobody_coming_back_ends_the_wait_and_closes_the_port() {
+fn a_login_without_a_redirect_times_out_and_closes_the_port() {
     let service = service();
     let posthaste = nobody(&service);
     let login = Login::begin(&posthaste, &["--timeout", "1s"]);
     let host = login.host();
     let said = login.end().fails(4);
-    assert!(said.contains("within 1 s") && said.contains("--client-id"), "{said}");
+    assert!(said.contains("timed out after 1 s") && said.contains("--client-id"), "{said}");
     assert!(TcpStream::connect(host).is_err());
     assert!(!posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
 }

@@ -1,4 +1,4 @@
-//! What is kept of a login.
+//! A login as it is stored.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,60 +12,86 @@ use crate::{
     },
 };
 
-/// The form in which records are written. A record of a later form is refused and left as it is.
+/// The version of the record format. A record of a later version is refused and left unchanged.
 const FORM: u32 = 1;
 
-/// One login as a [`TokenStore`](super::TokenStore) keeps it: the tokens, whom they are for, and how far their renewal is.
+/// One login as a [`TokenStore`](super::TokenStore) stores it: the tokens, the origin that they are bound to, and the state of their refresh.
 ///
-/// Each refresh makes the next *generation*: the service hands out a new refresh token and the old one must never be shown again
-/// (`SPEC.md`, Authentication 4). The generation is what processes compare to find out whether another one was faster.
+/// Each refresh creates the next *generation*: the service issues a new refresh token, and the old one must never be sent again
+/// (`SPEC.md`, Authentication 4). Processes compare generations to find out whether another one has refreshed already.
+///
+/// Serializing a record exposes its tokens; `Debug` redacts them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenRecord {
     form: u32,
-    /// Which refresh token of the grant this is, from 1.
+    /// The number of this refresh token within the grant, from 1.
     pub generation: u64,
     /// The origin (`https://api.example.com`) that the tokens may be sent to, and no other.
     pub origin: String,
-    /// Where tokens are refreshed.
+    /// The URL of the token endpoint.
     pub token_endpoint: String,
-    /// Where the grant is revoked; `None` if the service has no such place.
+    /// The URL of the revocation endpoint, if the service has one.
     pub revocation_endpoint: Option<String>,
-    /// Whom the service knows the program as.
+    /// The OAuth client ID.
     pub client_id: String,
-    /// What the access token may do: scopes with a space between.
+    /// The granted scopes, separated by spaces.
     pub scope: String,
-    /// The access token; `None` when a refresh brought a refresh token alone.
+    /// The access token; `None` when a refresh returned a refresh token alone.
+    #[serde(serialize_with = "exposed::access_token")]
     pub access_token: Option<AccessToken>,
-    /// When these tokens were asked for: before the request left, so that counting from here is never too late.
+    /// When these tokens were requested. The lifetime counts from before the request, so that it never ends too late.
     #[serde(with = "instant")]
     pub obtained_at: SystemTime,
-    /// How long the access token lives from then. The service says 900 s.
+    /// The lifetime of the access token from then. The service says 900 s.
     #[serde(with = "seconds")]
     pub expires_in: Duration,
-    /// The one refresh token that is good.
+    /// The only valid refresh token.
+    #[serde(serialize_with = "exposed::refresh_token")]
     pub refresh_token: RefreshToken,
-    /// A refresh that was begun and whose outcome nobody has written down.
+    /// A refresh that was started and whose outcome is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<RefreshPending>,
-    /// That the grant is over. Its tokens are never sent again.
+    /// The end of the grant. Its tokens are never sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
 }
 
-/// A refresh on its way: written before the request leaves, gone when its outcome is written.
+/// A refresh in flight: written before the request is sent, removed when its outcome is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RefreshPending {
-    /// When the last attempt began.
+    /// When the last attempt started.
     #[serde(with = "instant")]
     pub since: SystemTime,
-    /// How many attempts were begun with this refresh token, from 1.
+    /// The number of attempts with this refresh token, from 1.
     pub attempts: u32,
 }
 
+/// Tokens as a record stores them: the only place where they are serialized.
+mod exposed {
+    use serde::{Serialize as _, Serializer};
+
+    use crate::types::{AccessToken, RefreshToken};
+
+    #[expect(clippy::ref_option, reason = "serde passes the field")]
+    pub(super) fn access_token<S: Serializer>(
+        token: &Option<AccessToken>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        token.as_ref().map(AccessToken::expose).serialize(serializer)
+    }
+
+    pub(super) fn refresh_token<S: Serializer>(
+        token: &RefreshToken,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        token.expose().serialize(serializer)
+    }
+}
+
 impl TokenRecord {
-    /// A login that has just begun, or tokens from elsewhere: generation 1.
+    /// A new login, or tokens from another source: generation 1.
     pub fn new(
         origin: impl Into<String>,
         token_endpoint: impl Into<String>,
@@ -89,15 +115,15 @@ impl TokenRecord {
         }
     }
 
-    /// The record as bytes, tokens and all: for a store, and nothing else.
+    /// Serializes the record with its tokens, for a store and nothing else.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote. Fields that a later version added are ignored.
+    /// Parses the output of [`to_json`](Self::to_json). Ignores fields that a later version added.
     ///
     /// # Errors
-    /// The bytes are no record, or one of a form that only a later version reads. The message names the field, never a token.
+    /// The bytes are not a record, or one of a later format. The message names the field, never a token.
     pub fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
         let record: Self = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
             .map_err(|error| {
@@ -109,7 +135,7 @@ impl TokenRecord {
         }
     }
 
-    /// When the access token ends by the wall clock.
+    /// When the access token expires by the wall clock.
     pub fn expires_at(&self) -> SystemTime {
         self.obtained_at.checked_add(self.expires_in).unwrap_or(self.obtained_at)
     }

@@ -28,9 +28,11 @@ pub(crate) enum RefreshOutcome {
     Tokens(Tokens),
     /// Nothing reached the service (name, connection, TLS, proxy): not spent.
     NotSent(TransportError),
-    /// 429, or 503 with a pause: turned away before any work, not spent.
+    /// 429, or 503 with a pause: rejected before any work, not spent.
     Throttled { status: u16, retry_after: Option<Duration> },
-    /// A refusal that says nothing of the token (`invalid_request`, `invalid_client`, `unauthorized_client`, `invalid_scope`, other names): not spent.
+    /// A client error without an OAuth error: something else responded, not spent.
+    NotOAuthEndpoint { status: u16, path: String },
+    /// An error that doesn't concern the token (`invalid_request`, `invalid_client`, `unauthorized_client`, `invalid_scope`, other names): not spent.
     Refused(OAuthError),
     /// `invalid_grant`: this refresh token is no longer good.
     InvalidGrant(OAuthError),

@@ -21,10 +21,10 @@ use super::{
     state::{AttemptResult, CallState},
 };
 use crate::{
-    auth::{Credentials, Token},
+    auth::{Rejected, Token},
     error::{
-        ApiError, ApiErrorKind, AuthError, DecodeCause, DecodeError, Error, FileError, Outcome,
-        RateLimitError, Result, StoreError, TransportFailure, chain, request_id,
+        ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, RateLimitError, Result,
+        TransportFailure, chain, request_id,
     },
     transport::{
         Collected, RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest,
@@ -150,8 +150,10 @@ struct Execution<'a> {
     deadline: Option<Instant>,
     read_only: bool,
     state: CallState,
-    /// The access token that the service rejected first.
-    rejected: Option<Token>,
+    /// The access token that the service rejected, until the next one is asked for.
+    rejected: Option<Rejected>,
+    /// A 401 was followed by another token.
+    reauthorized: bool,
     /// The response that was accepted and could not be read.
     unread: Option<Box<DecodeError>>,
     /// The error of the attempt before this one.
@@ -177,6 +179,7 @@ impl<'a> Execution<'a> {
             read_only: operation.method == Method::GET || operation.method == Method::HEAD,
             state: CallState::new(operation.name, operation.idempotency, key),
             rejected: None,
+            reauthorized: false,
             unread: None,
             last_error: None,
             operation,
@@ -226,28 +229,15 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// The credential for the next attempt, and the access token in it if that can be renewed.
-    async fn authorize(&self) -> Result<(Option<HeaderValue>, Option<Token>), Failure> {
-        let (session, origin) = match &self.core.credentials {
-            _ if self.operation.external_url.is_some() => return Ok((None, None)),
-            Credentials::Fixed(header) => return Ok((Some(header.clone()), None)),
-            Credentials::Session(session, origin) => (session, origin),
-        };
-        let token = session.token(Some(origin), self.rejected.as_ref());
-        let token = match self.deadline {
-            None => token.await,
-            // The renewal goes on: the next call finds its outcome.
-            Some(end) => match timeout_at(end, token).await {
-                Ok(token) => token,
-                Err(_) => session.at_hand(origin).ok_or_else(|| {
-                    let holder = Some("a renewal that takes longer than the call may".to_owned());
-                    AuthError::Busy(StoreError::Busy { holder }).into()
-                }),
-            },
-        };
-        match token {
-            Ok(token) => Ok((token.header.clone(), Some(token))),
-            Err(error) => Err(self.unauthorized(error).into()),
+    /// The credential for the next attempt, and the access token in it if that can be refreshed.
+    async fn authorize(&mut self) -> Result<(Option<HeaderValue>, Option<Token>), Failure> {
+        if self.operation.external_url.is_some() {
+            return Ok((None, None));
+        }
+        let rejected = self.rejected.take();
+        match self.core.credentials.authorize(self.deadline, rejected).await {
+            Ok(authorized) => Ok((Some(authorized.header), authorized.token)),
+            Err(error) => Err(self.unauthorized(Error::Auth(error)).into()),
         }
     }
 
@@ -264,17 +254,17 @@ impl<'a> Execution<'a> {
     fn token_rejected(&mut self, token: Token, error: ApiError) -> Failure {
         self.learn(&error.headers, Verdict::Unrelated);
         // Only the session can make it succeed, which it does before the next attempt.
-        self.state.record(AttemptResult::Rejected { transient: self.rejected.is_none() });
-        let response = Box::new(error.after(self.state.summary()));
-        let Credentials::Session(session, _) = &self.core.credentials else {
-            return Error::Api(response).into();
-        };
-        if self.rejected.is_some() {
-            return self.unauthorized(session.give_up(&token, response).into()).into();
+        self.state.record(AttemptResult::Rejected { transient: !self.reauthorized });
+        let rejected = Rejected { token, response: error.after(self.state.summary()) };
+        if self.reauthorized {
+            let error = self.core.credentials.give_up(rejected);
+            return self.unauthorized(error.into()).into();
         }
-        session.reject(&token);
-        self.rejected = Some(token);
-        Failure::new(Error::Api(response), Some(Cause::token_rejected()))
+        self.reauthorized = true;
+        self.core.credentials.reject(&rejected.token);
+        let error = Error::Api(Box::new(rejected.response.clone()));
+        self.rejected = Some(rejected);
+        Failure::new(error, Some(Cause::token_rejected()))
     }
 
     fn transport_failure(&mut self, error: TransportError) -> Failure {

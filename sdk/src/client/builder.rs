@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::handle::Client;
 use crate::{
-    auth::{Credentials, Session},
+    auth::Credentials,
     call::{Budget, Core, KeyMemory, Limiter, RateLimit, RetryPolicy},
     error::Result,
     problem::SettingsError,
@@ -112,7 +112,8 @@ impl ClientBuilder {
 
     /// Authenticates with a login, whose access token is renewed when a call needs it. The login must be for the origin of the base address: its
     /// tokens are sent nowhere else ([`AuthError::OtherOrigin`](crate::auth::AuthError::OtherOrigin)).
-    pub fn session(mut self, session: Session) -> Self {
+    #[cfg(feature = "oauth")]
+    pub fn session(mut self, session: crate::auth::Session) -> Self {
         self.credentials = Some(Ok(Credentials::session(session)));
         self
     }

@@ -58,25 +58,28 @@ pub enum AuthError {
     /// The service refused. The tokens are as they were.
     #[error(transparent)]
     Refused(#[from] OAuthError),
-    /// Nobody is logged in.
-    #[error("nobody is logged in")]
+    /// The store holds no login.
+    #[error("not logged in")]
     LoggedOut,
     /// The grant is over; only a new login helps.
     #[error("{}", ended(.0))]
     Ended(Ended),
-    /// The login belongs to another service than the one that is to be asked. Nothing was sent.
+    /// The login is bound to another origin. Nothing was sent.
     #[error("the login is for {stored}, not for {asked}; nothing was sent")]
     OtherOrigin {
-        /// Whom the tokens are for.
+        /// The origin that the tokens are bound to.
         stored: String,
-        /// Who was to be asked.
+        /// The origin of the request.
         asked: String,
     },
-    /// Another process renews the login, and did not finish in time.
-    #[error("the login is being renewed elsewhere: {0}")]
+    /// Another process is refreshing the login and did not finish in time.
+    #[error("another process is refreshing the login: {0}")]
     Busy(#[source] StoreError),
-    /// The answer to a refresh was lost, and it is too early to ask again.
-    #[error("the answer to a renewal of the login was lost; it can be tried again in {} s", .retry_after.as_secs())]
+    /// The call's timeout passed while the login was being refreshed. The refresh continues in the background.
+    #[error("timed out waiting for the login's refresh, which continues in the background")]
+    RefreshTimeout,
+    /// The response to a refresh was lost, and it is too early to repeat it.
+    #[error("the response to a refresh of the login was lost; try again in {} s", .retry_after.as_secs())]
     OutcomeUnknown {
         /// How long to wait.
         retry_after: Duration,
@@ -84,18 +87,32 @@ pub enum AuthError {
     /// The token endpoint could not be reached. The tokens are as they were.
     #[error("the token endpoint could not be reached")]
     Unreachable(#[source] TransportError),
-    /// The token endpoint is too busy. The tokens are as they were.
-    #[error("the token endpoint is too busy (status {status})")]
+    /// The authorization server is overloaded (429 or 503). The tokens are unchanged.
+    #[error("the authorization server is too busy (status {status})")]
     Throttled {
-        /// The status of its answer.
+        /// The status of its response.
         status: u16,
-        /// The pause that it asks for.
+        /// The delay that it asks for.
         retry_after: Option<Duration>,
     },
-    /// Whoever renews in place of this process failed ([`SessionBuilder::renew_with`](super::SessionBuilder::renew_with)).
+    /// The authorization server failed (any other 5xx).
+    #[error("the authorization server failed (status {status})")]
+    ServerFailed {
+        /// The status of its response.
+        status: u16,
+    },
+    /// Something other than an OAuth endpoint responded: a 4xx without an OAuth error, such as a 404 page. The tokens are unchanged.
+    #[error("{path} answered {status} without an OAuth error; is this the service's address?")]
+    NotOAuthEndpoint {
+        /// The status of the response.
+        status: u16,
+        /// The path of the URL.
+        path: String,
+    },
+    /// The process or service that refreshes on behalf of this session failed (`SessionBuilder::renew_with`).
     #[error("{message}")]
-    Elsewhere {
-        /// What it said.
+    Delegate {
+        /// Its error message.
         message: String,
         /// Whether the same can succeed later.
         retryable: bool,
@@ -104,53 +121,51 @@ pub enum AuthError {
     #[error(transparent)]
     Store(StoreError),
     /// The new tokens are held by this process alone: the store failed after the service had replaced the old ones.
-    #[error("the renewed login could not be saved")]
+    #[error("the refreshed login could not be saved")]
     NotSaved(#[source] StoreError),
-    /// What came to the redirect address is not the answer that is waited for. The login goes on.
+    /// A request to the redirect URI is not the awaited response. The login goes on.
     #[error(transparent)]
     Callback(#[from] CallbackError),
-    /// The answer names another authorization server than the one that was asked (RFC 9207). The login is over; nothing was sent.
-    #[error("the answer comes from another authorization server: {named}")]
-    MixUp {
-        /// Whom it names.
+    /// The redirect names another issuer than the authorization server's (RFC 9207). The login is over; the code was not sent.
+    #[error("the redirect comes from another authorization server: {named}")]
+    IssuerMismatch {
+        /// The issuer that it names.
         named: String,
     },
-    /// This machine has no loopback address with a port for the browser to come back to.
-    #[error("no port could be opened on 127.0.0.1 or [::1] for the browser to come back to")]
-    NoLoopback(#[source] std::io::Error),
-    /// The browser did not come back in time.
-    #[error("nobody came back from the browser within {} s", .waited.as_secs())]
-    NoCallback {
-        /// How long it was waited for.
+    /// No loopback port could be opened for the redirect.
+    #[error("no port could be opened on 127.0.0.1 or [::1] for the browser's redirect")]
+    ListenFailed(#[source] std::io::Error),
+    /// The browser did not return to the redirect URI in time.
+    #[error("timed out after {} s waiting for the browser", .waited.as_secs())]
+    RedirectTimeout {
+        /// The time that was waited.
         waited: Duration,
     },
-    /// The answer to the code was lost, or held no refresh token. A code is good for one use, so the login begins anew.
-    #[error("the code was sent, and no usable answer came: {reason}; begin the login again")]
+    /// The response to the code exchange was lost, or held no refresh token. A code is valid for one use, so the login has to start again.
+    #[error("the authorization code was sent and no usable response arrived: {reason}; log in again")]
     CodeLost {
-        /// What was wrong.
+        /// Why the response is unusable.
         reason: String,
     },
-    /// The server says nothing of itself where it should.
-    #[error("the server has no metadata of its authorization endpoints")]
+    /// The server publishes no authorization server metadata.
+    #[error("the server publishes no authorization server metadata")]
     NoMetadata,
-    /// What the server says of itself can't be used.
+    /// The authorization server's metadata is invalid or unsupported.
     #[error("the authorization server's metadata can't be used: {0}")]
     Metadata(String),
-    /// The server registers no programs.
-    #[error("the authorization server registers no programs")]
+    /// The server has no registration endpoint.
+    #[error("the authorization server has no client registration")]
     NoRegistration,
-    /// The server has no place to revoke a grant. It stays until it expires.
-    #[error("the authorization server has no place to revoke a grant; it stays until it expires")]
+    /// The server has no revocation endpoint. The grant stays valid until it expires.
+    #[error("the authorization server has no revocation endpoint; the grant stays valid until it expires")]
     NotRevocable,
-    /// The service renewed the login, but what it sent has no access token that could be used. The next call asks again.
-    #[error("the service renewed the login without a usable access token")]
+    /// The token response has no usable access token. The next call refreshes again.
+    #[error("the login was refreshed without a usable access token")]
     NoAccessToken,
-    /// The API refuses an access token that the token endpoint has just issued.
-    #[error(
-        "the service refuses an access token that it has just issued: is this its address, and is the clock right?"
-    )]
-    StillRefused {
-        /// The response to the request that carried it.
+    /// The API rejected an access token that the token endpoint has just issued.
+    #[error("the service rejected a new access token{}; is this its address?", rejection(.response.as_deref()))]
+    TokenRejected {
+        /// The API's 401 response.
         response: Option<Box<ApiError>>,
     },
 }
@@ -159,8 +174,10 @@ impl AuthError {
     /// Whether the same can succeed later without a new login.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Elsewhere { retryable, .. } => *retryable,
+            Self::Delegate { retryable, .. } => *retryable,
             Self::Busy(_)
+            | Self::RefreshTimeout
+            | Self::ServerFailed { .. }
             | Self::OutcomeUnknown { .. }
             | Self::Throttled { .. }
             | Self::NoAccessToken
@@ -173,7 +190,7 @@ impl AuthError {
     /// Whether the call was done: never, but a rejected access token means that the service refused it.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
-            Self::StillRefused { .. } => Outcome::Rejected,
+            Self::TokenRejected { .. } => Outcome::Rejected,
             _ => Outcome::NotSent,
         }
     }
@@ -181,12 +198,21 @@ impl AuthError {
     /// The response that rejected the access token.
     pub fn response(&self) -> Option<&ApiError> {
         match self {
-            Self::StillRefused { response } => response.as_deref(),
+            Self::TokenRejected { response } => response.as_deref(),
             _ => None,
         }
     }
 
-    /// The pause before it makes sense to try again, if somebody said one.
+    /// Adds the API's 401 response to [`TokenRejected`](Self::TokenRejected); other errors stay as they are.
+    #[must_use]
+    pub(crate) fn with_response(self, response: ApiError) -> Self {
+        match self {
+            Self::TokenRejected { .. } => Self::TokenRejected { response: Some(Box::new(response)) },
+            other => other,
+        }
+    }
+
+    /// The delay before a retry makes sense, if one is known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::OutcomeUnknown { retry_after } => Some(*retry_after),
@@ -237,6 +263,10 @@ pub enum CallbackError {
     Parameters(&'static str),
 }
 
+fn rejection(response: Option<&ApiError>) -> String {
+    response.map(|response| format!(": {response}")).unwrap_or_default()
+}
+
 fn ended(ended: &Ended) -> String {
     let at = |time: SystemTime| {
         jiff::Timestamp::try_from(time).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
@@ -244,12 +274,12 @@ fn ended(ended: &Ended) -> String {
     match &ended.why {
         EndReason::Rejected => {
             format!(
-                "the login has ended: the service refused its refresh token at {}; log in again",
+                "the login has ended: the service rejected its refresh token at {}; log in again",
                 at(ended.at)
             )
         }
         EndReason::LostAnswer { since } => format!(
-            "the login has ended: the answer to a renewal was lost at {}, and the service takes the old token for a stolen one; log in again",
+            "the login has ended: the response to a refresh was lost at {}, and the service treats the old token as stolen; log in again",
             at(*since)
         ),
     }

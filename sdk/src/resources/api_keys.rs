@@ -57,7 +57,8 @@ validate!(NewApiKey);
 pub struct CreatedApiKey {
     /// The key's id.
     pub id: ApiKeyId,
-    /// The key itself.
+    /// The key itself. Serializing the record leaves it out.
+    #[serde(skip_serializing)]
     pub token: ApiKeyToken,
 }
 

@@ -43,11 +43,13 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 /// Reads an address that secrets are sent to: https, or http to this machine, and nothing in it but host, port and path.
+#[cfg(feature = "oauth")]
 pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
     base_url(given, false)
 }
 
 /// Scheme, host and port: what a credential is bound to.
+#[cfg(feature = "oauth")]
 pub(crate) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }

@@ -1,4 +1,4 @@
-//! Credentials as types that don't show what they hold.
+//! Credentials as types that don't reveal their value.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ macro_rules! secret {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
         ///
-        /// `Debug` prints `[redacted]`; there is no `Display` and no comparison. The memory is cleared when the value
-        /// is dropped.
+        /// `Debug` prints `[redacted]`; there is no `Display`, no `Serialize` and no comparison. The memory is cleared when
+        /// the value is dropped.
         #[derive(Clone)]
         pub struct $name(SecretString);
 
@@ -63,16 +63,9 @@ secret!(
 );
 
 impl AccessToken {
-    /// The token, for a program that sends it by itself.
+    /// Returns the token, for a program that sends it itself.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
-    }
-}
-
-/// Serialized, it is the token itself: a login that is kept is kept whole.
-impl serde::Serialize for AccessToken {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.expose())
     }
 }
 
@@ -83,18 +76,18 @@ impl<'de> serde::Deserialize<'de> for AccessToken {
     }
 }
 
-/// Defines one secret that the service hands out.
-macro_rules! handed_out {
+/// Defines one secret that the service issues.
+macro_rules! issued {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// `Debug` prints `[redacted]`, and there is no `Display`. Serialized, it is the secret itself: an answer that is written down is written
-        /// whole. The memory is cleared when the value is dropped.
+        /// `Debug` prints `[redacted]`; there is no `Display` and no `Serialize`: [`expose`](Self::expose) is the only way to the secret. The memory is
+        /// cleared when the value is dropped.
         #[derive(Clone)]
         pub struct $name(SecretString);
 
         impl $name {
-            /// The secret, to be kept where secrets are.
+            /// Returns the secret.
             pub fn expose(&self) -> &str {
                 self.0.expose_secret()
             }
@@ -106,12 +99,6 @@ macro_rules! handed_out {
             }
         }
 
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.expose())
-            }
-        }
-
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 <String as serde::Deserialize>::deserialize(deserializer).map(|text| Self(text.into()))
@@ -120,20 +107,20 @@ macro_rules! handed_out {
     };
 }
 
-handed_out!(
-    /// An API key that was made, told once.
+issued!(
+    /// The secret of a new API key. The service sends it once.
     ApiKeyToken
 );
-handed_out!(
-    /// What a new access token is asked for with: opaque, good for one use (`SPEC.md`, OAuth artifacts).
+issued!(
+    /// An OAuth refresh token: opaque, valid for one use (`SPEC.md`, OAuth artifacts).
     RefreshToken
 );
-handed_out!(
-    /// What a webhook signs its events with (`SPEC.md`, POST /webhooks).
+issued!(
+    /// The secret that a webhook's events are signed with (`SPEC.md`, POST /webhooks).
     SigningSecret
 );
 
-/// A secret that was kept. Whether it is one shows when [`WebhookVerifier::new`](crate::WebhookVerifier::new) takes it.
+/// A stored secret. [`WebhookVerifier::new`](crate::WebhookVerifier::new) checks its form.
 impl From<String> for SigningSecret {
     fn from(text: String) -> Self {
         Self(text.into())
@@ -168,6 +155,24 @@ mod tests {
         let key = ApiKey::new("re_sentinel").unwrap();
         assert_eq!(format!("{key:?}"), "ApiKey([redacted])");
         assert!(format!("{:?}", key.header()).contains("Sensitive"));
+    }
+
+    #[test]
+    fn serializing_a_record_leaves_its_secret_out() {
+        // AUTH-08
+        let key = serde_json::json!({ "id": "k1", "token": "re_sentinel" });
+        let key: crate::CreatedApiKey = serde_json::from_value(key).unwrap();
+        let webhook =
+            serde_json::json!({ "id": "w1", "endpoint": "https://a.test", "signing_secret": "sentinel" });
+        let created: crate::CreatedWebhook = serde_json::from_value(webhook.clone()).unwrap();
+        let webhook: crate::Webhook = serde_json::from_value(webhook).unwrap();
+        let shown = [
+            serde_json::to_string(&key).unwrap(),
+            serde_json::to_string(&created).unwrap(),
+            serde_json::to_string(&webhook).unwrap(),
+        ];
+        assert!(shown.iter().all(|text| !text.contains("sentinel")), "{shown:?}");
+        assert_eq!(key.token.expose(), "re_sentinel");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) mod instant {
 }
 
 /// A duration as whole seconds.
+#[cfg(feature = "oauth")]
 pub(crate) mod seconds {
     use std::time::Duration;
 

@@ -19,7 +19,7 @@ fn server(script: &Script) -> AuthorizationServer {
 }
 
 fn authorized(server: &AuthorizationServer) -> (AuthorizationRequest, AuthorizationCode) {
-    let authorization = server.authorize("c", REDIRECT).scope(Scope::EmailsSend).begin().unwrap();
+    let authorization = server.authorize("c", REDIRECT).scope(Scope::EmailsSend).build().unwrap();
     let state = parameter(authorization.url(), "state");
     let code = authorization.code_from(&format!("{REDIRECT}?code=the-code&state={state}")).unwrap();
     (authorization, code)

@@ -2,6 +2,10 @@
 //! a session's wall clock is the server's, or one of its own that stands still.
 
 mod answers;
+mod callbacks;
+mod cut;
+mod endpoint;
+mod logout;
 mod lost;
 mod many;
 mod stores;
@@ -62,12 +66,12 @@ impl House {
     /// Settings of a session with the server's clock, that doesn't wait for anybody else.
     fn builder(&self) -> SessionBuilder {
         let service = Arc::clone(self.server.service());
-        Session::builder().wall_clock(move || service.clock().now().into()).patience(Duration::from_secs(20))
+        Session::builder().wall_clock(move || service.clock().now().into()).max_wait(Duration::from_secs(20))
     }
 
     /// A session that never waits, but says at once how long it would have to.
     fn impatient(&self) -> Session {
-        self.builder().patience(Duration::ZERO).open(self.store.clone())
+        self.builder().max_wait(Duration::ZERO).open(self.store.clone())
     }
 
     /// Another process, as far as a store can tell.

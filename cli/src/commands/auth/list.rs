@@ -62,7 +62,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     }
     rows.sort_by(|one, other| one["profile"].as_str().cmp(&other["profile"].as_str()));
     if rows.is_empty() {
-        context.out.note(&format!("nobody is logged in; {}", super::LOGIN));
+        context.out.note(&format!("not logged in; {}", super::LOGIN));
     }
     context.out.list(&json!({ "object": "list", "data": rows }), &columns)
 }

@@ -258,7 +258,7 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
     for scope in &plan.scopes {
         authorizing = authorizing.scope(Scope::from(scope.clone()));
     }
-    let authorization = authorizing.begin()?;
+    let authorization = authorizing.build()?;
     show(&authorization, plan, context);
     match browser::why_not(no_browser, context) {
         None => browser::open(authorization.url().as_str(), context),
@@ -308,7 +308,7 @@ async fn answer(
             return receiver.wait(authorization, patience).await.map_err(failed);
         }
         tokio::time::sleep(patience).await;
-        Err(super::refused(&AuthError::NoCallback { waited: patience }))
+        Err(super::refused(&AuthError::RedirectTimeout { waited: patience }))
     };
     let pasted = async {
         match paste {

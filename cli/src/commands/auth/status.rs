@@ -49,7 +49,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     }
     let Some(kept) = kept.map_err(|error| of_store(&error))? else {
         return Err(Fail::Auth {
-            message: format!("nobody is logged in as profile `{name}`"),
+            message: format!("profile `{name}` is not logged in"),
             hint: Some(LOGIN.to_owned()),
         });
     };

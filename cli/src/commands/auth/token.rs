@@ -35,6 +35,6 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result<(), Fail> {
             print(key.key.expose_secret())
         }
         Some(_) => print(context.session(&credentials).access_token().await.map_err(failed)?.expose()),
-        None => Err(Fail::Auth { message: "nobody is logged in".to_owned(), hint: Some(LOGIN.to_owned()) }),
+        None => Err(Fail::Auth { message: "not logged in".to_owned(), hint: Some(LOGIN.to_owned()) }),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     profile::write(None, &[("default_profile", &args.name)], context)?;
     let is_kept = Credentials::of(&context.env, Some(&args.name)).and_then(|kept| kept.overview());
     if is_kept.map_err(|error| of_store(&error))?.is_none() {
-        context.out.note(&format!("nobody is logged in as it: posthaste --profile {} auth login", args.name));
+        context.out.note(&format!("not logged in with it: posthaste --profile {} auth login", args.name));
     }
     context.out.result(std::slice::from_ref(&args.name), &json!({ "profile": args.name }))
 }

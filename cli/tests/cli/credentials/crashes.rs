@@ -96,7 +96,7 @@ fn an_answer_that_is_lost_ends_the_login_and_the_next_one_says_so_once() {
     assert!(house.is_pending());
     house.age();
     let said = house.posthaste.run(&super::CALL).fails(4);
-    assert!(said.contains("the answer to a renewal was lost"), "{said}");
+    assert!(said.contains("the response to a refresh was lost"), "{said}");
     let events = house.events();
     assert!(
         matches!(events[..], [TokenEventKind::Rotated { .. }, TokenEventKind::Reused { .. }]),

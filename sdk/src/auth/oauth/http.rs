@@ -1,48 +1,79 @@
-//! One request to the authorization server: sent once, over a connection of its own.
+//! One request to the authorization server: sent once, over a new connection.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::{
     body::Body,
-    transport::{RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest},
+    error::{AuthError, retry_after},
+    transport::{
+        Collected, RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest,
+    },
 };
 
 /// The longest that a request may take in all.
-pub(crate) const TOTAL: Duration = Duration::from_secs(30);
-/// The most bytes that an answer may have.
-const ANSWER_LIMIT: usize = 64 * 1024;
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The most bytes that a response may have.
+const MAX_RESPONSE: usize = 64 * 1024;
 
-/// The way to the authorization server.
-#[derive(Clone, Default)]
-pub(crate) struct Wire(Option<Arc<dyn Transport>>);
+/// Sends requests to the authorization server.
+#[derive(Clone)]
+pub(crate) struct HttpClient(Arc<dyn Transport>);
 
-impl Wire {
-    pub(crate) fn over(transport: Arc<dyn Transport>) -> Self {
-        Self(Some(transport))
+/// A response whose head has arrived. Of the body it holds what arrived, also when that ended early: it can hold the only copy of a token.
+#[derive(Debug)]
+pub(crate) struct HttpResponse {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Collected,
+}
+
+impl HttpResponse {
+    /// The whole body.
+    pub(crate) fn complete(self) -> Result<Bytes, TransportError> {
+        match self.body.missing {
+            None => Ok(self.body.bytes),
+            Some(error) => Err(error),
+        }
     }
 
-    pub(crate) async fn get(&self, url: &Url) -> Result<http::Response<Bytes>, TransportError> {
+    /// The error for a status that the endpoint at `url` has no meaning for.
+    pub(crate) fn unexpected(&self, url: &Url) -> AuthError {
+        let status = self.status.as_u16();
+        match self.status {
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                AuthError::Throttled { status, retry_after: retry_after(&self.headers) }
+            }
+            _ if self.status.is_server_error() => AuthError::ServerFailed { status },
+            _ => AuthError::NotOAuthEndpoint { status, path: url.path().to_owned() },
+        }
+    }
+}
+
+impl HttpClient {
+    pub(crate) fn over(transport: impl Transport) -> Self {
+        Self(Arc::new(transport))
+    }
+
+    pub(crate) async fn get(&self, url: &Url) -> Result<HttpResponse, TransportError> {
         self.send(Method::GET, url, None, Bytes::new()).await
     }
 
-    pub(crate) async fn post_json(
-        &self,
-        url: &Url,
-        body: Vec<u8>,
-    ) -> Result<http::Response<Bytes>, TransportError> {
+    pub(crate) async fn post_json(&self, url: &Url, body: Vec<u8>) -> Result<HttpResponse, TransportError> {
         self.send(Method::POST, url, Some("application/json"), body.into()).await
     }
 
     pub(crate) async fn post_form(
         &self,
         url: &Url,
-        body: Vec<u8>,
-    ) -> Result<http::Response<Bytes>, TransportError> {
-        self.send(Method::POST, url, Some("application/x-www-form-urlencoded"), body.into()).await
+        fields: &[(&str, &str)],
+    ) -> Result<HttpResponse, TransportError> {
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        self.send(Method::POST, url, Some("application/x-www-form-urlencoded"), form.into()).await
     }
 
     async fn send(
@@ -51,10 +82,10 @@ impl Wire {
         url: &Url,
         content_type: Option<&'static str>,
         body: Bytes,
-    ) -> Result<http::Response<Bytes>, TransportError> {
+    ) -> Result<HttpResponse, TransportError> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        // What arrives in the clear can be read up to where it broke off.
+        // An uncompressed body is readable up to where it ends.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let agent = concat!("posthaste/", env!("CARGO_PKG_VERSION"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
@@ -66,47 +97,49 @@ impl Wire {
             url: url.clone(),
             headers,
             body: if body.is_empty() { Body::default() } else { Body::default().plain(body) },
-            idle_timeout: TOTAL,
+            idle_timeout: TIMEOUT,
             new_connection: true,
             on_upload: None,
         };
-        let own;
-        let transport = if let Some(transport) = &self.0 {
-            transport.as_ref()
-        } else {
-            own = fresh()?;
-            own.as_ref()
-        };
-        let deadline = tokio::time::Instant::now() + TOTAL;
-        let attempt = async {
-            let (head, body) = transport.send(request).await?.into_parts();
-            let body = body.collect(ANSWER_LIMIT, Some(deadline)).await;
-            match body.missing {
-                Some(error) => Err(error),
-                None => Ok(http::Response::from_parts(head, body.bytes)),
-            }
-        };
-        tokio::time::timeout_at(deadline, attempt).await.unwrap_or_else(|_| {
+        let deadline = Instant::now() + TIMEOUT;
+        // The timeout ends the wait for the head. From then on it ends the body, and what arrived of that is kept.
+        let response = timeout_at(deadline, self.0.send(request)).await.unwrap_or_else(|_| {
             Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
-        })
+        })?;
+        let (head, body) = response.into_parts();
+        let body = body.collect(MAX_RESPONSE, Some(deadline)).await;
+        Ok(HttpResponse { status: head.status, headers: head.headers, body })
     }
 }
 
-impl fmt::Debug for Wire {
+impl Default for HttpClient {
+    fn default() -> Self {
+        #[cfg(feature = "reqwest")]
+        return Self::over(crate::transport::ReqwestTransport::default());
+        #[cfg(not(feature = "reqwest"))]
+        return Self::over(NoTransport);
+    }
+}
+
+impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Wire")
+        f.write_str("HttpClient")
     }
 }
 
-/// A transport for one request. Nothing is pooled: a connection that the server has meanwhile closed would leave open whether the request arrived.
-#[cfg(feature = "reqwest")]
-#[expect(clippy::unnecessary_wraps, reason = "without the feature there is no default transport")]
-fn fresh() -> Result<Box<dyn Transport>, TransportError> {
-    Ok(Box::new(crate::transport::ReqwestTransport::default()))
-}
+/// Stands in where the application has to bring its own transport.
+#[cfg(not(feature = "reqwest"))]
+struct NoTransport;
 
 #[cfg(not(feature = "reqwest"))]
-fn fresh() -> Result<Box<dyn Transport>, TransportError> {
-    Err(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
-        .caused_by("without the feature `reqwest` the application brings its own transport"))
+impl Transport for NoTransport {
+    fn send(
+        &self,
+        _: TransportRequest,
+    ) -> crate::transport::BoxFuture<'_, Result<http::Response<crate::transport::ResponseBody>, TransportError>>
+    {
+        let error = TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
+            .caused_by("no transport: without the feature `reqwest` the application brings its own");
+        Box::pin(async { Err(error) })
+    }
 }

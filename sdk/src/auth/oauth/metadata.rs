@@ -1,14 +1,20 @@
-//! What an authorization server says of itself (RFC 8414, and OpenID Connect Discovery).
+//! Authorization server metadata (RFC 8414, and OpenID Connect Discovery).
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Deserialize;
 use url::Url;
 
-use super::{AuthorizationServer, Scope, Wire, origin};
+use super::{
+    http::{HttpClient, HttpResponse},
+    server::AuthorizationServer,
+};
 use crate::{
-    error::AuthError,
-    error::{Result, printable},
+    auth::scope::Scope,
+    error::{AuthError, Result, printable},
+    transport::{
+        Transport,
+        endpoint::{self, origin},
+    },
 };
 
 /// The part of the metadata that a login needs.
@@ -28,30 +34,38 @@ struct Metadata {
 }
 
 impl AuthorizationServer {
-    /// Asks the server at an issuer's address where its endpoints are: `/.well-known/oauth-authorization-server`, or else
+    /// Reads the metadata of the issuer at this address: `/.well-known/oauth-authorization-server`, or else
     /// `/.well-known/openid-configuration`.
     ///
     /// # Errors
-    /// [`AuthError::NoMetadata`] when there is neither; [`AuthError::Metadata`] when what is there can't be trusted or used: it names another issuer, has
-    /// an endpoint without encryption, or doesn't support PKCE with S256.
+    /// [`AuthError::NoMetadata`] when there is neither; [`AuthError::Metadata`] when the metadata is invalid or unsupported: it names another
+    /// issuer, has an endpoint without encryption, or lacks PKCE with S256.
     pub async fn discover(issuer: &str) -> Result<Self> {
-        Self::discover_over(issuer, Wire::default()).await
+        Self::discover_through(issuer, HttpClient::default()).await
     }
 
-    pub(crate) async fn discover_over(issuer: &str, wire: Wire) -> Result<Self> {
-        let base = crate::transport::endpoint::address(issuer)?;
-        for url in places(&base) {
-            let answer = wire.get(&url).await.map_err(AuthError::Unreachable)?;
-            if let Some(metadata) = read(&answer)? {
-                return Ok(server(metadata, &base, wire)?);
+    /// The same over a transport of the application, which the server then uses for all its requests.
+    ///
+    /// # Errors
+    /// As [`discover`](Self::discover).
+    pub async fn discover_over(issuer: &str, transport: impl Transport) -> Result<Self> {
+        Self::discover_through(issuer, HttpClient::over(transport)).await
+    }
+
+    async fn discover_through(issuer: &str, http: HttpClient) -> Result<Self> {
+        let base = endpoint::address(issuer)?;
+        for url in metadata_urls(&base) {
+            let response = http.get(&url).await.map_err(AuthError::Unreachable)?;
+            if let Some(metadata) = read(response, &url)? {
+                return Ok(server(metadata, &base, http)?);
             }
         }
         Err(AuthError::NoMetadata.into())
     }
 }
 
-/// Where the metadata of an issuer may be: before its path (RFC 8414, 3.1), or behind it (OpenID Connect Discovery, 4.1).
-fn places(issuer: &Url) -> [Url; 2] {
+/// The URLs of an issuer's metadata: before its path (RFC 8414, 3.1), or behind it (OpenID Connect Discovery, 4.1).
+fn metadata_urls(issuer: &Url) -> [Url; 2] {
     let path = issuer.path().trim_end_matches('/');
     let at = |path: String| {
         let mut url = issuer.clone();
@@ -64,48 +78,42 @@ fn places(issuer: &Url) -> [Url; 2] {
     ]
 }
 
-/// The metadata in an answer; `None` where there is none.
-fn read(answer: &Response<Bytes>) -> Result<Option<Metadata>, AuthError> {
-    match answer.status() {
+/// The metadata in a response; `None` if the server has none at this URL.
+fn read(response: HttpResponse, url: &Url) -> Result<Option<Metadata>, AuthError> {
+    match response.status {
         StatusCode::OK => {}
         status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
-        status => {
-            return Err(AuthError::Throttled {
-                status: status.as_u16(),
-                retry_after: crate::error::retry_after(answer.headers()),
-            });
-        }
+        _ => return Err(response.unexpected(url)),
     }
-    serde_json::from_slice(answer.body())
+    serde_json::from_slice(&response.complete().map_err(AuthError::Unreachable)?)
         .map(Some)
         .map_err(|error| AuthError::Metadata(printable(&error.to_string(), 200)))
 }
 
-fn server(metadata: Metadata, base: &Url, wire: Wire) -> Result<AuthorizationServer, AuthError> {
+fn server(metadata: Metadata, base: &Url, http: HttpClient) -> Result<AuthorizationServer, AuthError> {
     let named = metadata.issuer.trim_end_matches('/');
     if named != base.as_str().trim_end_matches('/') {
         let named = printable(named, 200);
-        return Err(AuthError::Metadata(format!("it is of another issuer: {named}")));
+        return Err(AuthError::Metadata(format!("it names another issuer: {named}")));
     }
     let methods = &metadata.code_challenge_methods_supported;
     if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
-        return Err(AuthError::Metadata("it has no PKCE with S256".to_owned()));
+        return Err(AuthError::Metadata("it doesn't support PKCE with S256".to_owned()));
     }
-    let endpoint = |name: &str, given: &str| {
-        crate::transport::endpoint::address(given)
-            .map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))
+    let address = |name: &str, given: &str| {
+        endpoint::address(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))
     };
-    let maybe = |name: &str, given: Option<&str>| given.map(|given| endpoint(name, given)).transpose();
+    let maybe = |name: &str, given: Option<&str>| given.map(|given| address(name, given)).transpose();
     Ok(AuthorizationServer {
-        authorization: endpoint("authorization_endpoint", &metadata.authorization_endpoint)?,
-        token: endpoint("token_endpoint", &metadata.token_endpoint)?,
+        authorization: address("authorization_endpoint", &metadata.authorization_endpoint)?,
+        token: address("token_endpoint", &metadata.token_endpoint)?,
         revocation: maybe("revocation_endpoint", metadata.revocation_endpoint.as_deref())?,
         registration: maybe("registration_endpoint", metadata.registration_endpoint.as_deref())?,
-        names_itself: metadata.authorization_response_iss_parameter_supported,
+        issuer_in_redirect: metadata.authorization_response_iss_parameter_supported,
         issuer: Some(metadata.issuer),
         scopes: metadata.scopes_supported,
         origin: origin(base),
-        wire,
+        http,
     })
 }
 
@@ -113,8 +121,11 @@ fn server(metadata: Metadata, base: &Url, wire: Wire) -> Result<AuthorizationSer
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use bytes::Bytes;
+    use http::Response;
+
     use super::*;
-    use crate::transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest};
+    use crate::transport::{BoxFuture, ResponseBody, TransportError, TransportRequest};
 
     /// Answers each path with what was written for it, else 404.
     struct Pages(Vec<(&'static str, String)>, Arc<Mutex<Vec<String>>>);
@@ -150,7 +161,7 @@ mod tests {
         });
         change(&mut page);
         let pages = Pages(vec![(place, page.to_string())], Arc::default());
-        AuthorizationServer::discover_over(issuer, Wire::over(Arc::new(pages))).await
+        AuthorizationServer::discover_over(issuer, pages).await
     }
 
     const RFC: &str = "/.well-known/oauth-authorization-server";

@@ -1,17 +1,17 @@
-//! Registering a program with the service (RFC 7591).
+//! Client registration (RFC 7591).
 //!
-//! The specification is silent here beyond that it exists; this is the shape that the public service has.
+//! The specification only says that it exists; this is the form that the public service has.
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{AuthorizationServer, Scope, token_response::refusal};
+use super::{server::AuthorizationServer, token_response::oauth_error};
 use crate::{
-    error::AuthError,
-    error::{Result, printable},
+    auth::scope::Scope,
+    error::{AuthError, Result, printable},
 };
 
-/// A program that wants to log people in.
+/// A client to register.
 #[derive(Clone, Debug, Serialize)]
 #[must_use]
 pub struct NewOAuthClient {
@@ -29,8 +29,7 @@ pub struct NewOAuthClient {
 }
 
 impl NewOAuthClient {
-    /// A program with its name, as people will see it (at most 200 characters), and the address that the browser comes back to. It is a public
-    /// client: it has no secret, and proves itself by PKCE.
+    /// A client with its display name (at most 200 characters) and redirect URI. It is a public client: it has no secret and uses PKCE.
     pub fn new(client_name: impl Into<String>, redirect_uri: impl Into<String>) -> Self {
         Self {
             client_name: client_name.into(),
@@ -44,13 +43,13 @@ impl NewOAuthClient {
         }
     }
 
-    /// Adds an address that the browser may come back to: at most 10, of at most 2048 characters each.
+    /// Adds a redirect URI: at most 10, of at most 2048 characters each.
     pub fn redirect_uri(mut self, redirect_uri: impl Into<String>) -> Self {
         self.redirect_uris.push(redirect_uri.into());
         self
     }
 
-    /// What it may ask for. Without any: all that there is.
+    /// Adds a scope that the client may request. Without any, it may request all.
     pub fn scope(mut self, scope: &Scope) -> Self {
         let scopes = self.scope.get_or_insert_default();
         if !scopes.is_empty() {
@@ -60,41 +59,41 @@ impl NewOAuthClient {
         self
     }
 
-    /// A page about the program.
+    /// Sets the URL of a page about the client.
     pub fn client_uri(mut self, address: impl Into<String>) -> Self {
         self.client_uri = Some(address.into());
         self
     }
 
-    /// A picture of the program.
+    /// Sets the URL of its logo.
     pub fn logo_uri(mut self, address: impl Into<String>) -> Self {
         self.logo_uri = Some(address.into());
         self
     }
 }
 
-/// A program that the service knows.
+/// A registered client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OAuthClient {
-    /// What it is known as from now on.
+    /// Its client ID.
     pub client_id: String,
     /// Its name.
     #[serde(default)]
     pub client_name: Option<String>,
-    /// Where the browser may come back to.
+    /// Its redirect URIs.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
-    /// What it may ask for: scopes with a space between.
+    /// The scopes that it may request, separated by spaces.
     #[serde(default)]
     pub scope: Option<String>,
 }
 
 impl AuthorizationServer {
-    /// Whether the server knows a program that comes back to this address, for one that may have to register first.
+    /// Whether the server knows a client with this redirect URI, for a program that may have to register first.
     ///
-    /// It is asked for access without a challenge. A server that knows neither the program nor the address has to say so to whoever asks; one that knows both
-    /// redirects, be it with an error (`SPEC.md`, GET /oauth/authorize). No person sees anything of it.
+    /// Sends an authorization request without a challenge. A server that doesn't know the client or the redirect URI responds with an error; one that
+    /// knows both redirects, be it with an error (`SPEC.md`, GET /oauth/authorize). No page is shown to a person.
     ///
     /// # Errors
     /// The server can't be reached, or fails.
@@ -104,60 +103,45 @@ impl AuthorizationServer {
             .append_pair("client_id", client_id)
             .append_pair("redirect_uri", redirect_uri)
             .append_pair("response_type", "code");
-        let answer = self.wire.get(&url).await.map_err(AuthError::Unreachable)?;
-        let status = answer.status();
+        let response = self.http.get(&url).await.map_err(AuthError::Unreachable)?;
+        let status = response.status;
         if status.is_redirection() {
             return Ok(true);
         }
         if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
             return Ok(false);
         }
-        Err(AuthError::Throttled {
-            status: status.as_u16(),
-            retry_after: crate::error::retry_after(answer.headers()),
-        }
-        .into())
+        Err(response.unexpected(&url).into())
     }
 
-    /// Registers a program, once: each registration makes a client of its own, so its id is to be kept.
+    /// Registers a client, once: each registration creates another client, so store its ID.
     ///
     /// # Errors
-    /// The server has no place for it, can't be reached, or refuses: a rule of the metadata is broken, or too many were registered.
+    /// The server has no registration endpoint, can't be reached, or refuses: the metadata is invalid, or too many clients were registered.
     pub async fn register(&self, client: &NewOAuthClient) -> Result<OAuthClient> {
         let Some(endpoint) = &self.registration else { return Err(AuthError::NoRegistration.into()) };
         let body = serde_json::to_vec(client).unwrap_or_default();
-        let answer = self.wire.post_json(endpoint, body).await.map_err(AuthError::Unreachable)?;
-        if answer.status().is_success() {
-            return serde_json::from_slice(answer.body()).map_err(|error| {
+        let response = self.http.post_json(endpoint, body).await.map_err(AuthError::Unreachable)?;
+        if response.status.is_success() {
+            let body = response.complete().map_err(AuthError::Unreachable)?;
+            return serde_json::from_slice(&body).map_err(|error| {
                 AuthError::Metadata(format!(
-                    "the answer to the registration: {}",
+                    "the registration response: {}",
                     printable(&error.to_string(), 200)
                 ))
                 .into()
             });
         }
-        Err(match refusal(&answer) {
-            Some(error) => AuthError::Refused(error),
-            None => AuthError::Throttled {
-                status: answer.status().as_u16(),
-                retry_after: crate::error::retry_after(answer.headers()),
-            },
-        }
-        .into())
+        Err(oauth_error(&response).map_or_else(|| response.unexpected(endpoint), AuthError::Refused).into())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use http::Response;
 
     use super::*;
-    use crate::{
-        auth::oauth::Wire,
-        transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
-    };
+    use crate::transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest};
 
     /// Answers everything with this status and body.
     struct Always(u16, &'static str);
@@ -175,9 +159,7 @@ mod tests {
     }
 
     fn server(status: u16, body: &'static str) -> AuthorizationServer {
-        let mut server = AuthorizationServer::of("https://api.example.com").unwrap();
-        server.wire = Wire::over(Arc::new(Always(status, body)));
-        server
+        AuthorizationServer::of("https://api.example.com").unwrap().transport(Always(status, body))
     }
 
     #[tokio::test]
@@ -208,6 +190,8 @@ mod tests {
                 "invalid_request: too long",
             ),
             (429, "{}", "too busy (status 429)"),
+            (500, "", "failed (status 500)"),
+            (404, "<html>", "/oauth/register answered 404"),
             (200, "{}", "client_id"),
             (200, "<html>", "registration"),
         ] {

@@ -1,84 +1,101 @@
-//! What an answer of the token endpoint says of the token or code that it was shown.
+//! What a token response says about the refresh token or code that was sent.
 //!
-//! Judged by harm: a refresh token in a success is kept whatever else is wrong, since the old one is spent; a refusal that the service
-//! names before any work leaves the old one good; everything else leaves open what happened.
+//! Classified by harm: a complete refresh token in a success is kept whatever else is wrong, since the old one is spent; an OAuth error, or a
+//! client error of something that is not an OAuth endpoint, leaves the old one valid; everything else leaves the outcome unknown.
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
+use url::Url;
 
+use super::http::HttpResponse;
 use crate::{
     auth::token_endpoint::{RefreshOutcome, Tokens},
-    error::printable,
-    error::retry_after,
-    error::{OAuthError, OAuthErrorCode},
-    transport::{RequestDelivery, TransportError},
+    error::{OAuthError, OAuthErrorCode, chain, printable, retry_after},
+    transport::{Collected, RequestDelivery, TransportError},
     types::{AccessToken, RefreshToken},
 };
 
-/// What an access token is trusted with whose answer doesn't say how long it lives.
-const UNSAID: Duration = Duration::from_mins(1);
-/// No access token lives longer; a number above is a mistake.
-const LONGEST: u64 = 366 * 24 * 60 * 60;
+/// The lifetime of an access token whose response doesn't say it.
+const DEFAULT_LIFETIME: Duration = Duration::from_mins(1);
+/// The longest plausible lifetime, in seconds.
+const MAX_LIFETIME: u64 = 366 * 24 * 60 * 60;
 
-/// Judges what came of one request to the token endpoint. `shown` is the refresh token in it; an answer with the same one replaces nothing.
-pub(crate) fn judge(
-    answer: Result<Response<Bytes>, TransportError>,
-    shown: Option<&RefreshToken>,
+/// Classifies the response to one request to the token endpoint at `url`. `sent` is the refresh token in it; a response that repeats it replaces
+/// nothing.
+pub(crate) fn classify(
+    response: Result<HttpResponse, TransportError>,
+    url: &Url,
+    sent: Option<&RefreshToken>,
 ) -> RefreshOutcome {
-    let answer = match answer {
-        Ok(answer) => answer,
+    let response = match response {
+        Ok(response) => response,
         Err(error) if error.delivery() == RequestDelivery::NotSent => return RefreshOutcome::NotSent(error),
-        Err(error) => return unknown(error.to_string(), None),
+        Err(error) => return unknown(chain(&error), None),
     };
-    let status = answer.status();
+    let status = response.status;
     if status.is_success() {
-        return success(answer.body(), shown);
+        return success(&response.body, sent);
     }
-    let pause = retry_after(answer.headers());
+    let pause = retry_after(&response.headers);
+    // A proxy also sends a 503 when it lost the response to a request that was executed. With a pause it is a rejection.
     if status == StatusCode::TOO_MANY_REQUESTS
         || (status == StatusCode::SERVICE_UNAVAILABLE && pause.is_some())
     {
         return RefreshOutcome::Throttled { status: status.as_u16(), retry_after: pause };
     }
-    match refusal(&answer) {
-        Some(error) if status.is_client_error() => match error.code {
-            OAuthErrorCode::InvalidGrant => RefreshOutcome::InvalidGrant(error),
-            // A failure under another status: the work may have been done before it.
-            OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable => {
-                unknown(format!("status {status}, {error}"), None)
-            }
-            _ => RefreshOutcome::Refused(error),
+    if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT {
+        return unknown(format!("status {status}"), None);
+    }
+    // No such route or method: whatever the body says, no token endpoint handled the request.
+    let no_route =
+        matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE);
+    match oauth_error(&response) {
+        Some(error) if error.code == OAuthErrorCode::InvalidGrant => RefreshOutcome::InvalidGrant(error),
+        _ if no_route => {
+            RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() }
+        }
+        // A server error under a client error's status: the server may have acted before it failed.
+        Some(error) if is_server_error(&error) => unknown(format!("status {status}, {error}"), None),
+        Some(error) => RefreshOutcome::Refused(error),
+        None => match &response.body.missing {
+            // The missing part may hold the error that decides.
+            Some(error) => unknown(format!("status {status}, {}", chain(error)), None),
+            None => RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() },
         },
-        _ => unknown(format!("status {status}"), None),
     }
 }
 
-/// The error that an answer names (RFC 6749, 5.2).
-pub(crate) fn refusal(answer: &Response<Bytes>) -> Option<OAuthError> {
-    let body: Value = serde_json::from_slice(answer.body()).ok()?;
+fn is_server_error(error: &OAuthError) -> bool {
+    matches!(error.code, OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable)
+}
+
+/// The OAuth error in a response (RFC 6749, 5.2).
+pub(crate) fn oauth_error(response: &HttpResponse) -> Option<OAuthError> {
+    let body: Value = serde_json::from_slice(&response.body.bytes).ok()?;
     let code = body.get("error")?.as_str()?;
     let description = body.get("error_description").and_then(Value::as_str).map(|text| printable(text, 200));
     Some(OAuthError {
         code: OAuthErrorCode::from(printable(code, 100)),
         description,
-        status: Some(answer.status()),
+        status: Some(response.status),
     })
 }
 
-fn success(body: &[u8], shown: Option<&RefreshToken>) -> RefreshOutcome {
+fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
+    let incomplete = body.missing.as_ref().map(|error| format!(": {}", chain(error))).unwrap_or_default();
+    let body = &body.bytes;
     let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(body) else {
-        return match salvage(body).filter(|token| !same(token, shown)) {
+        return match salvage(body).filter(|token| !same(token, sent)) {
             Some(refresh_token) => RefreshOutcome::Tokens(Tokens {
                 refresh_token,
                 access_token: None,
-                expires_in: UNSAID,
+                expires_in: DEFAULT_LIFETIME,
                 scope: None,
-                oddities: vec!["the answer could not be read beyond its refresh token".to_owned()],
+                oddities: vec![format!("only its refresh token could be read{incomplete}")],
             }),
-            None => unknown("the answer could not be read".to_owned(), None),
+            None => unknown(format!("the response could not be read{incomplete}"), None),
         };
     };
     let mut oddities = Vec::new();
@@ -87,12 +104,12 @@ fn success(body: &[u8], shown: Option<&RefreshToken>) -> RefreshOutcome {
     let refresh_token = fields.get("refresh_token").and_then(Value::as_str).filter(|text| !text.is_empty());
     let Some(refresh_token) = refresh_token.map(|text| RefreshToken::from(text.to_owned())) else {
         return unknown(
-            "the answer has no refresh token".to_owned(),
+            "the response has no refresh token".to_owned(),
             access_token.map(|token| (token, expires_in)),
         );
     };
-    if same(&refresh_token, shown) {
-        let reason = "the answer has the same refresh token again".to_owned();
+    if same(&refresh_token, sent) {
+        let reason = "the response repeats the refresh token that was sent".to_owned();
         return unknown(reason, access_token.map(|token| (token, expires_in)));
     }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
@@ -103,8 +120,8 @@ fn unknown(reason: String, access_token: Option<(AccessToken, Duration)>) -> Ref
     RefreshOutcome::Unknown { reason, access_token }
 }
 
-fn same(token: &RefreshToken, shown: Option<&RefreshToken>) -> bool {
-    shown.is_some_and(|shown| shown.expose() == token.expose())
+fn same(token: &RefreshToken, sent: Option<&RefreshToken>) -> bool {
+    sent.is_some_and(|sent| sent.expose() == token.expose())
 }
 
 fn bearer(fields: &serde_json::Map<String, Value>, oddities: &mut Vec<String>) -> Option<AccessToken> {
@@ -131,37 +148,50 @@ fn lifetime(said: Option<&Value>, oddities: &mut Vec<String>) -> Duration {
         _ => None,
     };
     #[expect(clippy::cast_precision_loss, reason = "a year in seconds is exact")]
-    let sensible = seconds.filter(|seconds| *seconds >= 1.0 && *seconds <= LONGEST as f64);
+    let sensible = seconds.filter(|seconds| *seconds >= 1.0 && *seconds <= MAX_LIFETIME as f64);
     sensible.map_or_else(
         || {
-            oddities.push("`expires_in` is missing or makes no sense".to_owned());
-            UNSAID
+            oddities.push("`expires_in` is missing or invalid".to_owned());
+            DEFAULT_LIFETIME
         },
         |seconds| Duration::from_secs_f64(seconds.floor()),
     )
 }
 
-/// A whole `"refresh_token": "…"` in an answer that is otherwise not JSON, or was cut off.
+/// A complete `"refresh_token": "…"` in a response that is otherwise not JSON, or ends early.
 fn salvage(body: &[u8]) -> Option<RefreshToken> {
     const NAME: &[u8] = b"\"refresh_token\"";
     let at = body.windows(NAME.len()).position(|window| window == NAME)?;
     let rest = body[at + NAME.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
-    // The first value of what follows, if it is complete; what comes after it doesn't matter.
+    // The first value in the rest, if it is complete.
     let text = serde_json::Deserializer::from_slice(rest).into_iter::<String>().next()?.ok()?;
     (!text.is_empty() && rest.starts_with(b"\"")).then(|| RefreshToken::from(text))
 }
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue};
 
     use super::*;
     use crate::transport::TransportErrorKind;
 
+    fn received(status: u16, body: &str, missing: Option<TransportErrorKind>) -> HttpResponse {
+        let missing = missing.map(|kind| TransportError::new(RequestDelivery::Unknown, kind));
+        HttpResponse {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::new(),
+            body: Collected { bytes: Bytes::copy_from_slice(body.as_bytes()), missing },
+        }
+    }
+
+    fn outcome_of(response: Result<HttpResponse, TransportError>) -> RefreshOutcome {
+        let url = Url::parse("https://api.example.com/oauth/token").unwrap();
+        classify(response, &url, Some(&RefreshToken::from("old".to_owned())))
+    }
+
     fn answer(status: u16, body: &str) -> RefreshOutcome {
-        let mut answer = Response::new(Bytes::copy_from_slice(body.as_bytes()));
-        *answer.status_mut() = StatusCode::from_u16(status).unwrap();
-        judge(Ok(answer), Some(&RefreshToken::from("old".to_owned())))
+        outcome_of(Ok(received(status, body, None)))
     }
 
     fn kept(body: &str) -> Tokens {
@@ -261,9 +291,9 @@ mod tests {
         }
         assert!(matches!(answer(400, r#"{"error":"invalid_grant"}"#), RefreshOutcome::InvalidGrant(_)));
         for (status, body) in [
-            (400, ""),
-            (400, "<html>"),
             (400, r#"{"error":"server_error"}"#),
+            (408, ""),
+            (408, "<html>"),
             (500, r#"{"error":"invalid_grant"}"#),
             (502, ""),
             (503, ""),
@@ -273,10 +303,9 @@ mod tests {
             assert!(matches!(answer(status, body), RefreshOutcome::Unknown { .. }), "{status} {body}");
         }
         assert!(matches!(answer(429, ""), RefreshOutcome::Throttled { status: 429, retry_after: None }));
-        let mut busy = Response::new(Bytes::new());
-        *busy.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        busy.headers_mut().insert("retry-after", HeaderValue::from_static("7"));
-        match judge(Ok(busy), None) {
+        let mut busy = received(503, "", None);
+        busy.headers.insert("retry-after", HeaderValue::from_static("7"));
+        match outcome_of(Ok(busy)) {
             RefreshOutcome::Throttled { status: 503, retry_after: Some(pause) } => {
                 assert_eq!(pause.as_secs(), 7);
             }
@@ -285,8 +314,52 @@ mod tests {
     }
 
     #[test]
+    fn a_client_error_without_an_oauth_error_comes_from_no_token_endpoint() {
+        for (status, body) in [
+            (400, ""),
+            (400, "<html>"),
+            (403, "<html>"),
+            (404, ""),
+            (404, r#"{"error":"Not Found"}"#),
+            (405, ""),
+            (410, r#"{"error":"server_error"}"#),
+            (421, "[]"),
+        ] {
+            match answer(status, body) {
+                RefreshOutcome::NotOAuthEndpoint { status: found, path } => {
+                    assert_eq!((found, path.as_str()), (status, "/oauth/token"));
+                }
+                other => panic!("{status} {body}: {other:?}"),
+            }
+        }
+        assert!(matches!(answer(404, r#"{"error":"invalid_grant"}"#), RefreshOutcome::InvalidGrant(_)));
+    }
+
+    #[test]
+    fn an_error_response_that_ends_early_leaves_the_outcome_unknown() {
+        for kind in [TransportErrorKind::Closed, TransportErrorKind::Timeout, TransportErrorKind::TooLarge] {
+            let cut = |status, body| outcome_of(Ok(received(status, body, Some(kind))));
+            assert!(matches!(cut(400, r#"{"error":"invalid_gr"#), RefreshOutcome::Unknown { .. }));
+            assert!(matches!(cut(401, ""), RefreshOutcome::Unknown { .. }));
+            // The status is enough.
+            assert!(matches!(cut(404, ""), RefreshOutcome::NotOAuthEndpoint { .. }));
+            assert!(matches!(cut(429, ""), RefreshOutcome::Throttled { .. }));
+            // So is a whole body before a connection that breaks.
+            assert!(matches!(cut(400, r#"{"error":"invalid_grant"}"#), RefreshOutcome::InvalidGrant(_)));
+        }
+    }
+
+    #[test]
+    fn a_whole_body_counts_also_when_more_was_announced() {
+        let body = r#"{"access_token":"at","token_type":"Bearer","expires_in":900,"refresh_token":"rt"}"#;
+        let short = received(200, body, Some(TransportErrorKind::Closed));
+        let RefreshOutcome::Tokens(tokens) = outcome_of(Ok(short)) else { panic!() };
+        assert!(tokens.access_token.is_some());
+    }
+
+    #[test]
     fn a_request_that_never_left_has_spent_nothing() {
-        let lost = |reached| judge(Err(TransportError::new(reached, TransportErrorKind::Connect)), None);
+        let lost = |reached| outcome_of(Err(TransportError::new(reached, TransportErrorKind::Connect)));
         assert!(matches!(lost(RequestDelivery::NotSent), RefreshOutcome::NotSent(_)));
         assert!(matches!(lost(RequestDelivery::Unknown), RefreshOutcome::Unknown { .. }));
     }

@@ -8,8 +8,8 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::*;
-use crate::auth::{AuthorizationServer, CallbackError, Scope};
+use super::RedirectListener;
+use crate::auth::{AuthError, AuthorizationServer, CallbackError, Scope};
 
 /// A login that waits for its browser.
 struct Login {
@@ -31,7 +31,7 @@ impl Login {
         let mut server = AuthorizationServer::of("https://api.example.com").unwrap();
         change(&mut server);
         let authorization =
-            server.authorize("c", receiver.redirect_uri()).scope(Scope::EmailsSend).begin().unwrap();
+            server.authorize("c", receiver.redirect_uri()).scope(Scope::EmailsSend).build().unwrap();
         let sent: HashMap<_, _> = authorization.url().query_pairs().into_owned().collect();
         let host = receiver.host.clone();
         let waiting = tokio::spawn(async move {
@@ -225,7 +225,7 @@ async fn a_no_with_the_right_state_ends_the_login_and_its_text_reaches_no_page()
 async fn an_answer_of_another_issuer_ends_the_login() {
     let named = |server: &mut AuthorizationServer| {
         server.issuer = Some("https://api.example.com".to_owned());
-        server.names_itself = true;
+        server.issuer_in_redirect = true;
     };
     for (query, right) in [
         ("code=a&iss=https%3A%2F%2Fapi.example.com", true),
@@ -236,7 +236,7 @@ async fn an_answer_of_another_issuer_ends_the_login() {
         let login = Login::begin_with(receiver, named, Duration::from_secs(30));
         match login.browse(query).await {
             Ok(code) => assert!(right && code == "a"),
-            Err(error) => assert!(!right && matches!(error, AuthError::MixUp { .. }), "{error:?}"),
+            Err(error) => assert!(!right && matches!(error, AuthError::IssuerMismatch { .. }), "{error:?}"),
         }
     }
 }
@@ -277,7 +277,7 @@ async fn nobody_coming_back_ends_the_wait_and_closes_the_port() {
     let login = Login::begin_with(receiver, |_| {}, Duration::from_millis(50));
     let host = login.host.clone();
     match login.waiting.await.unwrap() {
-        Err(AuthError::NoCallback { waited }) => assert_eq!(waited, Duration::from_millis(50)),
+        Err(AuthError::RedirectTimeout { waited }) => assert_eq!(waited, Duration::from_millis(50)),
         other => panic!("{other:?}"),
     }
     assert!(TcpStream::connect(&host).await.is_err(), "the port is still open");
@@ -304,7 +304,7 @@ async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
     };
     assert_eq!(second.redirect_uri(), format!("http://[::1]:{port}/callback"));
     match RedirectListener::bind_to(port).await {
-        Err(crate::Error::Auth(error)) => assert!(matches!(*error, AuthError::NoLoopback(_)), "{error:?}"),
+        Err(crate::Error::Auth(error)) => assert!(matches!(*error, AuthError::ListenFailed(_)), "{error:?}"),
         other => panic!("{other:?}"),
     }
     let login = Login::begin_with(second, |_| {}, Duration::from_secs(30));
@@ -315,7 +315,7 @@ async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
 async fn an_answer_that_was_pasted_is_judged_as_one_that_was_received() {
     let receiver = RedirectListener::bind().await.unwrap();
     let server = AuthorizationServer::of("https://api.example.com").unwrap();
-    let authorization = server.authorize("c", receiver.redirect_uri()).begin().unwrap();
+    let authorization = server.authorize("c", receiver.redirect_uri()).build().unwrap();
     let state = authorization.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
     let pasted = format!("{}?code=%ZZ&state={state}", receiver.redirect_uri());
     assert!(matches!(

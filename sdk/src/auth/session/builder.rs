@@ -9,23 +9,37 @@ use std::{
 };
 
 use super::{
-    RefreshRequest, Session, SessionEvent,
+    event::{RefreshRequest, SessionEvent},
+    handle::Session,
     protocol::Policy,
-    shared::{Elsewhere, Listener, Shared},
-    store_error,
+    shared::{Delegate, Listener, Shared, lock_error},
     token::Clocks,
 };
 use crate::{
-    auth::{
-        oauth::{HttpTokenEndpoint, Wire},
-        record::TokenRecord,
-        store::TokenStore,
-        token_endpoint::TokenEndpoint,
-    },
-    error::Result,
-    error::{AuthError, StoreError},
+    auth::{oauth::HttpTokenEndpoint, record::TokenRecord, store::TokenStore, token_endpoint::TokenEndpoint},
+    error::{AuthError, Result, StoreError},
     transport::Transport,
 };
+
+impl Session {
+    /// The login in a store. Reads nothing yet.
+    pub fn open(store: impl TokenStore) -> Self {
+        Self::builder().open(store)
+    }
+
+    /// Starts a session with the tokens of a new login, which replace the login in the store. Waits for a refresh in flight first.
+    ///
+    /// # Errors
+    /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked, read or written. It is unchanged.
+    pub async fn start(store: impl TokenStore, tokens: TokenRecord) -> Result<Self> {
+        Self::builder().start(store, tokens).await
+    }
+
+    /// Builds a session with settings other than the defaults.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder::default()
+    }
+}
 
 /// Collects a session's settings.
 #[must_use]
@@ -33,71 +47,73 @@ use crate::{
 pub struct SessionBuilder {
     policy: Policy,
     clocks: Clocks,
-    exchange: Option<Arc<dyn TokenEndpoint>>,
-    elsewhere: Option<Elsewhere>,
+    endpoint: Option<Arc<dyn TokenEndpoint>>,
+    delegate: Option<Delegate>,
     listener: Option<Listener>,
 }
 
 impl SessionBuilder {
-    /// After how long a request that got no answer can no longer arrive at the service. Default: 60 s.
+    /// Sets the time after which a request without a response can no longer reach the service. Default: 60 s.
     ///
-    /// A refresh token whose fate is unknown is not shown again before; repeated attempts wait twice as long each time, up to ten minutes.
+    /// A refresh token whose state is unknown is not sent again before; repeated attempts wait twice as long each time, up to ten minutes.
     pub fn settle(mut self, time: Duration) -> Self {
         self.policy.settle = time;
         self
     }
 
-    /// For how long the service takes a replaced refresh token for a repetition instead of a theft. Default: not at all, as the specification says.
+    /// Sets how long the service accepts a replaced refresh token as a repetition instead of a theft. Default: zero, as the specification says.
     ///
-    /// Within that time a renewal that got no answer is repeated at once.
+    /// Within that time a refresh without a response is repeated at once.
     pub fn grace(mut self, time: Duration) -> Self {
         self.policy.grace = time;
         self
     }
 
-    /// The longest that a renewal waits for another one, in this process or elsewhere. Default: 75 s.
-    pub fn patience(mut self, time: Duration) -> Self {
-        self.policy.patience = time;
+    /// Sets the longest that a refresh waits for another one, or for a lost one to settle. Default: 75 s.
+    ///
+    /// A call's [timeout](crate::ClientBuilder::timeout) ends its own wait earlier; the refresh then continues in the background.
+    pub fn max_wait(mut self, time: Duration) -> Self {
+        self.policy.max_wait = time;
         self
     }
 
-    /// Sends renewals over the application's own HTTP stack. It must open a fresh connection for each request: an idle one that breaks can lose
-    /// the answer.
+    /// Sends refreshes over this transport. Wrapped in an [`Arc`], one transport serves a client, its session and the authorization server;
+    /// token requests ask it for a [new connection](crate::transport::TransportRequest::new_connection).
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.exchange = Some(Arc::new(HttpTokenEndpoint { wire: Wire::over(Arc::new(transport)) }));
+        self.endpoint = Some(Arc::new(HttpTokenEndpoint::over(transport)));
         self
     }
 
-    /// Lets something else do the renewal, such as a process that outlives this one. It opens the same store and calls
-    /// [`Session::renew`] with the order; when the future is done, the session reads the store again.
+    /// Delegates refreshes, for example to a process that outlives this one. It opens the same store and calls
+    /// [`Session::renew`] with the request; when the future completes, the session reads the store again.
     pub fn renew_with<F, Done>(mut self, renew: F) -> Self
     where
         F: Fn(RefreshRequest) -> Done + Send + Sync + 'static,
         Done: Future<Output = Result<(), AuthError>> + Send + 'static,
     {
-        self.elsewhere = Some(Arc::new(move |order| Box::pin(renew(order))));
+        self.delegate = Some(Arc::new(move |request| Box::pin(renew(request))));
         self
     }
 
-    /// Is told what a person may want to know although calls go on. Without it, it is a `tracing` event alone.
+    /// Registers a callback for events. It runs after the refreshed tokens were saved and the store's lock was released; a panic in it is
+    /// caught. Every event is also a `tracing` event.
     pub fn on_event(mut self, listener: impl Fn(&SessionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self
     }
 
-    /// Reads the time elsewhere than from the system, for tests that move it. A clock that is never set runs beside it, and a token is expired when
-    /// either says so.
+    /// Replaces the system's wall clock, for tests that move it. A monotonic clock runs beside it, and a token has expired when either says so.
     pub fn wall_clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clocks = Clocks::with(now);
         self
     }
 
-    /// The login that a store keeps. Nothing is read yet.
+    /// The login in a store. Reads nothing yet.
     pub fn open(self, store: impl TokenStore) -> Session {
         let shared = Shared {
             store: Arc::new(store),
-            exchange: self.exchange.unwrap_or_else(|| Arc::new(HttpTokenEndpoint::default())),
-            elsewhere: self.elsewhere,
+            endpoint: self.endpoint.unwrap_or_else(|| Arc::new(HttpTokenEndpoint::default())),
+            delegate: self.delegate,
             listener: self.listener,
             policy: self.policy,
             clocks: self.clocks,
@@ -108,25 +124,27 @@ impl SessionBuilder {
         Session { shared: Arc::new(shared) }
     }
 
-    /// Begins with the tokens of a new login: they replace what the store had, also what can't be read. A renewal under way ends first.
+    /// Starts a session with the tokens of a new login, which replace the login in the store, even an unreadable one. Waits for a refresh in
+    /// flight first.
     ///
     /// # Errors
-    /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked or written. It is as it was.
+    /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked or written. It is unchanged.
     pub async fn start(self, store: impl TokenStore, mut tokens: TokenRecord) -> Result<Session> {
         let session = self.open(store);
         let shared = &session.shared;
-        let mut locked = shared.store.lock(shared.policy.patience).await.map_err(store_error)?;
+        let mut locked = shared.store.lock(shared.policy.max_wait).await.map_err(lock_error)?;
         let before = match locked.read().await {
             Ok(before) => before,
             Err(StoreError::Unreadable { .. }) => None,
             Err(error) => return Err(AuthError::Store(error).into()),
         };
-        // Later than what was there, so that nobody who holds that takes this for it.
+        // Later than the previous login's, so that a process which holds that one notices.
         let generation = before.map_or(0, |before| before.generation).saturating_add(1);
         tokens.generation = tokens.generation.max(generation);
         locked.write(&tokens).await.map_err(AuthError::Store)?;
         drop(locked);
-        shared.publish(Some(shared.known(tokens)));
+        let token = shared.known(tokens);
+        shared.state().publish(0, token);
         Ok(session)
     }
 }

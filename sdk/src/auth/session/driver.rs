@@ -1,6 +1,13 @@
-//! Carries out what the protocol says, against a store, a service and two clocks.
+//! Carries out the commands of the protocol, against a store, a token endpoint and two clocks.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use tokio::time::sleep;
 
@@ -8,6 +15,7 @@ use super::{
     event::SessionEvent,
     protocol::{Change, Command, Event, Held, Now, Outcome, Renewal, Verdict},
     shared::Shared,
+    state::Unsaved,
     token::Token,
 };
 use crate::{
@@ -20,23 +28,20 @@ use crate::{
     transport::TransportErrorKind,
 };
 
-/// A record that could not be saved, and which refresh token it replaced.
-#[derive(Clone, Debug)]
-pub(super) struct Unsaved {
-    pub(super) token: Token,
-    pub(super) spent: u64,
-}
-
-/// One renewal under way. It lives in a task of its own, so nobody who stops waiting for it stops it.
+/// One refresh. It runs in a task of its own, so a caller that stops waiting doesn't stop it.
 pub(super) struct Run {
     shared: Arc<Shared>,
-    /// The generation whose access token the service refused, if one was.
-    refused: Option<u64>,
+    /// The epoch in which it began.
+    epoch: u64,
+    /// The generation whose access token the service rejected, if one was.
+    rejected: Option<u64>,
     locked: Option<Box<dyn LockedStore>>,
     token: Option<Token>,
     /// What the exchange brought, and when it was asked for.
     brought: Option<(Brought, Now)>,
     trouble: Option<AuthError>,
+    /// Delivered when the refresh is over: between the response and the save no code of the application runs but the store's.
+    events: Vec<SessionEvent>,
 }
 
 enum Brought {
@@ -45,19 +50,26 @@ enum Brought {
 }
 
 impl Run {
-    pub(super) fn new(shared: Arc<Shared>, refused: Option<u64>) -> Self {
-        Self { shared, refused, locked: None, token: None, brought: None, trouble: None }
+    pub(super) fn new(shared: Arc<Shared>, epoch: u64, rejected: Option<u64>) -> Self {
+        let events = Vec::new();
+        Self { shared, epoch, rejected, locked: None, token: None, brought: None, trouble: None, events }
     }
 
-    /// Renews, and returns the token to use.
-    pub(super) async fn carry_through(mut self, at_hand: Token) -> Result<Token, AuthError> {
+    /// Refreshes, and returns the token to use and the events to deliver.
+    pub(super) async fn carry_through(
+        mut self,
+        token: Token,
+    ) -> (Result<Token, AuthError>, Vec<SessionEvent>) {
         let mut renewal = Renewal::new(self.shared.policy);
-        let (hard, _) = self.shared.clocks.limits(at_hand.record.expires_in);
-        let mut event = Event::Wanted { left: self.left(&at_hand), hard };
-        self.token = Some(at_hand);
+        let (hard, _) = self.shared.clocks.limits(token.record.expires_in);
+        let mut event = Event::Wanted { left: self.left(&token), hard };
+        self.token = Some(token);
         loop {
             match renewal.next(event, self.shared.clocks.now()) {
-                Command::Finish(verdict) => return self.finish(verdict),
+                Command::Finish(verdict) => {
+                    let outcome = self.finish(verdict);
+                    return (outcome, self.events);
+                }
                 command => event = self.carry_out(command).await,
             }
         }
@@ -65,7 +77,7 @@ impl Run {
 
     async fn carry_out(&mut self, command: Command) -> Event {
         match command {
-            Command::Lock { patience } => match self.shared.store.lock(patience).await {
+            Command::Lock { timeout } => match self.shared.store.lock(timeout).await {
                 Ok(locked) => {
                     self.locked = Some(locked);
                     Event::Locked
@@ -103,7 +115,7 @@ impl Run {
     }
 
     fn left(&self, token: &Token) -> Duration {
-        if self.refused == Some(token.record.generation) {
+        if self.rejected == Some(token.record.generation) {
             return Duration::ZERO;
         }
         token.left(self.shared.clocks.now())
@@ -116,7 +128,7 @@ impl Run {
         let token = if let Some(unsaved) = &unsaved {
             unsaved.token.clone()
         } else {
-            self.shared.forget_unsaved();
+            self.shared.state().unsaved = None;
             self.shared.known(record)
         };
         let held = Held {
@@ -162,7 +174,9 @@ impl Run {
                 }
             }
         }
-        let written = locked.write(&record).await;
+        let written = caught(async { locked.write(&record).await })
+            .await
+            .unwrap_or_else(|| Err(StoreError::unavailable("it panicked while the login was saved")));
         let spent = self.shared.fingerprint(&token.record);
         let next = match asked {
             Some(_) => Token::new(record, now, asked),
@@ -170,7 +184,7 @@ impl Run {
         };
         match (&change, written) {
             (Change::Tokens, Err(error)) => {
-                self.shared.keep_unsaved(Unsaved { token: next, spent });
+                self.shared.state().unsaved = Some(Unsaved { token: next, spent });
                 self.trouble = Some(AuthError::NotSaved(error));
                 Event::Failed
             }
@@ -190,7 +204,7 @@ impl Run {
             }
             (change, Ok(())) => {
                 if matches!(change, Change::Tokens | Change::Again) {
-                    self.shared.forget_unsaved();
+                    self.shared.state().unsaved = None;
                 }
                 self.token = Some(next);
                 Event::Written
@@ -203,15 +217,12 @@ impl Run {
         let record = Arc::clone(&token.record);
         // Counting begins before the request leaves, so the access token never ends earlier than it is taken to.
         let asked = self.shared.clocks.now();
-        tracing::debug!(generation = record.generation, "showing the refresh token");
-        let outcome = match self.shared.exchange.refresh(&record).await {
+        tracing::debug!(generation = record.generation, "sending the refresh token");
+        let outcome = match self.shared.endpoint.refresh(&record).await {
             RefreshOutcome::Tokens(tokens) => {
-                for oddity in &tokens.oddities {
-                    self.shared.tell(&SessionEvent::Odd(oddity.clone()));
-                }
-                if let Some(now) = tokens.scope.as_ref().filter(|scope| **scope != record.scope) {
-                    self.shared
-                        .tell(&SessionEvent::ScopeChanged { before: record.scope.clone(), now: now.clone() });
+                self.events.extend(tokens.oddities.iter().cloned().map(SessionEvent::Deviation));
+                if let Some(now) = tokens.scope.clone().filter(|scope| *scope != record.scope) {
+                    self.events.push(SessionEvent::ScopeChanged { before: record.scope.clone(), now });
                 }
                 self.brought = Some((Brought::Tokens(tokens), asked));
                 Outcome::Tokens
@@ -225,6 +236,10 @@ impl Run {
                 self.trouble = Some(AuthError::Throttled { status, retry_after });
                 Outcome::Throttled { retry_after }
             }
+            RefreshOutcome::NotOAuthEndpoint { status, path } => {
+                self.trouble = Some(AuthError::NotOAuthEndpoint { status, path });
+                Outcome::Refused
+            }
             RefreshOutcome::Refused(error) => {
                 self.trouble = Some(AuthError::Refused(error));
                 Outcome::Refused
@@ -234,7 +249,7 @@ impl Run {
                 Outcome::InvalidGrant
             }
             RefreshOutcome::Unknown { reason, access_token } => {
-                self.shared.tell(&SessionEvent::AnswerLost { reason });
+                self.events.push(SessionEvent::ResponseLost { reason });
                 let access_for = access_token.as_ref().map(|(_, lifetime)| *lifetime);
                 self.brought =
                     access_token.map(|(token, lifetime)| (Brought::AccessToken(token, lifetime), asked));
@@ -244,7 +259,7 @@ impl Run {
         Event::RefreshOutcome(outcome)
     }
 
-    fn finish(mut self, verdict: Verdict) -> Result<Token, AuthError> {
+    fn finish(&mut self, verdict: Verdict) -> Result<Token, AuthError> {
         let trouble = self.trouble.take();
         match (verdict, self.token.take()) {
             (Verdict::Use, Some(token)) => {
@@ -256,24 +271,36 @@ impl Run {
             (Verdict::UseUnsaved, token) => {
                 let unsaved = self.shared.unsaved().map(|unsaved| unsaved.token).or(token);
                 if let Some(trouble) = trouble {
-                    self.shared.tell(&SessionEvent::NotSaved(Arc::new(trouble)));
+                    self.events.push(SessionEvent::NotSaved(Arc::new(trouble)));
                 }
                 unsaved.ok_or(AuthError::LoggedOut)
             }
             (Verdict::Ended, Some(token)) => {
                 let ended = token.record.ended.clone();
-                self.shared.publish(None);
+                self.shared.state().log_out_of(self.epoch);
                 Err(ended.map_or(AuthError::LoggedOut, AuthError::Ended))
             }
             (Verdict::LoggedOut, _) => {
-                self.shared.publish(None);
-                self.shared.forget_unsaved();
+                let mut state = self.shared.state();
+                if state.epoch == self.epoch {
+                    state.log_out();
+                }
                 Err(AuthError::LoggedOut)
             }
             (Verdict::Wait(retry_after), _) => Err(AuthError::OutcomeUnknown { retry_after }),
             (Verdict::Busy | Verdict::Failed | Verdict::Use | Verdict::Ended, _) => {
-                Err(trouble.unwrap_or_else(|| AuthError::Store(StoreError::unavailable("it takes too long"))))
+                Err(trouble.unwrap_or_else(|| AuthError::Store(StoreError::unavailable("it is too slow"))))
             }
         }
     }
+}
+
+/// Runs code of the application; `None` if it panics.
+async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(poll) => poll.map(Some),
+        Err(_) => Poll::Ready(None),
+    })
+    .await
 }

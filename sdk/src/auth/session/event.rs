@@ -1,63 +1,64 @@
-//! What a session tells, and what it is told.
+//! Events of a session, and requests to it.
 
 use std::{fmt, sync::Arc};
 
-use crate::{error::AuthError, error::chain};
+use crate::error::{AuthError, chain};
 
-/// Something about a renewal that a person may want to know, although the call goes on.
+/// Something about a refresh that a person may want to know although the call goes on. Delivered after the refresh has been saved.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SessionEvent {
-    /// The new tokens are held by this process alone ([`AuthError::NotSaved`]). With its end the login is lost, unless the store comes back before.
+    /// Only this process holds the new tokens ([`AuthError::NotSaved`]). The login is lost when the process ends before the store works again.
     NotSaved(Arc<AuthError>),
-    /// The answer to a renewal was lost, or made no sense.
-    AnswerLost {
-        /// What was wrong with it.
+    /// The response to a refresh was lost or unusable.
+    ResponseLost {
+        /// Why.
         reason: String,
     },
-    /// The scope is another one from now on.
+    /// The service changed the scope.
     ScopeChanged {
-        /// What it was.
+        /// The previous scope.
         before: String,
-        /// What it is.
+        /// The new scope.
         now: String,
     },
-    /// Something in the answer is not as the specification says; the tokens were saved.
-    Odd(String),
+    /// The token response deviates from the specification; the tokens were saved.
+    Deviation(String),
 }
 
 impl fmt::Display for SessionEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSaved(error) => f.write_str(&chain(error)),
-            Self::AnswerLost { reason } => {
-                write!(f, "the answer to a renewal of the login was lost: {reason}")
+            Self::ResponseLost { reason } => {
+                write!(f, "the response to a refresh of the login was lost: {reason}")
             }
             Self::ScopeChanged { before, now } => {
                 write!(f, "the login's scope is now `{now}`, it was `{before}`")
             }
-            Self::Odd(what) => write!(f, "the token answer is odd: {what}"),
+            Self::Deviation(what) => write!(f, "the token response deviates from the specification: {what}"),
         }
     }
 }
 
-/// An order to renew, for another process: see [`SessionBuilder::renew_with`](super::SessionBuilder::renew_with).
+/// A request to another process to refresh the login: see [`SessionBuilder::renew_with`](super::SessionBuilder::renew_with).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefreshRequest {
-    /// Which generation is at hand.
+    /// The generation of the record that is to be refreshed.
     pub generation: u64,
-    /// Whether the service refused its access token, so that it is to be replaced whatever the clocks say.
-    pub refused: bool,
+    /// Whether the service rejected its access token, so that it has to be replaced although it hasn't expired.
+    pub rejected: bool,
 }
 
-/// What became of the grant of a login that was ended.
+/// What a logout did with the grant.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Revocation {
     /// The service revoked it.
     Revoked,
-    /// There was none: nobody was logged in, or the grant was over before.
+    /// There was none: the store held no login, or the grant had ended before.
     Nothing,
-    /// The service has no place for it, could not be reached, or refused: the grant stays until it expires. Here it is forgotten all the same.
+    /// The service has no revocation endpoint, could not be reached, or refused: the grant stays valid until it expires. The record was removed
+    /// all the same.
     NotRevoked(AuthError),
 }

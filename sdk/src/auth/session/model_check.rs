@@ -47,6 +47,8 @@ struct Setting {
     faults: u8,
     /// Steps until the stored access token expires.
     left: u8,
+    /// Another process logs out at some time.
+    logout: bool,
 }
 
 /// What the service did wrong by, or a process.
@@ -60,8 +62,24 @@ enum Harm {
     FailedWithoutAFault,
     /// Without a fault, one expiry took another number of refreshes than one.
     NotOneRefresh,
-    /// Nobody can go on.
+    /// No process can go on.
     Stuck,
+    /// A record was written after a logout had removed it.
+    RestoredAfterLogout,
+}
+
+/// How far the logout is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Logout {
+    None,
+    Waiting,
+    /// The lock is held; the grant is not revoked yet.
+    Locked,
+    /// The revocation was executed, or failed.
+    Revoked,
+    Removed,
+    Done,
+    Killed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -105,8 +123,11 @@ struct World {
     /// Which refresh token the service takes, and whether it takes any.
     good: u8,
     revoked: bool,
-    stored: Stored,
+    /// `None` after a logout.
+    stored: Option<Stored>,
+    /// The process that holds the lock; the logout is the one behind the last.
     holder: Option<usize>,
+    logout: Logout,
     processes: Vec<(Process, u8)>,
     /// Requests whose sender has given up on them.
     strays: Vec<u8>,
@@ -119,8 +140,9 @@ impl World {
             step: 0,
             good: 1,
             revoked: false,
-            stored: Stored { token: 1, until: setting.left, pending: None, ended: false },
+            stored: Some(Stored { token: 1, until: setting.left, pending: None, ended: false }),
             holder: None,
+            logout: if setting.logout { Logout::Waiting } else { Logout::None },
             processes: vec![(Process::Idle, setting.calls); setting.processes],
             strays: Vec::new(),
             faults: setting.faults,
@@ -144,6 +166,7 @@ impl World {
                 self.fault(who, search);
             }
         }
+        self.log_out(search);
         for (at, &token) in self.strays.iter().enumerate() {
             let mut gone = self.clone();
             gone.strays.swap_remove(at);
@@ -156,8 +179,38 @@ impl World {
         }
     }
 
+    /// The next step of the logout.
+    fn log_out(&self, search: &mut impl FnMut(Result<Self, Harm>)) {
+        let who = self.processes.len();
+        let mut next = self.clone();
+        match self.logout {
+            Logout::Waiting if self.holder.is_none() => {
+                (next.holder, next.logout) = (Some(who), Logout::Locked);
+            }
+            Logout::Locked => {
+                next.logout = Logout::Revoked;
+                // The revocation fails.
+                if self.faults > 0 {
+                    search(Ok(Self { faults: self.faults - 1, ..next.clone() }));
+                }
+                next.revoked |= next.stored.as_ref().is_some_and(|stored| !stored.ended);
+            }
+            Logout::Revoked => (next.stored, next.logout) = (None, Logout::Removed),
+            Logout::Removed => (next.holder, next.logout) = (None, Logout::Done),
+            _ => return,
+        }
+        search(Ok(next));
+        if self.faults > 0 && self.logout != Logout::Waiting {
+            let holder = self.holder.filter(|holder| *holder != who);
+            search(Ok(Self { faults: self.faults - 1, logout: Logout::Killed, holder, ..self.clone() }));
+        }
+    }
+
     /// Whether time can pass: nothing is on its way, and somebody waits for it, or nobody does anything.
     fn waits(&self) -> bool {
+        if matches!(self.logout, Logout::Locked | Logout::Revoked | Logout::Removed) {
+            return false;
+        }
         let (mut sent, mut pausing, mut quiet) = (false, false, true);
         for (process, calls) in &self.processes {
             match process {
@@ -186,10 +239,11 @@ impl World {
             Process::About { brought, .. } => *brought == Some(self.good),
             _ => false,
         });
-        if on_the_way || (self.stored.token == self.good && !self.stored.ended) {
+        if on_the_way || self.stored.as_ref().is_some_and(|stored| stored.token == self.good && !stored.ended)
+        {
             return Err(Harm::KilledALiveSession);
         }
-        if !self.left(&self.stored).is_zero() {
+        if self.stored.as_ref().is_some_and(|stored| !self.left(stored).is_zero()) {
             return Err(Harm::KilledAnAccessToken);
         }
         self.revoked = true;
@@ -207,11 +261,14 @@ impl World {
             }
             Process::Idle => {
                 next.processes[who].1 -= 1;
-                let left = self.left(&self.stored);
-                if left <= ENOUGH {
+                // Without a record the call fails.
+                if let Some(stored) = &self.stored
+                    && self.left(stored) <= ENOUGH
+                {
+                    let left = self.left(stored);
                     let settle = if setting.variant == Variant::RetryAtOnce { Duration::ZERO } else { STEP };
                     let machine = Renewal::new(Policy { settle, ..Policy::default() });
-                    next.told(who, machine, self.stored.clone(), None, Event::Wanted { left, hard: HARD });
+                    next.told(who, machine, stored.clone(), None, Event::Wanted { left, hard: HARD });
                 }
                 search(Ok(next));
             }
@@ -225,7 +282,10 @@ impl World {
                 search(Ok(next));
             }
             Process::About { machine, held, brought, command, since } => {
-                let harm = self.faults == setting.faults && is_failure(&command);
+                if matches!(command, Command::Write(_)) && self.stored.is_none() {
+                    search(Err(Harm::RestoredAfterLogout));
+                }
+                let harm = self.faults == setting.faults && !setting.logout && is_failure(&command);
                 match next.carry_out(who, setting, machine, held, brought, command, since) {
                     _ if harm => search(Err(Harm::FailedWithoutAFault)),
                     true => search(Ok(next)),
@@ -259,16 +319,17 @@ impl World {
     ) -> bool {
         let waited = STEP * (self.step - since).into();
         let event = match command {
-            Command::Lock { patience } => match (self.holder, setting.variant) {
+            Command::Lock { timeout } => match (self.holder, setting.variant) {
                 (None, _) | (_, Variant::NoLock | Variant::LockBrokenByAge) => {
                     self.holder = Some(who);
                     Event::Locked
                 }
-                (Some(_), _) if waited >= patience => Event::Busy,
+                (Some(_), _) if waited >= timeout => Event::Busy,
                 (Some(_), _) => return false,
             },
+            Command::Read if self.stored.is_none() => Event::Found(None),
             Command::Read => {
-                held = self.stored.clone();
+                held = self.stored.clone().unwrap_or(held);
                 let early = setting.variant == Variant::RetryWhileAccessLives && held.pending.is_some();
                 let left = if early { Duration::ZERO } else { self.left(&held) };
                 Event::Found(Some(Held {
@@ -291,7 +352,7 @@ impl World {
                     Change::Ended(_) => held.ended = true,
                     Change::AccessToken | Change::Again => {}
                 }
-                self.stored = held.clone();
+                self.stored = Some(held.clone());
                 self.told(who, machine, held, None, Event::Written);
                 return true;
             }
@@ -353,14 +414,16 @@ impl World {
             return (self.step < LAST_STEP).then_some(Harm::Stuck);
         }
         let untouched = self.faults == setting.faults;
-        (untouched && self.good != 2).then_some(Harm::NotOneRefresh)
+        (untouched && !setting.logout && self.good != 2).then_some(Harm::NotOneRefresh)
     }
 
     /// The same world with its processes in an order of their own: which is which makes no difference.
     fn sorted(mut self, hasher: &RandomState) -> Self {
         let mut order: Vec<_> = (0..self.processes.len()).collect();
         order.sort_by_cached_key(|&who| hasher.hash_one((&self.processes[who], self.holder == Some(who))));
-        self.holder = order.iter().position(|&who| self.holder == Some(who));
+        if self.holder != Some(order.len()) {
+            self.holder = order.iter().position(|&who| self.holder == Some(who));
+        }
         self.processes = order.iter().map(|&who| self.processes[who].clone()).collect();
         self.strays.sort_unstable();
         self
@@ -400,7 +463,7 @@ fn search(setting: Setting) -> (usize, HashSet<Harm>) {
 }
 
 fn setting(variant: Variant, processes: usize, calls: u8, faults: u8, left: u8) -> Setting {
-    Setting { variant, processes, calls, faults, left }
+    Setting { variant, processes, calls, faults, left, logout: false }
 }
 
 fn harms(variant: Variant, faults: u8) -> HashSet<Harm> {
@@ -432,6 +495,21 @@ fn no_reuse_ends_what_was_alive_whatever_is_lost_delayed_or_killed() {
             });
         }
     });
+}
+
+#[test]
+fn no_refresh_brings_a_login_back_that_was_logged_out() {
+    for (processes, calls, faults) in [(1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 1, 1)] {
+        for left in [0, 1, 2] {
+            let setting = Setting { logout: true, ..setting(Variant::Ours, processes, calls, faults, left) };
+            let (worlds, harms) = search(setting);
+            assert!(worlds > 200, "{setting:?}: {worlds}");
+            assert_eq!(harms, HashSet::new(), "{setting:?}");
+        }
+    }
+    // The search finds it where the lock is left out.
+    let unlocked = Setting { logout: true, ..setting(Variant::NoLock, 1, 1, 0, 0) };
+    assert!(search(unlocked).1.contains(&Harm::RestoredAfterLogout));
 }
 
 #[test]

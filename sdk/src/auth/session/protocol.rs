@@ -30,12 +30,12 @@ pub(crate) struct Policy {
     /// For so long the service takes a replaced refresh token for a repetition. The specification's takes none: zero.
     pub(crate) grace: Duration,
     /// The longest that a renewal waits for others, when there is no usable access token.
-    pub(crate) patience: Duration,
+    pub(crate) max_wait: Duration,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { settle: Duration::from_mins(1), grace: Duration::ZERO, patience: Duration::from_secs(75) }
+        Self { settle: Duration::from_mins(1), grace: Duration::ZERO, max_wait: Duration::from_secs(75) }
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) enum Outcome {
     /// A refusal that says nothing of the token.
     Refused,
     InvalidGrant,
-    /// Nobody knows; the answer may have held an access token alone.
+    /// The outcome is unknown; the response may have held an access token alone.
     Unknown {
         access_for: Option<Duration>,
     },
@@ -107,7 +107,7 @@ pub(crate) enum Event {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Command {
     Lock {
-        patience: Duration,
+        timeout: Duration,
     },
     Read,
     Write(Change),
@@ -228,7 +228,7 @@ impl Renewal {
         match (self.phase.clone(), event) {
             (Phase::New, Event::Wanted { left, hard }) => {
                 self.soft = left > hard;
-                self.deadline = now.monotonic.saturating_add(self.policy.patience);
+                self.deadline = now.monotonic.saturating_add(self.policy.max_wait);
                 self.usable_until = now.monotonic.saturating_add(left);
                 self.lock(now)
             }
@@ -297,10 +297,10 @@ impl Renewal {
         }
     }
 
-    /// Soft, while the access token is good: one try. Hard, when it isn't: as long as there is patience.
+    /// Soft, while the access token is valid: one try. Hard, when it isn't: until the deadline.
     fn lock(&mut self, now: Now) -> Command {
-        let patience = if self.soft { Duration::ZERO } else { self.deadline.saturating_sub(now.monotonic) };
-        self.go(Phase::Locking, Command::Lock { patience })
+        let timeout = if self.soft { Duration::ZERO } else { self.deadline.saturating_sub(now.monotonic) };
+        self.go(Phase::Locking, Command::Lock { timeout })
     }
 
     /// Under the lock, with the record as it is now.

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -39,8 +40,10 @@ impl Clocks {
         Self { wall: Arc::new(wall), began: Instant::now(), chance: rand::random() }
     }
 
+    /// Reads both. A wall clock of the application that panics is replaced by the system's: a refresh can't stop halfway.
     pub(crate) fn now(&self) -> Now {
-        Now { wall: (self.wall)(), monotonic: self.began.elapsed() }
+        let wall = catch_unwind(AssertUnwindSafe(|| (self.wall)())).unwrap_or_else(|_| SystemTime::now());
+        Now { wall, monotonic: self.began.elapsed() }
     }
 
     /// The hard and the soft limit for tokens that live so long. Of short-lived ones a part, or each call would renew them.

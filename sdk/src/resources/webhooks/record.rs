@@ -13,7 +13,8 @@ use crate::{
 pub struct CreatedWebhook {
     /// The webhook's id.
     pub id: WebhookId,
-    /// The secret; [`Webhooks::get`](super::Webhooks::get) tells it again.
+    /// The secret; [`Webhooks::get`](super::Webhooks::get) returns it again. Serializing the record leaves it out.
+    #[serde(skip_serializing)]
     pub signing_secret: SigningSecret,
 }
 
@@ -34,8 +35,8 @@ pub struct Webhook {
     /// What it tells.
     #[serde(default)]
     pub events: Option<Vec<EventType>>,
-    /// What signs it.
-    #[serde(default)]
+    /// The secret that signs its events. Serializing the record leaves it out.
+    #[serde(default, skip_serializing)]
     pub signing_secret: Option<SigningSecret>,
 }
 

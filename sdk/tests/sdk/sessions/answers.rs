@@ -30,7 +30,7 @@ async fn a_refusal_that_is_not_about_the_token_leaves_it_as_it_was() {
 #[tokio::test]
 async fn an_answer_without_a_meaning_is_a_lost_one_and_the_tokens_stay() {
     for (status, body) in
-        [(400, "<html>"), (400, ""), (500, r#"{"error":"server_error"}"#), (200, ""), (200, "[]")]
+        [(408, "<html>"), (408, ""), (500, r#"{"error":"server_error"}"#), (200, ""), (200, "[]")]
     {
         let house = House::expired().await;
         let before = house.record().await;
@@ -213,7 +213,7 @@ async fn a_second_401_is_final_and_no_reason_to_renew_again() {
     let client = house.client(&house.session());
     for _ in 0..3 {
         let error = client.emails().send(&email()).await.unwrap_err();
-        assert!(matches!(auth(&error), AuthError::StillRefused { .. }), "{error:?}");
+        assert!(matches!(auth(&error), AuthError::TokenRejected { .. }), "{error:?}");
         assert_eq!(error.outcome(), posthaste::Outcome::Rejected);
     }
     assert_eq!(house.rotations(), 1);

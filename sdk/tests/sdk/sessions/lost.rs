@@ -71,7 +71,7 @@ impl Transport for Network {
 async fn an_answer_that_is_lost_after_the_service_acted_ends_the_session_once_and_says_so() {
     let house = House::expired().await;
     house.fault(Action::DropAfter);
-    let (builder, heard) = notices(house.builder().patience(Duration::ZERO));
+    let (builder, heard) = notices(house.builder().max_wait(Duration::ZERO));
     let session = builder.open(house.store.clone());
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
@@ -184,7 +184,7 @@ async fn repeated_attempts_come_further_and_further_apart() {
     network.queues.store(true, Ordering::SeqCst);
     for (pause, attempts) in [(0, 1), (60, 2), (120, 3), (240, 4), (480, 5), (600, 6), (600, 7)] {
         let session =
-            || house.builder().patience(Duration::ZERO).transport(network.clone()).open(house.store.clone());
+            || house.builder().max_wait(Duration::ZERO).transport(network.clone()).open(house.store.clone());
         if pause > 0 {
             house.pass(pause - 1);
             let error = session().access_token().await.unwrap_err();
@@ -343,7 +343,7 @@ async fn a_notice_says_what_was_lost_and_shows_no_token() {
     let told = Arc::new(Mutex::new(None));
     let heard = Arc::clone(&told);
     let listener = move |notice: &SessionEvent| *heard.lock().unwrap() = Some(format!("{notice:?}"));
-    let session = house.builder().patience(Duration::ZERO).on_event(listener).open(house.store.clone());
+    let session = house.builder().max_wait(Duration::ZERO).on_event(listener).open(house.store.clone());
     let error = session.access_token().await.unwrap_err();
     let shown = format!("{error:?} {session:?} {:?}", told.lock().unwrap());
     assert!(shown.contains("500"), "{shown}");

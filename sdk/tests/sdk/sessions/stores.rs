@@ -300,7 +300,7 @@ async fn two_logins_come_one_after_the_other_and_a_running_process_follows() {
 async fn a_lock_that_somebody_keeps_is_not_broken() {
     let house = House::expired().await;
     let (door, renewal) = held_renewal(&house).await;
-    let session = house.builder().patience(Duration::from_millis(20)).open(house.store.clone());
+    let session = house.builder().max_wait(Duration::from_millis(20)).open(house.store.clone());
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Busy(_)) && error.is_retryable(), "{error:?}");
     assert_eq!(house.shown(), 0);
@@ -344,11 +344,11 @@ async fn another_process_can_do_the_renewal() {
         .open(house.store.clone());
     let client = house.client(&session);
     client.emails().send(&email()).await.unwrap();
-    assert_eq!(*orders.lock().unwrap(), [RefreshRequest { generation: 1, refused: false }]);
+    assert_eq!(*orders.lock().unwrap(), [RefreshRequest { generation: 1, rejected: false }]);
     // The service says that it ran out, this process's clock doesn't.
     house.pass(901);
     client.emails().send(&email()).await.unwrap();
-    assert_eq!(orders.lock().unwrap()[1], RefreshRequest { generation: 2, refused: true });
+    assert_eq!(orders.lock().unwrap()[1], RefreshRequest { generation: 2, rejected: true });
     assert_eq!(house.rotations(), 2);
 
     *stands.lock().unwrap() = house.now();

@@ -17,7 +17,7 @@ const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 
 async fn asked(bench: &Bench, client_id: &str, scope: Scope) -> (AuthorizationServer, AuthorizationRequest) {
     let server = AuthorizationServer::discover(&bench.base_url()).await.unwrap();
-    let authorization = server.authorize(client_id, REDIRECT).scope(scope).begin().unwrap();
+    let authorization = server.authorize(client_id, REDIRECT).scope(scope).build().unwrap();
     (server, authorization)
 }
 
@@ -86,7 +86,7 @@ async fn a_program_that_registers_itself_can_log_in() {
     let server = AuthorizationServer::of(&bench.base_url()).unwrap();
     let registered =
         server.register(&NewOAuthClient::new("Mailer", "http://127.0.0.1/callback")).await.unwrap();
-    let authorization = server.authorize(&registered.client_id, REDIRECT).begin().unwrap();
+    let authorization = server.authorize(&registered.client_id, REDIRECT).build().unwrap();
     let back = Person::of("sb_test").allows(authorization.url().as_str()).await;
     let code = authorization.code_from(&back).unwrap();
     let record = server.exchange(&authorization, &code).await.unwrap();

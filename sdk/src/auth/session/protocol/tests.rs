@@ -13,7 +13,7 @@ fn mark(since: u64, attempts: u32) -> Command {
 fn marking() -> Renewal {
     let mut renewal = Renewal::new(Policy::default());
     let wanted = Event::Wanted { left: Duration::ZERO, hard: Duration::ZERO };
-    assert_eq!(renewal.next(wanted, at(0)), Command::Lock { patience: Duration::from_secs(75) });
+    assert_eq!(renewal.next(wanted, at(0)), Command::Lock { timeout: Duration::from_secs(75) });
     assert_eq!(renewal.next(Event::Locked, at(0)), Command::Read);
     let held = Held {
         token: 1,
@@ -62,7 +62,7 @@ fn a_mark_from_the_future_is_waited_for_once() {
     renewal.next(Event::Locked, at(0));
     assert_eq!(renewal.next(Event::Found(Some(held(Some(pending.clone())))), at(0)), Command::Unlock);
     assert_eq!(renewal.next(Event::Unlocked, at(0)), Command::Pause(Duration::from_mins(1)));
-    assert_eq!(renewal.next(Event::Resumed, at(60)), Command::Lock { patience: Duration::from_secs(15) });
+    assert_eq!(renewal.next(Event::Resumed, at(60)), Command::Lock { timeout: Duration::from_secs(15) });
     renewal.next(Event::Locked, at(60));
     assert_eq!(renewal.next(Event::Found(Some(held(Some(pending)))), at(60)), mark(60, 2));
 }

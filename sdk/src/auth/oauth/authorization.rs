@@ -1,4 +1,4 @@
-//! The authorization request and what comes back from it (`SPEC.md`, GET /oauth/authorize).
+//! The authorization request and its redirect (`SPEC.md`, GET /oauth/authorize).
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 use url::Url;
 
-use super::{AuthorizationServer, Scope};
+use super::server::AuthorizationServer;
 use crate::{
-    error::{AuthError, CallbackError, OAuthError, OAuthErrorCode},
-    error::{Result, printable},
+    auth::scope::Scope,
+    error::{AuthError, CallbackError, OAuthError, OAuthErrorCode, Result, printable},
     problem::SettingsError,
 };
 
@@ -21,7 +21,7 @@ const VERIFIER_BYTES: u32 = 64;
 const PARAMETER: usize = 2048;
 
 impl AuthorizationServer {
-    /// Begins to ask for access: for which program, and where the browser is to come back to.
+    /// Builds an authorization request for a client and a redirect URI.
     ///
     /// `redirect_uri` has to be one that the client is registered with; for a loopback address the port may differ.
     pub fn authorize(
@@ -38,7 +38,7 @@ impl AuthorizationServer {
     }
 }
 
-/// An authorization request that is being put together.
+/// Builds an [`AuthorizationRequest`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct AuthorizationRequestBuilder<'a> {
@@ -49,7 +49,7 @@ pub struct AuthorizationRequestBuilder<'a> {
 }
 
 impl AuthorizationRequestBuilder<'_> {
-    /// Asks for a scope; several may be asked for. Without any, the service takes the client's whole registered set.
+    /// Requests a scope; may be called several times. Without any, the service grants all scopes that the client is registered with.
     pub fn scope(mut self, scope: Scope) -> Self {
         if !self.scopes.contains(&scope) {
             self.scopes.push(scope);
@@ -57,11 +57,11 @@ impl AuthorizationRequestBuilder<'_> {
         self
     }
 
-    /// Makes the request, with a `state` and a PKCE verifier that nobody else knows.
+    /// Builds the request, with a random `state` and PKCE verifier. Sends nothing.
     ///
     /// # Errors
-    /// The redirect address is neither https, nor http to a loopback address, nor of a scheme of the program's own; or it has a fragment.
-    pub fn begin(self) -> Result<AuthorizationRequest> {
+    /// The redirect URI is neither https, nor http to a loopback address, nor of a private-use scheme; or it has a fragment.
+    pub fn build(self) -> Result<AuthorizationRequest> {
         let redirect = redirect_address(&self.redirect_uri)?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256_len(VERIFIER_BYTES);
         let state = CsrfToken::new_random_len(STATE_BYTES);
@@ -81,44 +81,44 @@ impl AuthorizationRequestBuilder<'_> {
             redirect,
             scope: self.scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(" "),
             issuer: self.server.issuer.clone(),
-            names_itself: self.server.names_itself,
+            issuer_in_redirect: self.server.issuer_in_redirect,
             state: state.into_secret().into(),
             verifier: verifier.into_secret().into(),
         })
     }
 }
 
-/// One attempt to get access: what the browser is sent to, and what tells the answer from a forged one.
+/// One authorization request: the URL for the browser, and the secrets that authenticate the redirect.
 pub struct AuthorizationRequest {
     url: Url,
-    pub(super) client_id: String,
-    pub(super) redirect_uri: String,
+    client_id: String,
+    redirect_uri: String,
     redirect: Url,
-    pub(super) scope: String,
+    scope: String,
     issuer: Option<String>,
-    names_itself: bool,
+    issuer_in_redirect: bool,
     state: SecretString,
     verifier: SecretString,
 }
 
 impl AuthorizationRequest {
-    /// Where the browser is to go. A program opens it and never fetches it by itself.
+    /// The URL to open in a browser. A program never fetches it itself.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Where the browser comes back to.
+    /// The redirect URI.
     pub fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
-    /// Takes the code from the address that the browser came back to: the whole address, as it arrived.
+    /// Takes the code from the whole URL that the browser was redirected to.
     ///
-    /// The `state` is looked at before anything else, so that a page elsewhere can neither slip in a code nor end the login by an error of
-    /// its own making. [`AuthError::Callback`] means that this address is not the answer: go on waiting for the right one.
+    /// Checks the `state` first, so that another page can neither inject a code nor end the login with a forged error.
+    /// [`AuthError::Callback`] means that this URL is not the response to this request: keep waiting for it.
     ///
     /// # Errors
-    /// [`AuthError::Callback`] when the address is not the answer to this request; [`AuthError::Refused`] when it is, and says no.
+    /// [`AuthError::Callback`] when the URL is not the response to this request; [`AuthError::Refused`] when it is an error response.
     pub fn code_from(&self, redirected: &str) -> Result<AuthorizationCode, AuthError> {
         let url = Url::parse(redirected.trim()).map_err(|_| CallbackError::Address)?;
         let here = |url: &Url| {
@@ -130,7 +130,7 @@ impl AuthorizationRequest {
         self.code_from_query(url.query().unwrap_or_default())
     }
 
-    /// Takes the code from the query of a request to the redirect address.
+    /// Takes the code from the query of a request to the redirect URI.
     pub(crate) fn code_from_query(&self, query: &str) -> Result<AuthorizationCode, AuthError> {
         let [state, code, error, issuer, description] =
             parameters(query, ["state", "code", "error", "iss", "error_description"])?;
@@ -140,10 +140,10 @@ impl AuthorizationRequest {
         }
         match (issuer, &self.issuer) {
             (Some(named), Some(issuer)) if named != *issuer => {
-                return Err(AuthError::MixUp { named: printable(&named, 200) });
+                return Err(AuthError::IssuerMismatch { named: printable(&named, 200) });
             }
-            (None, Some(_)) if self.names_itself => {
-                return Err(AuthError::MixUp { named: "nobody".to_owned() });
+            (None, Some(_)) if self.issuer_in_redirect => {
+                return Err(AuthError::IssuerMismatch { named: "no issuer".to_owned() });
             }
             _ => {}
         }
@@ -164,12 +164,20 @@ impl AuthorizationRequest {
         }
     }
 
+    pub(super) fn client_id(&self) -> &str {
+        &self.client_id
+    }
+
+    pub(super) fn scope(&self) -> &str {
+        &self.scope
+    }
+
     pub(super) fn verifier(&self) -> &str {
         self.verifier.expose_secret()
     }
 }
 
-/// `Debug` names where to and where back: state and verifier are secrets.
+/// `Debug` leaves out the URL, state and verifier: they are secrets.
 impl fmt::Debug for AuthorizationRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuthorizationRequest")
@@ -180,7 +188,7 @@ impl fmt::Debug for AuthorizationRequest {
     }
 }
 
-/// A code that the browser brought back: good for one exchange within 10 minutes.
+/// An authorization code: valid for one exchange within 10 minutes.
 ///
 /// `Debug` prints `[redacted]`.
 #[derive(Clone)]
@@ -198,7 +206,7 @@ impl fmt::Debug for AuthorizationCode {
     }
 }
 
-/// The parameters of these names, each at most once and of a bearable length.
+/// The parameters with these names, each at most once and within the length limit.
 fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<String>; N], CallbackError> {
     if !is_well_encoded(query) {
         return Err(CallbackError::Parameters("they are not percent-encoded text"));
@@ -216,7 +224,7 @@ fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<S
     Ok(found)
 }
 
-/// Whether every `%` begins a byte, and all bytes together are text: what would have to be guessed is nobody's answer.
+/// Whether every `%` starts an encoded byte, and all bytes together are UTF-8.
 fn is_well_encoded(query: &str) -> bool {
     let mut parts = query.split('%');
     parts.next();
@@ -224,7 +232,7 @@ fn is_well_encoded(query: &str) -> bool {
         && percent_encoding::percent_decode_str(query).decode_utf8().is_ok()
 }
 
-/// Reads the address that the browser is to come back to.
+/// Parses and checks a redirect URI.
 fn redirect_address(given: &str) -> Result<Url, SettingsError> {
     let wrong = |rule: &str| SettingsError::new("redirect_uri", rule).found(printable(given, 200));
     let url = Url::parse(given).map_err(|_| wrong("must be an absolute address"))?;
@@ -259,7 +267,7 @@ mod tests {
     }
 
     fn authorization() -> AuthorizationRequest {
-        server().authorize("c", "http://127.0.0.1:4711/callback").scope(Scope::EmailsSend).begin().unwrap()
+        server().authorize("c", "http://127.0.0.1:4711/callback").scope(Scope::EmailsSend).build().unwrap()
     }
 
     fn parameters_of(url: &Url) -> HashMap<String, String> {
@@ -396,11 +404,11 @@ mod tests {
     fn an_answer_of_another_issuer_ends_the_login() {
         let mut server = server();
         server.issuer = Some("https://api.example.com".to_owned());
-        server.names_itself = true;
-        let authorization = server.authorize("c", "http://127.0.0.1:4711/callback").begin().unwrap();
+        server.issuer_in_redirect = true;
+        let authorization = server.authorize("c", "http://127.0.0.1:4711/callback").build().unwrap();
         assert!(back(&authorization, "code=a&iss=https%3A%2F%2Fapi.example.com").is_ok());
         for rest in ["code=a&iss=https%3A%2F%2Fevil.test", "code=a"] {
-            assert!(matches!(back(&authorization, rest), Err(AuthError::MixUp { .. })), "{rest}");
+            assert!(matches!(back(&authorization, rest), Err(AuthError::IssuerMismatch { .. })), "{rest}");
         }
     }
 
@@ -414,12 +422,12 @@ mod tests {
             "javascript:alert(1)",
             "file:///tmp/x",
         ] {
-            let error = server().authorize("c", wrong).begin().unwrap_err().to_string();
+            let error = server().authorize("c", wrong).build().unwrap_err().to_string();
             assert!(error.contains("redirect_uri"), "{error}");
         }
         for right in ["https://a.test/cb", "http://localhost/cb", "http://[::1]:1/cb", "com.example.app:/cb"]
         {
-            assert!(server().authorize("c", right).begin().is_ok(), "{right}");
+            assert!(server().authorize("c", right).build().is_ok(), "{right}");
         }
     }
 

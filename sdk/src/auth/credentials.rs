@@ -1,0 +1,126 @@
+//! The credential of a client, and the header that it gives a request.
+
+use std::{fmt, sync::Arc};
+
+use http::HeaderValue;
+use tokio::time::Instant;
+use url::Url;
+
+#[cfg(feature = "oauth")]
+use super::session::Session;
+#[cfg(feature = "oauth")]
+pub(crate) use super::session::Token;
+use crate::{
+    error::{ApiError, AuthError},
+    types::{AccessToken, ApiKey},
+};
+
+/// Without sessions no credential can be refreshed.
+#[cfg(not(feature = "oauth"))]
+#[derive(Clone)]
+pub(crate) enum Token {}
+
+/// The credential of a client.
+#[derive(Clone)]
+pub(crate) enum Credentials {
+    /// The same for every call.
+    Fixed(HeaderValue),
+    /// A login, and the origin of the client's base URL.
+    #[cfg(feature = "oauth")]
+    Session(Session, String),
+}
+
+/// What authorizes one attempt.
+pub(crate) struct Authorized {
+    /// The value of `Authorization`.
+    pub(crate) header: HeaderValue,
+    /// The access token in it, if a 401 to it is a reason to ask for another one.
+    pub(crate) token: Option<Token>,
+}
+
+/// An access token that the API answered with a 401, and that response.
+pub(crate) struct Rejected {
+    #[cfg_attr(not(feature = "oauth"), expect(dead_code, reason = "only a session reads it"))]
+    pub(crate) token: Token,
+    pub(crate) response: ApiError,
+}
+
+impl Credentials {
+    #[expect(clippy::needless_pass_by_value, reason = "the secret's own memory is cleared here")]
+    pub(crate) fn api_key(key: ApiKey) -> Self {
+        Self::Fixed(key.header())
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "the secret's own memory is cleared here")]
+    pub(crate) fn access_token(token: AccessToken) -> Self {
+        Self::Fixed(token.header())
+    }
+
+    #[cfg(feature = "oauth")]
+    pub(crate) fn session(session: Session) -> Self {
+        Self::Session(session, String::new())
+    }
+
+    /// Binds a login to the origin of the base URL.
+    pub(crate) fn for_client_of(self, base_url: &Url) -> Self {
+        #[cfg(feature = "oauth")]
+        if let Self::Session(session, _) = self {
+            return Self::Session(session, crate::transport::endpoint::origin(base_url));
+        }
+        let _ = base_url;
+        self
+    }
+
+    /// The credential for the next attempt. Waits for a refresh until `deadline` at most; the refresh itself continues.
+    ///
+    /// After the first 401 of a call, `rejected` is what was rejected: then the header has another token, or the error carries the response.
+    #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]
+    pub(crate) async fn authorize(
+        &self,
+        deadline: Option<Instant>,
+        rejected: Option<Rejected>,
+    ) -> Result<Authorized, Arc<AuthError>> {
+        match self {
+            Self::Fixed(header) => {
+                let _ = (deadline, rejected);
+                Ok(Authorized { header: header.clone(), token: None })
+            }
+            #[cfg(feature = "oauth")]
+            Self::Session(session, origin) => {
+                if let Some(Rejected { token, response }) = rejected {
+                    session.reject(&token).map_err(|error| error.with_response(response))?;
+                }
+                let token = session.token_for(origin, deadline).await?;
+                let header = token.header.clone().ok_or(AuthError::NoAccessToken)?;
+                Ok(Authorized { header, token: Some(token) })
+            }
+        }
+    }
+
+    /// Notes that the API rejected a token: the next call asks for another one.
+    pub(crate) fn reject(&self, token: &Token) {
+        match self {
+            Self::Fixed(_) => {}
+            // That a new token was rejected is reported when the next one is asked for.
+            #[cfg(feature = "oauth")]
+            Self::Session(session, _) => drop(session.reject(token)),
+        }
+        let _ = token;
+    }
+
+    /// The error for the second 401 of a call: the token was new, so calls with it don't ask for another refresh.
+    pub(crate) fn give_up(&self, rejected: Rejected) -> AuthError {
+        match self {
+            Self::Fixed(_) => {}
+            #[cfg(feature = "oauth")]
+            Self::Session(session, _) => session.reject_fresh(&rejected.token),
+        }
+        AuthError::TokenRejected { response: None }.with_response(rejected.response)
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials([redacted])")
+    }
+}

@@ -1,0 +1,127 @@
+//! The authorization server's endpoints.
+
+use std::fmt;
+
+use url::Url;
+
+use super::http::HttpClient;
+use crate::{
+    auth::scope::Scope,
+    error::Result,
+    transport::{
+        Transport,
+        endpoint::{self, origin},
+    },
+};
+
+/// The service's authorization server: its endpoints, and the origin that its tokens are bound to.
+///
+/// ```no_run
+/// # async fn example() -> posthaste::Result<()> {
+/// use std::time::Duration;
+///
+/// use posthaste::{
+///     Client,
+///     auth::{AuthorizationServer, RedirectListener, MemoryStore, Scope, Session},
+/// };
+///
+/// let server = AuthorizationServer::of("https://api.example.com")?;
+/// let receiver = RedirectListener::bind().await?;
+/// let authorization = server.authorize("client_123", receiver.redirect_uri()).scope(Scope::EmailsSend).build()?;
+/// println!("Open {} in your browser.", authorization.url());
+///
+/// let code = receiver.wait(&authorization, Duration::from_secs(300)).await?;
+/// let tokens = server.exchange(&authorization, &code).await?;
+/// let session = Session::start(MemoryStore::new(), tokens).await?;
+/// let client = Client::builder().base_url("https://api.example.com").session(session).build()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct AuthorizationServer {
+    pub(crate) issuer: Option<String>,
+    /// Whether every redirect names the issuer (RFC 9207), so that one without it is not from this server.
+    pub(crate) issuer_in_redirect: bool,
+    pub(crate) authorization: Url,
+    pub(crate) token: Url,
+    pub(crate) revocation: Option<Url>,
+    pub(crate) registration: Option<Url>,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) origin: String,
+    pub(crate) http: HttpClient,
+}
+
+impl AuthorizationServer {
+    /// The endpoints at the paths of the specification: `/oauth/authorize`, `/oauth/token`, `/oauth/revoke`, `/oauth/register` behind
+    /// the service's address. (The specification names the first two; the others are where the public service has them.)
+    ///
+    /// # Errors
+    /// The address is not a valid base URL. Sends nothing.
+    pub fn of(base_url: &str) -> Result<Self> {
+        let base = endpoint::address(base_url)?;
+        let at = |path: &str| {
+            let mut url = base.clone();
+            url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
+            url
+        };
+        Ok(Self {
+            issuer: None,
+            issuer_in_redirect: false,
+            authorization: at("/oauth/authorize"),
+            token: at("/oauth/token"),
+            revocation: Some(at("/oauth/revoke")),
+            registration: Some(at("/oauth/register")),
+            scopes: vec![Scope::FullAccess, Scope::EmailsSend],
+            origin: origin(&base),
+            http: HttpClient::default(),
+        })
+    }
+
+    /// Binds the tokens to an API at another origin than the authorization server's. They are sent to that origin only.
+    ///
+    /// # Errors
+    /// The address is not a valid base URL.
+    pub fn for_api(mut self, base_url: &str) -> Result<Self> {
+        self.origin = origin(&endpoint::address(base_url)?);
+        Ok(self)
+    }
+
+    /// Sends over this transport. Wrapped in an [`Arc`](std::sync::Arc), one transport serves a client, its session and the authorization
+    /// server; token requests ask it for a [new connection](crate::transport::TransportRequest::new_connection).
+    #[must_use]
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.http = HttpClient::over(transport);
+        self
+    }
+
+    /// The issuer, if the server was found by its metadata.
+    pub fn issuer(&self) -> Option<&str> {
+        self.issuer.as_deref()
+    }
+
+    /// The scopes that the server supports.
+    pub fn scopes(&self) -> &[Scope] {
+        &self.scopes
+    }
+
+    /// Whether clients can register themselves.
+    pub fn registers(&self) -> bool {
+        self.registration.is_some()
+    }
+
+    /// The origin that the tokens are bound to.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+}
+
+impl fmt::Debug for AuthorizationServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthorizationServer")
+            .field("issuer", &self.issuer)
+            .field("authorization", &self.authorization.as_str())
+            .field("token", &self.token.as_str())
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+//! Requests to the token and revocation endpoints (`SPEC.md`, POST /oauth/token; RFC 7009).
+//!
+//! The forms are built here and not by the oauth2 crate, which drops a response that it can't parse whole, and with it what may be the only
+//! copy of a refresh token.
+
+use std::time::SystemTime;
+
+use url::Url;
+
+use super::{
+    authorization::{AuthorizationCode, AuthorizationRequest},
+    http::HttpClient,
+    server::AuthorizationServer,
+    token_response::{classify, oauth_error},
+};
+use crate::{
+    auth::{
+        record::TokenRecord,
+        token_endpoint::{RefreshOutcome, TokenEndpoint},
+    },
+    error::{AuthError, Result},
+    transport::{BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, endpoint},
+};
+
+impl AuthorizationServer {
+    /// Exchanges an authorization code for tokens. The request is never repeated after it was sent, since a code is valid for one use.
+    ///
+    /// # Errors
+    /// [`AuthError::Refused`] when the server refuses; [`AuthError::Unreachable`] when the request was not sent, and
+    /// [`AuthError::NotOAuthEndpoint`] when it reached something else: the same code can be tried again;
+    /// [`AuthError::CodeLost`] when the response was lost or unusable: then the login has to start again.
+    pub async fn exchange(
+        &self,
+        authorization: &AuthorizationRequest,
+        code: &AuthorizationCode,
+    ) -> Result<TokenRecord> {
+        let obtained_at = SystemTime::now();
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", code.expose()),
+            ("code_verifier", authorization.verifier()),
+            ("redirect_uri", authorization.redirect_uri()),
+            ("client_id", authorization.client_id()),
+        ];
+        let response = self.http.post_form(&self.token, &form).await;
+        let tokens = match classify(response, &self.token, None) {
+            RefreshOutcome::Tokens(tokens) => tokens,
+            RefreshOutcome::NotSent(error) => return Err(AuthError::Unreachable(error).into()),
+            RefreshOutcome::Throttled { status, retry_after } => {
+                return Err(AuthError::Throttled { status, retry_after }.into());
+            }
+            RefreshOutcome::NotOAuthEndpoint { status, path } => {
+                return Err(AuthError::NotOAuthEndpoint { status, path }.into());
+            }
+            RefreshOutcome::Refused(error) | RefreshOutcome::InvalidGrant(error) => {
+                return Err(AuthError::Refused(error).into());
+            }
+            RefreshOutcome::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }.into()),
+        };
+        for oddity in &tokens.oddities {
+            tracing::warn!(oddity, "the token response deviates from the specification");
+        }
+        let mut record = TokenRecord::new(
+            self.origin.clone(),
+            self.token.as_str(),
+            authorization.client_id(),
+            tokens.refresh_token,
+        );
+        record.revocation_endpoint = self.revocation.as_ref().map(ToString::to_string);
+        record.scope = tokens.scope.unwrap_or_else(|| authorization.scope().to_owned());
+        record.access_token = tokens.access_token;
+        record.obtained_at = obtained_at;
+        record.expires_in = tokens.expires_in;
+        Ok(record)
+    }
+
+    /// Revokes the grant of a login (RFC 7009): its refresh token and all its access tokens become invalid. The response doesn't say whether the
+    /// grant existed.
+    ///
+    /// # Errors
+    /// The server has no revocation endpoint, can't be reached, or refuses.
+    pub async fn revoke(&self, record: &TokenRecord) -> Result<()> {
+        Ok(revoke(&self.http, record).await?)
+    }
+}
+
+/// Revokes the grant of a login at the endpoint that its record names.
+async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError> {
+    let Some(url) = &record.revocation_endpoint else { return Err(AuthError::NotRevocable) };
+    let url = stored_url(url, "revocation").map_err(AuthError::Unreachable)?;
+    let form = [
+        ("token", record.refresh_token.expose()),
+        ("token_type_hint", "refresh_token"),
+        ("client_id", &record.client_id),
+    ];
+    let response = http.post_form(&url, &form).await.map_err(AuthError::Unreachable)?;
+    if response.status.is_success() {
+        return Ok(());
+    }
+    Err(oauth_error(&response).map_or_else(|| response.unexpected(&url), AuthError::Refused))
+}
+
+/// Refreshes at the token endpoint that the record names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HttpTokenEndpoint(HttpClient);
+
+impl HttpTokenEndpoint {
+    pub(crate) fn over(transport: impl Transport) -> Self {
+        Self(HttpClient::over(transport))
+    }
+}
+
+impl TokenEndpoint for HttpTokenEndpoint {
+    fn refresh<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, RefreshOutcome> {
+        Box::pin(async move {
+            let url = match stored_url(&record.token_endpoint, "token") {
+                Ok(url) => url,
+                Err(error) => return RefreshOutcome::NotSent(error),
+            };
+            let form = [
+                ("grant_type", "refresh_token"),
+                ("refresh_token", record.refresh_token.expose()),
+                ("client_id", &record.client_id),
+            ];
+            classify(self.0.post_form(&url, &form).await, &url, Some(&record.refresh_token))
+        })
+    }
+
+    fn revoke<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), AuthError>> {
+        Box::pin(revoke(&self.0, record))
+    }
+}
+
+fn stored_url(stored: &str, name: &str) -> Result<Url, TransportError> {
+    endpoint::address(stored).map_err(|_| {
+        TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
+            .caused_by(format!("the stored {name} endpoint is not a valid URL"))
+    })
+}

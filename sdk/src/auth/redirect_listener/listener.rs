@@ -1,0 +1,227 @@
+//! Accepts connections until the redirect has arrived.
+
+use std::{
+    future::{Future, poll_fn, ready},
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::{Pin, pin},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::Response;
+use http_body_util::Full;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{
+    page,
+    request::{self, Decision},
+};
+use crate::{
+    auth::oauth::{AuthorizationCode, AuthorizationRequest},
+    error::{AuthError, Result},
+};
+
+/// Connections at a time.
+const MAX_CONNECTIONS: usize = 8;
+/// How long a connection may last in all.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most bytes that the head of a request may have.
+const MAX_HEAD: usize = 16 * 1024;
+/// The most lines that the head of a request may have.
+const MAX_HEADERS: usize = 64;
+/// How long the page waits for the browser, once the answer is there.
+const PAGE_GRACE: Duration = Duration::from_secs(2);
+/// The pause after the system refuses to hand out a connection.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
+
+/// Receives one redirect of the browser on a loopback port.
+///
+/// Bind it before the browser opens, so that no other program takes the port. Dropping it closes the port.
+///
+/// ```
+/// # async fn example(server: &posthaste::auth::AuthorizationServer) -> posthaste::Result<()> {
+/// use std::time::Duration;
+///
+/// use posthaste::auth::{RedirectListener, Scope};
+///
+/// let receiver = RedirectListener::bind().await?;
+/// let authorization = server.authorize("client_123", receiver.redirect_uri()).scope(Scope::EmailsSend).build()?;
+/// println!("Open {} in your browser.", authorization.url());
+/// let code = receiver.wait(&authorization, Duration::from_secs(300)).await?;
+/// let login = server.exchange(&authorization, &code).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct RedirectListener {
+    pub(super) listener: TcpListener,
+    pub(super) host: String,
+    redirect_uri: String,
+}
+
+impl RedirectListener {
+    /// Opens a port of the system's choice.
+    ///
+    /// # Errors
+    /// [`AuthError::ListenFailed`] when neither loopback address has a port.
+    pub async fn bind() -> Result<Self> {
+        Self::bind_to(0).await
+    }
+
+    /// Opens this port, for a machine that is reached through a tunnel (`ssh -L`).
+    ///
+    /// # Errors
+    /// [`AuthError::ListenFailed`] when it is taken on both loopback addresses, or there are none.
+    pub async fn bind_to(port: u16) -> Result<Self> {
+        let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let listener = match TcpListener::bind(v4).await {
+            Ok(listener) => Ok(listener),
+            // What is wrong with the usual address says more than that there is no other one.
+            Err(error) => TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.map_err(|_| error),
+        };
+        let bound = listener.and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+        let (listener, address) = bound.map_err(AuthError::ListenFailed)?;
+        let host = address.to_string();
+        let redirect_uri = format!("http://{host}{}", request::CALLBACK);
+        Ok(Self { listener, host, redirect_uri })
+    }
+
+    /// The redirect URI: `http://127.0.0.1:PORT/callback`.
+    pub fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    /// Waits for the redirect with the response to this request, for at most `timeout`, and then until the browser has loaded the final page.
+    ///
+    /// Only the response ends the wait: a request without the right `state` is refused.
+    ///
+    /// # Errors
+    /// [`AuthError::Refused`] for an error response, such as `access_denied`; [`AuthError::IssuerMismatch`]; [`AuthError::RedirectTimeout`].
+    pub async fn wait(
+        self,
+        authorization: &AuthorizationRequest,
+        timeout: Duration,
+    ) -> Result<AuthorizationCode> {
+        let shared = Shared {
+            host: &self.host,
+            authorization,
+            answer: Mutex::new(None),
+            seen: AtomicBool::new(false),
+        };
+        let mut connections = Connections::new(&self.listener, &shared);
+        if tokio::time::timeout(timeout, connections.until(|| shared.has_answer())).await.is_ok() {
+            // A browser that never asks for the page keeps nobody waiting.
+            let _ =
+                tokio::time::timeout(PAGE_GRACE, connections.until(|| shared.seen.load(Ordering::Relaxed)))
+                    .await;
+        }
+        drop(connections);
+        match shared.answer.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(answer) => Ok(answer?),
+            None => Err(AuthError::RedirectTimeout { waited: timeout }.into()),
+        }
+    }
+}
+
+/// What all connections share.
+struct Shared<'a> {
+    host: &'a str,
+    authorization: &'a AuthorizationRequest,
+    answer: Mutex<Option<Result<AuthorizationCode, AuthError>>>,
+    /// The browser has seen the last page.
+    seen: AtomicBool,
+}
+
+impl Shared<'_> {
+    fn has_answer(&self) -> bool {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Answers one request. The first right one is kept; after it, everybody gets the same page.
+    fn receive(&self, request: &http::Request<Incoming>) -> (Response<Bytes>, bool) {
+        let query = match request::judge(request, self.host) {
+            Decision::Refuse(status) => return (page::refusal(status), false),
+            Decision::Done if self.has_answer() => return (page::received(), true),
+            Decision::Done => return (page::refusal(http::StatusCode::NOT_FOUND), false),
+            Decision::Callback(query) => query,
+        };
+        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        if answer.is_none() {
+            match self.authorization.code_from_query(query) {
+                Err(AuthError::Callback(_)) => return (page::refusal(http::StatusCode::BAD_REQUEST), false),
+                outcome => *answer = Some(outcome),
+            }
+        }
+        (page::onward(request::DONE), false)
+    }
+}
+
+type Connection<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// The open connections, the oldest first.
+struct Connections<'a> {
+    listener: &'a TcpListener,
+    shared: &'a Shared<'a>,
+    open: Vec<Connection<'a>>,
+}
+
+impl<'a> Connections<'a> {
+    fn new(listener: &'a TcpListener, shared: &'a Shared<'a>) -> Self {
+        Self { listener, shared, open: Vec::with_capacity(MAX_CONNECTIONS) }
+    }
+
+    /// Serves everybody until this is so.
+    async fn until(&mut self, over: impl Fn() -> bool) {
+        let mut backoff = pin!(tokio::time::sleep(Duration::ZERO));
+        poll_fn(|context| {
+            loop {
+                self.open.retain_mut(|connection| connection.as_mut().poll(context).is_pending());
+                if over() {
+                    return Poll::Ready(());
+                }
+                if backoff.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                match self.listener.poll_accept(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok((stream, _))) => self.take(stream),
+                    Poll::Ready(Err(_)) => backoff.set(tokio::time::sleep(ACCEPT_BACKOFF)),
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Takes one in. When there are too many, the oldest has had its time: a browser says what it wants at once.
+    fn take(&mut self, stream: TcpStream) {
+        if self.open.len() == MAX_CONNECTIONS {
+            drop(self.open.remove(0));
+        }
+        self.open.push(Box::pin(serve(stream, self.shared)));
+    }
+}
+
+async fn serve(stream: TcpStream, shared: &Shared<'_>) {
+    let last = AtomicBool::new(false);
+    let service = service_fn(|request| {
+        let (response, is_last) = shared.receive(&request);
+        last.store(is_last, Ordering::Relaxed);
+        ready(Ok::<_, io::Error>(response.map(Full::new)))
+    });
+    let mut http = http1::Builder::new();
+    http.keep_alive(false).max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS).header_read_timeout(None);
+    let connection = http.serve_connection(TokioIo::new(stream), service);
+    // Errors of one connection concern only its peer.
+    let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
+    if last.load(Ordering::Relaxed) {
+        shared.seen.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,91 @@
+//! Refreshes in flight: one at a time, in a task of its own, whose outcome all callers share.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{
+    driver::Run,
+    event::RefreshRequest,
+    shared::{Delegate, Shared},
+    state::{Decision, Outcome},
+    token::Token,
+};
+use crate::error::AuthError;
+
+/// What a call does next.
+pub(super) enum Ready {
+    Now(Token),
+    /// Wait, with a token that could be used instead.
+    After(watch::Receiver<Option<Outcome>>, Option<Token>),
+    Stale,
+}
+
+impl Shared {
+    /// The token if it will do; else the refresh to wait for, started here if none is in flight.
+    pub(super) fn ready(self: &Arc<Self>, epoch: u64, token: &Token) -> Ready {
+        let now = self.clocks.now();
+        let mut state = self.state();
+        match state.decide(epoch, token, &self.clocks, now) {
+            Decision::Use(token) => Ready::Now(token),
+            Decision::Stale => Ready::Stale,
+            Decision::Wait(flight, meanwhile) => Ready::After(flight, meanwhile),
+            Decision::Refresh(token, meanwhile) => {
+                let (done, flight) = watch::channel(None);
+                let rejected = state.rejected.filter(|generation| *generation == token.record.generation);
+                state.flight = Some(flight.clone());
+                tokio::spawn(Arc::clone(self).refresh(epoch, token, rejected, done));
+                Ready::After(flight, meanwhile)
+            }
+        }
+    }
+
+    async fn refresh(
+        self: Arc<Self>,
+        epoch: u64,
+        token: Token,
+        rejected: Option<u64>,
+        done: watch::Sender<Option<Outcome>>,
+    ) {
+        let before = token.clone();
+        let (outcome, events) = match &self.delegate {
+            Some(delegate) => (self.delegated(delegate, epoch, &before, rejected).await, Vec::new()),
+            None => Run::new(Arc::clone(&self), epoch, rejected).carry_through(token).await,
+        };
+        let now = self.clocks.now();
+        let outcome = self.state().land(epoch, &before, outcome.map_err(Arc::new), now);
+        for event in &events {
+            self.notify(event);
+        }
+        done.send_replace(Some(outcome));
+    }
+
+    /// Lets the delegate refresh, and reads what it wrote.
+    async fn delegated(
+        &self,
+        delegate: &Delegate,
+        epoch: u64,
+        before: &Token,
+        rejected: Option<u64>,
+    ) -> Result<Token, AuthError> {
+        let request = RefreshRequest { generation: before.record.generation, rejected: rejected.is_some() };
+        let reported = delegate(request).await;
+        let Some(record) = self.store.read().await.map_err(AuthError::Store)? else {
+            self.state().log_out_of(epoch);
+            return Err(AuthError::LoggedOut);
+        };
+        if let Some(ended) = record.ended {
+            self.state().log_out_of(epoch);
+            return Err(AuthError::Ended(ended));
+        }
+        let token = self.known(record);
+        if self.left(&token).is_zero() {
+            reported?;
+            return Err(match token.record.pending {
+                Some(_) => AuthError::OutcomeUnknown { retry_after: self.policy.settle },
+                None => AuthError::NoAccessToken,
+            });
+        }
+        Ok(token)
+    }
+}

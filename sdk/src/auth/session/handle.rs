@@ -1,0 +1,212 @@
+//! A login in use.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{
+    event::{RefreshRequest, Revocation},
+    flight::Ready,
+    shared::{Shared, lock_error},
+    token::Token,
+};
+use crate::{
+    auth::record::TokenRecord,
+    error::{AuthError, Error, Result, StoreError},
+    types::AccessToken,
+};
+
+/// How long a call waits for a refresh that it could do without.
+const SOFT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A login in use. Clones share it; a process should have one per store.
+///
+/// Pass it to [`ClientBuilder::session`](crate::ClientBuilder::session). It reads the store at the first call, and then only for a refresh. A
+/// refresh happens when a call needs it and at no other time.
+#[derive(Clone)]
+pub struct Session {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Session {
+    /// Returns a valid access token, for a program that sends it itself. Refreshes it if needed.
+    ///
+    /// Dropping the future doesn't stop a refresh, so a timeout around it is safe.
+    ///
+    /// # Errors
+    /// [`Error::Auth`](crate::Error::Auth).
+    pub async fn access_token(&self) -> Result<AccessToken> {
+        let token = self.token(None).await.map_err(Error::Auth)?;
+        token.record.access_token.clone().ok_or_else(|| AuthError::NoAccessToken.into())
+    }
+
+    /// Reads the record in the store. Changes nothing and sends nothing. `None`: the store holds no login.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`].
+    pub async fn record(&self) -> Result<Option<TokenRecord>> {
+        Ok(self.shared.store.read().await.map_err(AuthError::Store)?)
+    }
+
+    /// Refreshes on behalf of another process: see [`SessionBuilder::renew_with`](super::SessionBuilder::renew_with).
+    ///
+    /// # Errors
+    /// [`Error::Auth`](crate::Error::Auth).
+    pub async fn renew(&self, request: RefreshRequest) -> Result<()> {
+        if request.rejected {
+            self.shared.state().rejected = Some(request.generation);
+        }
+        self.token(None).await.map(drop).map_err(Error::Auth)
+    }
+
+    /// Waits until no refresh is in flight in this process. Await it before the program ends: a call doesn't always wait for the refresh that it
+    /// started, and a response that arrives after the end is lost. After a lost response this can take as long as
+    /// [`max_wait`](super::SessionBuilder::max_wait).
+    pub async fn wait_idle(&self) {
+        let flight = self.shared.state().flight.clone();
+        if let Some(mut flight) = flight {
+            // An error means that it is over too.
+            let _ = flight.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Logs out: waits for a refresh in flight, revokes the grant at the service if that has a revocation endpoint, and removes the record,
+    /// whatever the service responds. No refresh or call that began before brings the login back.
+    ///
+    /// Dropping the future doesn't stop it.
+    ///
+    /// # Errors
+    /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing was changed.
+    pub async fn logout(&self) -> Result<Revocation> {
+        let shared = Arc::clone(&self.shared);
+        let done = tokio::spawn(async move { shared.log_out().await }).await;
+        Ok(done.unwrap_or_else(|_| {
+            Err(AuthError::Store(StoreError::unavailable("the logout was interrupted")))
+        })?)
+    }
+
+    /// A token for a request to `origin`, waiting for a refresh until `deadline` at most; then the current token, if it is still valid.
+    pub(crate) async fn token_for(
+        &self,
+        origin: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Token, Arc<AuthError>> {
+        let token = self.token(Some(origin));
+        match deadline {
+            None => token.await,
+            // The refresh continues: the next caller finds its outcome.
+            Some(deadline) => match timeout_at(deadline, token).await {
+                Ok(token) => token,
+                Err(_) => self.valid_token(origin).ok_or_else(|| Arc::new(AuthError::RefreshTimeout)),
+            },
+        }
+    }
+
+    /// Notes that the service rejected a token, so that the next one is another. Fails if that one had just been issued too.
+    pub(crate) fn reject(&self, token: &Token) -> Result<(), AuthError> {
+        self.shared.state().reject(token)
+    }
+
+    /// Notes that the service rejected a token that had just been issued.
+    pub(crate) fn reject_fresh(&self, token: &Token) {
+        self.shared.state().reject_fresh(token);
+    }
+
+    async fn token(&self, origin: Option<&str>) -> Result<Token, Arc<AuthError>> {
+        let shared = &self.shared;
+        loop {
+            let current = {
+                let state = shared.state();
+                state.current.clone().map(|token| (state.epoch, token))
+            };
+            let (epoch, token) = match current {
+                Some(current) => current,
+                None => shared.load().await?,
+            };
+            bound(&token, origin)?;
+            let (mut flight, meanwhile) = match shared.ready(epoch, &token) {
+                Ready::Stale => continue,
+                Ready::Now(token) => {
+                    bound(&token, origin)?;
+                    return Ok(token);
+                }
+                Ready::After(flight, meanwhile) => (flight, meanwhile),
+            };
+            let landed = flight.wait_for(Option::is_some);
+            let landed = match meanwhile {
+                None => landed.await,
+                Some(token) => match timeout(SOFT_TIMEOUT, landed).await {
+                    Ok(landed) => landed,
+                    Err(_) if shared.state().epoch != epoch => continue,
+                    Err(_) => {
+                        bound(&token, origin)?;
+                        return Ok(token);
+                    }
+                },
+            };
+            let outcome = match landed {
+                Ok(outcome) => outcome.clone(),
+                // The task ended without an outcome: with its runtime, or in a panic.
+                Err(_) => None,
+            };
+            let unknown = || Arc::new(AuthError::OutcomeUnknown { retry_after: shared.policy.settle });
+            let token = outcome.ok_or_else(unknown)??;
+            bound(&token, origin)?;
+            if token.header.is_none() || shared.left(&token).is_zero() {
+                return Err(AuthError::NoAccessToken.into());
+            }
+            return Ok(token);
+        }
+    }
+
+    /// The current token, if it is still valid: for a call that has no time to wait for another one.
+    fn valid_token(&self, origin: &str) -> Option<Token> {
+        let token = self.shared.state().current.clone()?;
+        let valid = bound(&token, Some(origin)).is_ok() && !self.shared.left(&token).is_zero();
+        valid.then_some(token)
+    }
+}
+
+impl Shared {
+    async fn log_out(&self) -> Result<Revocation, AuthError> {
+        let mut locked = self.store.lock(self.policy.max_wait).await.map_err(lock_error)?;
+        let revocation = match locked.read().await {
+            Ok(None) => Revocation::Nothing,
+            Ok(Some(record)) if record.ended.is_some() => Revocation::Nothing,
+            Ok(Some(record)) => {
+                let stored = self.fingerprint(&record);
+                let unsaved = self.unsaved().filter(|unsaved| unsaved.spent == stored);
+                let record = unsaved.map_or_else(|| Arc::new(record), |unsaved| unsaved.token.record);
+                match self.endpoint.revoke(&record).await {
+                    Ok(()) => Revocation::Revoked,
+                    Err(error) => Revocation::NotRevoked(error),
+                }
+            }
+            // An unreadable record is removed like any other.
+            Err(error @ StoreError::Unreadable { .. }) => Revocation::NotRevoked(AuthError::Store(error)),
+            Err(error) => return Err(AuthError::Store(error)),
+        };
+        locked.remove().await.map_err(AuthError::Store)?;
+        // In one step, and while the lock is held: a read, a refresh or a call that began before finds another epoch.
+        self.state().log_out();
+        drop(locked);
+        Ok(revocation)
+    }
+}
+
+/// Tokens are sent to the origin that they are bound to, and to no other.
+fn bound(token: &Token, origin: Option<&str>) -> Result<(), AuthError> {
+    match origin {
+        Some(asked) if asked != token.record.origin => {
+            Err(AuthError::OtherOrigin { stored: token.record.origin.clone(), asked: asked.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `Debug` shows nothing of the tokens.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("policy", &self.shared.policy).finish_non_exhaustive()
+    }
+}

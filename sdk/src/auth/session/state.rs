@@ -1,0 +1,134 @@
+//! A session's state in memory. Its transitions are atomic, so an interleaving of them is all that concurrency can do.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::watch;
+
+use super::{
+    protocol::Now,
+    token::{Clocks, Token},
+};
+use crate::error::AuthError;
+
+/// After a refresh that changed nothing, while the access token is still valid, the next one is not before this time.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
+
+/// What all callers that waited for one refresh get.
+pub(super) type Outcome = Result<Token, Arc<AuthError>>;
+
+/// A record that could not be saved, and the fingerprint of the refresh token that it replaces.
+#[derive(Clone, Debug)]
+pub(super) struct Unsaved {
+    pub(super) token: Token,
+    pub(super) spent: u64,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) current: Option<Token>,
+    pub(super) unsaved: Option<Unsaved>,
+    /// The generation whose access token the service rejected.
+    pub(super) rejected: Option<u64>,
+    /// The generation that was rejected although it had just been issued.
+    pub(super) rejected_when_fresh: Option<u64>,
+    /// The refresh in flight.
+    pub(super) flight: Option<watch::Receiver<Option<Outcome>>>,
+    retry_at: Duration,
+    /// Counts the ends of logins. What was begun in one epoch changes nothing in a later one.
+    pub(super) epoch: u64,
+}
+
+/// What a call has to do.
+pub(super) enum Decision {
+    /// Use this token.
+    Use(Token),
+    /// Wait for the refresh in flight; meanwhile this token, if there is one, is still valid.
+    Wait(watch::Receiver<Option<Outcome>>, Option<Token>),
+    /// Start a refresh of this token, and wait for it.
+    Refresh(Token, Option<Token>),
+    /// The login ended meanwhile: begin again.
+    Stale,
+}
+
+impl State {
+    /// Ends the login in memory.
+    pub(super) fn log_out(&mut self) {
+        *self = Self { epoch: self.epoch.wrapping_add(1), ..Self::default() };
+    }
+
+    /// The same, for what was found in an earlier epoch: then it is about a login that has already been ended.
+    pub(super) fn log_out_of(&mut self, epoch: u64) {
+        if self.epoch == epoch {
+            let unsaved = self.unsaved.take();
+            self.log_out();
+            self.unsaved = unsaved;
+        }
+    }
+
+    /// Sets the current token, unless the login ended since `epoch`.
+    pub(super) fn publish(&mut self, epoch: u64, token: Token) -> bool {
+        if self.epoch == epoch {
+            self.current = Some(token);
+        }
+        self.epoch == epoch
+    }
+
+    /// Decides between the token and a refresh.
+    pub(super) fn decide(&self, epoch: u64, token: &Token, clocks: &Clocks, now: Now) -> Decision {
+        if self.epoch != epoch {
+            return Decision::Stale;
+        }
+        let token = self.current.clone().unwrap_or_else(|| token.clone());
+        let rejected = self.rejected == Some(token.record.generation);
+        let left = if rejected { Duration::ZERO } else { token.left(now) };
+        let (hard, soft) = clocks.limits(token.record.expires_in);
+        let flight = self.flight.clone().filter(|flight| flight.has_changed().is_ok());
+        let may_start = flight.is_none() && now.monotonic >= self.retry_at;
+        let wanted = left <= soft || self.unsaved.is_some();
+        if left > hard && !(wanted && may_start) {
+            return Decision::Use(token);
+        }
+        let meanwhile = (left > hard).then(|| token.clone());
+        match flight {
+            Some(flight) => Decision::Wait(flight, meanwhile),
+            None => Decision::Refresh(token, meanwhile),
+        }
+    }
+
+    /// Ends the flight that refreshed `before`. Returns what its callers get: a login that ended meanwhile has no token.
+    pub(super) fn land(&mut self, epoch: u64, before: &Token, outcome: Outcome, now: Now) -> Outcome {
+        if self.epoch != epoch {
+            return outcome.and(Err(Arc::new(AuthError::LoggedOut)));
+        }
+        self.flight = None;
+        if let Ok(token) = &outcome {
+            if token.same(before) {
+                self.retry_at = now.monotonic.saturating_add(RETRY_AFTER);
+            }
+            self.current = Some(token.clone());
+        }
+        outcome
+    }
+
+    /// Notes that the service rejected a token, if it is still the current one: of many calls with it the first one counts.
+    pub(super) fn reject(&mut self, token: &Token) -> Result<(), AuthError> {
+        if self.is_current(token) {
+            if self.rejected_when_fresh == Some(token.record.generation) {
+                return Err(AuthError::TokenRejected { response: None });
+            }
+            self.rejected = Some(token.record.generation);
+        }
+        Ok(())
+    }
+
+    /// Notes that the service rejected a token that had just been issued: another refresh would not help.
+    pub(super) fn reject_fresh(&mut self, token: &Token) {
+        if self.is_current(token) {
+            self.rejected_when_fresh = Some(token.record.generation);
+        }
+    }
+
+    fn is_current(&self, token: &Token) -> bool {
+        self.current.as_ref().is_some_and(|current| current.same(token))
+    }
+}

@@ -1,0 +1,108 @@
+//! Application code that a session calls: event listeners, clocks and stores. None of them can lose a refresh token.
+
+use futures_util::FutureExt as _;
+use posthaste::{
+    auth::{LockedStore, SessionEvent, StoreError},
+    transport::BoxFuture,
+};
+use serde_json::json;
+
+use super::*;
+
+/// A response whose scope and lifetime each cause an event.
+fn eventful() -> Action {
+    let tokens = json!({
+        "access_token": "at", "token_type": "Bearer", "expires_in": 0, "refresh_token": "rt", "scope": "emails:send",
+    });
+    Action::answer(200, tokens.to_string())
+}
+
+#[tokio::test]
+async fn a_panicking_event_listener_loses_no_refresh_token() {
+    let house = House::expired().await;
+    house.fault(eventful());
+    let session = house.builder().on_event(|_| panic!("listener")).open(house.store.clone());
+    assert_eq!(session.access_token().await.unwrap().expose(), "at");
+    let record = house.record().await;
+    assert_eq!((record.refresh_token.expose(), record.generation), ("rt", 2));
+    assert!(record.pending.is_none());
+}
+
+#[tokio::test]
+async fn events_are_delivered_after_the_new_refresh_token_was_saved() {
+    let house = House::expired().await;
+    house.fault(eventful());
+    let store = house.store.clone();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let listener = {
+        let seen = Arc::clone(&seen);
+        move |event: &SessionEvent| {
+            let saved = store.read().now_or_never().unwrap().unwrap().unwrap();
+            // The lock is free too: a slow listener holds up no other process.
+            let free = store.lock(Duration::ZERO).now_or_never().is_some_and(|locked| locked.is_ok());
+            seen.lock().unwrap().push((event.to_string(), saved.generation, free));
+        }
+    };
+    house.builder().on_event(listener).open(house.store.clone()).access_token().await.unwrap();
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert!(seen.iter().all(|(_, generation, free)| *generation == 2 && *free), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_panicking_clock_loses_no_refresh_token() {
+    let house = House::expired().await;
+    let service = Arc::clone(house.server.service());
+    let clock = move || {
+        // From the token request on.
+        assert!(!service.requests().iter().any(|request| request.path == "/oauth/token"), "clock");
+        service.clock().now().into()
+    };
+    let session = house.builder().wall_clock(clock).open(house.store.clone());
+    let _ = session.access_token().await;
+    session.wait_idle().await;
+    assert_eq!(house.record().await.generation, 2);
+}
+
+/// A store whose writes panic from the second one on: the mark is written, the tokens are not.
+#[derive(Clone)]
+struct Panicking(MemoryStore, Arc<std::sync::atomic::AtomicU32>);
+
+impl TokenStore for Panicking {
+    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        self.0.read()
+    }
+
+    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+        Box::pin(async move {
+            Ok(Box::new(PanickingLocked(self.0.lock(timeout).await?, Arc::clone(&self.1))) as _)
+        })
+    }
+}
+
+struct PanickingLocked(Box<dyn LockedStore>, Arc<std::sync::atomic::AtomicU32>);
+
+impl LockedStore for PanickingLocked {
+    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        self.0.read()
+    }
+
+    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
+        assert_eq!(self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0, "store");
+        self.0.write(record)
+    }
+
+    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.0.remove()
+    }
+}
+
+#[tokio::test]
+async fn tokens_whose_write_panics_are_kept_in_memory() {
+    let house = House::expired().await;
+    let (builder, heard) = notices(house.builder());
+    let session = builder.open(Panicking(house.store.clone(), Arc::default()));
+    house.client(&session).emails().send(&email()).await.unwrap();
+    assert_eq!((house.rotations(), house.record().await.generation), (1, 1));
+    assert_eq!(heard.lock().unwrap().len(), 1, "{heard:?}");
+}

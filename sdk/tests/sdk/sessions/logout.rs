@@ -1,0 +1,192 @@
+//! Logouts while the same session reads, renews or is used: a token of a login that has ended never comes back.
+
+use posthaste::{
+    auth::{LockedStore, Revocation, StoreError},
+    transport::BoxFuture,
+};
+use tokio::sync::Semaphore;
+
+use super::*;
+
+/// A store whose next read, or next removal, stops after it has taken effect until the test lets it go on.
+#[derive(Clone)]
+struct Held {
+    inner: MemoryStore,
+    at_read: Arc<Gate>,
+    at_remove: Arc<Gate>,
+}
+
+struct Gate {
+    armed: std::sync::atomic::AtomicBool,
+    arrived: Semaphore,
+    open: Semaphore,
+}
+
+impl Gate {
+    fn new() -> Arc<Self> {
+        let armed = std::sync::atomic::AtomicBool::new(false);
+        Arc::new(Self { armed, arrived: Semaphore::new(0), open: Semaphore::new(0) })
+    }
+
+    fn arm(&self) {
+        self.armed.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    async fn pass(&self) {
+        if self.armed.swap(false, std::sync::atomic::Ordering::SeqCst) {
+            self.arrived.add_permits(1);
+            self.open.acquire().await.unwrap().forget();
+        }
+    }
+
+    async fn arrived(&self) {
+        self.arrived.acquire().await.unwrap().forget();
+    }
+
+    fn open(&self) {
+        self.open.add_permits(1);
+    }
+}
+
+impl Held {
+    fn over(store: &MemoryStore) -> Self {
+        Self { inner: store.clone(), at_read: Gate::new(), at_remove: Gate::new() }
+    }
+}
+
+impl TokenStore for Held {
+    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        Box::pin(async {
+            let record = self.inner.read().await;
+            self.at_read.pass().await;
+            record
+        })
+    }
+
+    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+        Box::pin(async move {
+            let inner = self.inner.lock(timeout).await?;
+            Ok(Box::new(HeldLocked { inner, at_remove: Arc::clone(&self.at_remove) }) as _)
+        })
+    }
+}
+
+struct HeldLocked {
+    inner: Box<dyn LockedStore>,
+    at_remove: Arc<Gate>,
+}
+
+impl LockedStore for HeldLocked {
+    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
+        self.inner.read()
+    }
+
+    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.inner.write(record)
+    }
+
+    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async {
+            let removed = self.inner.remove().await;
+            self.at_remove.pass().await;
+            removed
+        })
+    }
+}
+
+async fn is_logged_out(session: &Session) {
+    let token = session.access_token().await;
+    assert!(matches!(auth(&token.unwrap_err()), AuthError::LoggedOut));
+}
+
+#[tokio::test]
+async fn a_read_that_ends_after_a_logout_brings_no_token_back() {
+    let house = House::fresh().await;
+    let store = Held::over(&house.store);
+    let session = house.builder().open(store.clone());
+    store.at_read.arm();
+    let reading = tokio::spawn({
+        let session = session.clone();
+        async move { session.access_token().await.map(drop) }
+    });
+    store.at_read.arrived().await;
+    assert!(matches!(session.logout().await.unwrap(), Revocation::Revoked));
+    store.at_read.open();
+    assert!(reading.await.unwrap().is_err(), "the login ended while it was read");
+    is_logged_out(&session).await;
+}
+
+#[tokio::test]
+async fn a_logout_whose_caller_gives_up_is_completed() {
+    let house = House::fresh().await;
+    let store = Held::over(&house.store);
+    let session = house.builder().open(store.clone());
+    session.access_token().await.unwrap();
+    store.at_remove.arm();
+    let ending = tokio::spawn({
+        let session = session.clone();
+        async move { session.logout().await.map(drop) }
+    });
+    store.at_remove.arrived().await;
+    ending.abort();
+    let _ = ending.await;
+    store.at_remove.open();
+    // The lock is given back when the logout is over.
+    drop(house.store.lock(Duration::from_secs(5)).await.unwrap());
+    is_logged_out(&session).await;
+}
+
+#[tokio::test]
+async fn a_refresh_by_another_process_that_ends_after_a_logout_brings_no_token_back() {
+    let house = House::expired().await;
+    let store = Held::over(&house.store);
+    let (helper, gate) = (house.session(), Arc::clone(&store.at_read));
+    let renew = move |request| {
+        let (helper, gate) = (helper.clone(), Arc::clone(&gate));
+        async move {
+            helper.renew(request).await.unwrap();
+            // The next read is the session's look at the refreshed record.
+            gate.arm();
+            Ok(())
+        }
+    };
+    let session = house.builder().renew_with(renew).open(store.clone());
+    let caller = tokio::spawn({
+        let session = session.clone();
+        async move { session.access_token().await.map(drop) }
+    });
+    store.at_read.arrived().await;
+    assert_eq!(house.record().await.generation, 2);
+    session.logout().await.unwrap();
+    store.at_read.open();
+    assert!(caller.await.unwrap().is_err(), "the login ended while it was refreshed");
+    session.wait_idle().await;
+    is_logged_out(&session).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_logout_is_undone_by_calls_and_renewals_beside_it() {
+    let house = House::fresh().await;
+    for round in 0..150 {
+        house.builder().start(house.store.clone(), house.grant()).await.unwrap();
+        let session = house.session();
+        session.access_token().await.unwrap();
+        // Soft, hard, expired.
+        house.pass([800, 895, 901][round % 3]);
+        let calls: Vec<_> = (0..4)
+            .map(|_| {
+                let session = session.clone();
+                tokio::spawn(async move { session.access_token().await.map(drop) })
+            })
+            .collect();
+        for _ in 0..round % 5 {
+            tokio::task::yield_now().await;
+        }
+        session.logout().await.unwrap();
+        for call in calls {
+            let _ = call.await.unwrap();
+        }
+        session.wait_idle().await;
+        is_logged_out(&session).await;
+    }
+}
