@@ -1,7 +1,7 @@
 //! `emails send`: from what was typed to what arrived.
 
 use posthaste_reference_server::faults::{Action, Rule};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::service::Service;
 use crate::support::Posthaste;
@@ -323,7 +323,10 @@ fn a_document_of_ten_thousand_problems_is_answered_at_once() {
     assert!(text.contains("and 9980 more problems; the first 1,000: --json"), "{text}");
     let batch = json!(vec![json!({"from": "a@x.test", "to": "nobody", "subject": "s", "text": "t"}); 5_000]);
     let error = sent(&batch, &["emails", "batch", "-", "--json"]).error(2);
-    assert_eq!((&error["problems"][0]["path"], &error["problems_omitted"]), (&json!("/100"), &json!(4_001)));
+    assert_eq!(
+        (&error["problems"][0]["path"], &error["problems_omitted"]),
+        (&json!("/0/to/0"), &json!(4_001))
+    );
     // Quadratic, these took minutes.
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
