@@ -1,4 +1,4 @@
-//! Credentials as types that don't show what they hold.
+//! Credentials as types that never print their value.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ macro_rules! secret {
         pub struct $name(SecretString);
 
         impl $name {
-            /// Takes the credential as text.
+            /// Validates a credential.
             ///
             /// # Errors
-            /// The text is empty, or has a character that can't stand in an HTTP header (white space, control or
+            /// The text is empty, or has a character that can't occur in an HTTP header (white space, control or
             /// non-ASCII characters). The message never repeats the text.
             pub fn new(text: impl Into<String>) -> Result<Self, SettingsError> {
                 let text = text.into();
@@ -63,13 +63,13 @@ secret!(
 );
 
 impl AccessToken {
-    /// The token, for a program that sends it by itself.
+    /// Returns the token, for programs that send it themselves.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 }
 
-/// Serialized, it is the token itself: a login that is kept is kept whole.
+/// Serializes the token itself, so that a stored session is complete.
 impl serde::Serialize for AccessToken {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.expose())
@@ -83,18 +83,18 @@ impl<'de> serde::Deserialize<'de> for AccessToken {
     }
 }
 
-/// Defines one secret that the service hands out.
+/// Defines one secret that the service issues.
 macro_rules! handed_out {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// `Debug` prints `[redacted]`, and there is no `Display`. Serialized, it is the secret itself: an answer that is written down is written
-        /// whole. The memory is cleared when the value is dropped.
+        /// `Debug` prints `[redacted]`, and there is no `Display`. `Serialize` writes the secret itself. The memory is cleared when the value
+        /// is dropped.
         #[derive(Clone)]
         pub struct $name(SecretString);
 
         impl $name {
-            /// The secret, to be kept where secrets are.
+            /// Returns the secret. Store it like a password.
             pub fn expose(&self) -> &str {
                 self.0.expose_secret()
             }
@@ -117,23 +117,34 @@ macro_rules! handed_out {
                 <String as serde::Deserialize>::deserialize(deserializer).map(|text| Self(text.into()))
             }
         }
+
+        impl $crate::types::lenient::Lenient for $name {
+            fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
+                use $crate::types::lenient::Reading;
+                value.as_str().map_or(Reading::Unreadable, |text| Reading::Exact(Self(text.into())))
+            }
+
+            fn absent() -> Option<Self> {
+                None
+            }
+        }
     };
 }
 
 handed_out!(
-    /// An API key that was made, told once.
+    /// A newly created API key. The service returns it once.
     ApiKeyToken
 );
 handed_out!(
-    /// What a new access token is asked for with: opaque, good for one use (`SPEC.md`, OAuth artifacts).
+    /// An OAuth refresh token: opaque and valid for one use (`SPEC.md`, OAuth artifacts).
     RefreshToken
 );
 handed_out!(
-    /// What a webhook signs its events with (`SPEC.md`, POST /webhooks).
+    /// The secret that a webhook signs its events with (`SPEC.md`, POST /webhooks).
     SigningSecret
 );
 
-/// A secret that was kept. Whether it is one shows when [`WebhookVerifier::new`](crate::WebhookVerifier::new) takes it.
+/// Wraps a stored secret. [`WebhookVerifier::new`](crate::WebhookVerifier::new) validates it.
 impl From<String> for SigningSecret {
     fn from(text: String) -> Self {
         Self(text.into())
