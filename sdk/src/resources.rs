@@ -1,5 +1,10 @@
-//! The service, one file a resource. Each describes its operations and types; how they are sent is above.
+//! The resources of the service: one folder per resource, with the same files in each.
+//!
+//! `operations.rs` has the handle with its methods and its accessor on [`Client`](crate::Client), `new.rs` the input of a create, `patch.rs`
+//! the input of an update, `record.rs` what the service returns. A resource imports no other resource: what several use is in `shared`.
 
+#[macro_use]
+mod macros;
 pub mod api_keys;
 pub mod audiences;
 pub mod automations;
@@ -13,28 +18,9 @@ pub mod logs;
 pub mod oauth_grants;
 pub mod received;
 pub mod segments;
+mod shared;
 pub mod templates;
 pub mod topics;
 pub mod webhooks;
 
-use serde::{Deserialize, Serialize};
-
-/// An answer that only names the thing that was made or changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Reference<Id> {
-    /// The thing's id.
-    pub id: Id,
-}
-
-/// The answer to a deletion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Deleted<Id> {
-    /// The id of what was deleted. (Of a contact, the service writes it as `contact`.)
-    #[serde(alias = "contact")]
-    pub id: Id,
-    /// Whether it is gone.
-    #[serde(default)]
-    pub deleted: bool,
-}
+pub use shared::{Deleted, Reference};

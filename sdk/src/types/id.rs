@@ -179,7 +179,13 @@ mod tests {
     fn an_identifier_converts_from_every_form_of_text() {
         let text = "479e3145".to_owned();
         let id = EmailId::from(&text);
-        let ids = [text.as_str().into(), text.clone().into(), Cow::from(text.as_str()).into(), (&id).into(), text.parse().unwrap()];
+        let ids = [
+            text.as_str().into(),
+            text.clone().into(),
+            Cow::from(text.as_str()).into(),
+            (&id).into(),
+            text.parse().unwrap(),
+        ];
         assert!(ids.iter().all(|other: &EmailId| *other == id));
     }
 

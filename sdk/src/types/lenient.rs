@@ -36,6 +36,11 @@ pub(crate) trait Lenient: Sized {
     /// The value of a field that is missing, null or unreadable; `None` if a record can't do without the field.
     fn absent() -> Option<Self>;
 
+    /// Reads one entry of an object where the list has one element per entry.
+    fn from_entry(_name: &str, _value: &Value) -> Option<Self> {
+        None
+    }
+
     /// Reads a value without copying large text. Returns the value if it isn't exactly what the type writes.
     fn take(value: Value) -> (Option<Self>, Option<Value>) {
         match Self::read(&value) {
@@ -163,9 +168,14 @@ impl<T: Lenient> Lenient for Vec<T> {
         let Value::Array(items) = value else {
             return match value {
                 Value::String(text) if text.is_empty() => Reading::Converted(Self::new()),
-                one => match T::read(one) {
-                    Reading::Exact(item) | Reading::Converted(item) => Reading::Converted(vec![item]),
-                    Reading::Unreadable => Reading::Unreadable,
+                one => match (T::read(one), one) {
+                    (Reading::Exact(item) | Reading::Converted(item), _) => Reading::Converted(vec![item]),
+                    (Reading::Unreadable, Value::Object(entries)) => {
+                        let list: Self =
+                            entries.iter().filter_map(|(name, value)| T::from_entry(name, value)).collect();
+                        if list.is_empty() { Reading::Unreadable } else { Reading::Converted(list) }
+                    }
+                    (Reading::Unreadable, _) => Reading::Unreadable,
                 },
             };
         };
@@ -179,11 +189,22 @@ impl<T: Lenient> Lenient for Vec<T> {
     }
 }
 
-/// Entries that can't be read are left out.
+/// A list of `{name, value}` stands for an object; entries that can't be read are left out.
 impl<T: Lenient> Lenient for BTreeMap<String, T> {
     fn read(value: &Value) -> Reading<Self> {
-        let Value::Object(entries) = value else { return Reading::Unreadable };
         let mut exact = true;
+        let entries = match value {
+            Value::Object(entries) => entries,
+            Value::Array(pairs) => {
+                let pair = |pair: &Value| {
+                    let read = T::read(pair.get("value")?);
+                    let (Reading::Exact(value) | Reading::Converted(value)) = read else { return None };
+                    Some((pair.get("name")?.as_str()?.to_owned(), value))
+                };
+                return Reading::Converted(pairs.iter().filter_map(pair).collect());
+            }
+            _ => return Reading::Unreadable,
+        };
         let entry = |(key, value)| element::<T>(value, &mut exact).map(|value| (String::clone(key), value));
         let map = entries.iter().filter_map(entry).collect();
         Reading::exact_or_converted(exact, map)
@@ -373,6 +394,7 @@ macro_rules! record {
 }
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "the macro declares public types")]
 mod tests {
     use serde_json::json;
 
@@ -427,7 +449,10 @@ mod tests {
             "html": "<p>", "inner": { "text": "t" },
         });
         let detail = read(sent.clone());
-        assert_eq!((detail.id.as_str(), detail.size, detail.priority, detail.on), ("e1", Some(12), Some(10), Some(true)));
+        assert_eq!(
+            (detail.id.as_str(), detail.size, detail.priority, detail.on),
+            ("e1", Some(12), Some(10), Some(true))
+        );
         assert_eq!(detail.malformed_fields().count(), 0);
         assert_eq!(serde_json::to_value(&detail).unwrap(), sent);
     }
@@ -440,9 +465,15 @@ mod tests {
         });
         let detail = read(sent.clone());
         assert_eq!((detail.id.as_str(), detail.name.as_str(), detail.size), ("7", "1.5", Some(12)));
-        assert_eq!((detail.priority, detail.on, detail.to.as_slice()), (Some(10), Some(true), ["a".to_owned()].as_slice()));
+        assert_eq!(
+            (detail.priority, detail.on, detail.to.as_slice()),
+            (Some(10), Some(true), ["a".to_owned()].as_slice())
+        );
         assert_eq!(detail.created_at.as_ref().map(Timestamp::as_str), Some("1700000000"));
-        assert_eq!((detail.html.as_deref(), detail.inner.as_ref().unwrap().text.as_deref()), (Some("false"), Some("5")));
+        assert_eq!(
+            (detail.html.as_deref(), detail.inner.as_ref().unwrap().text.as_deref()),
+            (Some("false"), Some("5"))
+        );
         assert_eq!(serde_json::to_value(&detail).unwrap(), sent);
         let names: Vec<_> = detail.malformed_fields().map(|(name, _)| name).collect();
         assert_eq!(names, ["created_at", "html", "id", "name", "on", "prio", "size", "to"]);
@@ -455,7 +486,10 @@ mod tests {
                 "id": "e", "name": [], "size": size, "prio": 70_000, "on": 2, "to": ["a", {}, 5], "created_at": {}, "html": ["x"], "inner": 5,
             });
             let detail = read(sent.clone());
-            assert_eq!((detail.name.as_str(), detail.size, detail.priority, detail.on), ("", None, None, None));
+            assert_eq!(
+                (detail.name.as_str(), detail.size, detail.priority, detail.on),
+                ("", None, None, None)
+            );
             assert_eq!(detail.to, ["a", "5"]);
             assert!(detail.created_at.is_none() && detail.html.is_none() && detail.inner.is_none());
             assert_eq!(serde_json::to_value(&detail).unwrap(), sent);

@@ -148,6 +148,7 @@ macro_rules! open_enum {
 }
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "the macro declares public types")]
 mod tests {
     use serde_json::{from_value, json, to_value};
 
@@ -161,7 +162,16 @@ mod tests {
 
     #[test]
     fn every_value_of_every_type_is_read_and_written_unchanged() {
-        for value in [json!("red"), json!("blue"), json!(""), json!(5), json!(1e30), json!(true), json!(null), json!({ "a": [1] })] {
+        for value in [
+            json!("red"),
+            json!("blue"),
+            json!(""),
+            json!(5),
+            json!(1e30),
+            json!(true),
+            json!(null),
+            json!({ "a": [1] }),
+        ] {
             let color: Color = from_value(value.clone()).unwrap();
             assert_eq!(color == Color::Red, value == "red");
             assert_eq!(to_value(&color).unwrap(), value);

@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn timestamps_sort_by_time_and_invalid_ones_come_first() {
-        let sorted = ["", "soon", "2026-11-21T05:00:00+01:00", "2026-11-21 04:30:00+00", "2026-11-21T04:31:00Z"];
+        let sorted =
+            ["", "soon", "2026-11-21T05:00:00+01:00", "2026-11-21 04:30:00+00", "2026-11-21T04:31:00Z"];
         let mut times: Vec<_> = sorted.into_iter().rev().map(Timestamp::from).collect();
         times.sort();
         assert_eq!(times.iter().map(Timestamp::as_str).collect::<Vec<_>>(), sorted);

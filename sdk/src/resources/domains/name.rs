@@ -1,4 +1,4 @@
-//! What the name of a domain and a label of it may look like (RFC 1035, 2.3; RFC 1123, 2.1; `SPEC.md` says "domain name" and "label").
+//! The syntax of domain names and labels (RFC 1035, 2.3; RFC 1123, 2.1; `SPEC.md` says "domain name" and "label").
 
 use url::Host;
 
@@ -9,7 +9,7 @@ const LABEL_CHARS: usize = 63;
 /// Characters of a whole name.
 const NAME_CHARS: usize = 253;
 
-/// What is wrong with the name of a domain.
+/// Validates a domain name.
 pub(super) fn domain_problem(path: &str, name: &str) -> Option<Problem> {
     let problem = |code, rule: &str| Some(Problem::new(path, code, rule).found(name));
     if name.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn domain_problem(path: &str, name: &str) -> Option<Problem> {
     None
 }
 
-/// What is wrong with the label of a subdomain.
+/// Validates the label of a subdomain.
 pub(super) fn label_problem(path: &str, label: &str) -> Option<Problem> {
     let problem = |code, rule: &str| Some(Problem::new(path, code, rule).found(label));
     if label.is_empty() {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_dns_can_hold_passes_and_everything_else_is_named() {
+    fn valid_domain_names_pass_and_others_are_refused_with_the_broken_rule() {
         let longest = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
         for right in ["acme.test", "ACME.test", "a.b", "3com.example", "xn--bcher-kva.example", &longest] {
             assert_eq!(domain_problem("/name", right), None);
@@ -100,8 +100,8 @@ mod tests {
         ] {
             assert_eq!(domain_problem("/name", wrong).map(|problem| problem.code), Some(code), "{wrong}");
         }
-        let told = domain_problem("/name", "bücher.example").unwrap().message;
-        assert!(told.contains("xn--bcher-kva.example"), "{told}");
+        let message = domain_problem("/name", "bücher.example").unwrap().message;
+        assert!(message.contains("xn--bcher-kva.example"), "{message}");
         assert_eq!(label_problem("/x", &"a".repeat(63)), None);
         for (wrong, code) in
             [("", "empty"), ("a.b", "charset"), ("-a", "charset"), (&"a".repeat(64), "length")]

@@ -1,0 +1,54 @@
+//! Answers that only identify a record.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::types::lenient::{self, Fields, Lenient, Record};
+
+/// An answer that only identifies the record that was created or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Reference<Id> {
+    /// The record's ID.
+    pub id: Id,
+}
+
+/// The answer to a deletion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Deleted<Id> {
+    /// The ID of the deleted record. (For a contact, the service calls the field `contact`.)
+    pub id: Id,
+    /// Whether the record is deleted.
+    pub deleted: bool,
+}
+
+impl<Id: Lenient> Record for Deleted<Id> {
+    fn from_fields(mut fields: Fields) -> Result<Self, String> {
+        Ok(Self { id: fields.take(&["id", "contact"])?, deleted: fields.take(&["deleted"])? })
+    }
+}
+
+#[allow(private_bounds, reason = "identifiers are the only IDs")]
+impl<'de, Id: Lenient> Deserialize<'de> for Deleted<Id> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient::record(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+    use crate::types::ContactId;
+
+    #[test]
+    fn a_deletion_is_read_whatever_the_service_calls_the_id() {
+        for sent in [json!({ "id": "c1", "deleted": true }), json!({ "contact": "c1", "deleted": "true" })] {
+            let deleted: Deleted<ContactId> = from_value(sent).unwrap();
+            assert_eq!((deleted.id.as_str(), deleted.deleted), ("c1", true));
+        }
+        let both: Deleted<ContactId> = from_value(json!({ "id": 1, "contact": 1, "deleted": null })).unwrap();
+        assert_eq!((both.id.as_str(), both.deleted), ("1", false));
+    }
+}
