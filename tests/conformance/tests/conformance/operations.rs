@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::{Method, Response};
 use posthaste::{
     Client, RetryPolicy,
-    transport::{BoxFuture, Outgoing, Transport, TransportError},
+    transport::{BoxFuture, TransportRequest, Transport, TransportError},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -74,7 +74,7 @@ struct Line {
 }
 
 impl Transport for Line {
-    fn send(&self, request: Outgoing) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+    fn send(&self, request: TransportRequest) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
         let sent = Sent { method: request.method, path: request.url.path().to_owned() };
         self.sent.lock().unwrap().push(sent);
         let answer = Response::builder().status(self.status).body(self.answer.clone()).unwrap();

@@ -41,25 +41,25 @@ record! {
     /// An email bounced permanently.
     pub struct EmailBounced: EmailEvent {
         /// Why the email bounced.
-        pub bounce: Option<Bounce>,
+        pub bounce: Bounce,
     }
 
     /// A link in an email was clicked.
     pub struct EmailClicked: EmailEvent {
         /// The click.
-        pub click: Option<Click>,
+        pub click: Click,
     }
 
     /// An email failed to be sent.
     pub struct EmailFailed: EmailEvent {
         /// Why the email failed.
-        pub failed: Option<Failure>,
+        pub failed: Failure,
     }
 
     /// An email was not sent because the recipient is on the suppression list.
     pub struct EmailSuppressed: EmailEvent {
         /// Why the recipient is on the list.
-        pub suppressed: Option<Suppressed>,
+        pub suppressed: Suppressed,
     }
 }
 

@@ -96,7 +96,7 @@ fn data_of_single_event_types_is_read() {
         "message": "gone", "type": "Permanent", "subType": "Suppressed", "diagnosticCode": ["smtp; 550 5.1.1"],
     } });
     let EventData::EmailBounced(data) = event("email.bounced", &email(&bounce)).data else { panic!() };
-    let bounced = data.bounce.as_ref().unwrap();
+    let bounced = &data.bounce;
     assert_eq!(
         (bounced.kind.as_deref(), bounced.sub_kind.as_deref()),
         (Some("Permanent"), Some("Suppressed"))
@@ -107,18 +107,18 @@ fn data_of_single_event_types_is_read() {
         "ipAddress": "192.0.2.1", "link": "https://acme.test/", "timestamp": "2026-11-21T04:46:00.000Z", "userAgent": "x",
     } });
     let EventData::EmailClicked(data) = event("email.clicked", &email(&click)).data else { panic!() };
-    assert_eq!(data.click.as_ref().unwrap().link.as_deref(), Some("https://acme.test/"));
+    assert_eq!(data.click.link.as_deref(), Some("https://acme.test/"));
     assert_eq!(serde_json::to_value(&data).unwrap(), email(&click));
 
     let failed = json!({ "failed": { "reason": "reached_daily_quota" } });
     let EventData::EmailFailed(data) = event("email.failed", &email(&failed)).data else { panic!() };
-    assert_eq!(data.failed.unwrap().reason.as_deref(), Some("reached_daily_quota"));
+    assert_eq!(data.failed.reason.as_deref(), Some("reached_daily_quota"));
 
     let suppressed = json!({ "suppressed": { "message": "x", "type": "OnAccountSuppressionList" } });
     let EventData::EmailSuppressed(data) = event("email.suppressed", &email(&suppressed)).data else {
         panic!()
     };
-    assert_eq!(data.suppressed.unwrap().kind.as_deref(), Some("OnAccountSuppressionList"));
+    assert_eq!(data.suppressed.kind.as_deref(), Some("OnAccountSuppressionList"));
 
     let received = json!({
         "email_id": "r1", "created_at": "2026-11-21T04:46:00.000Z", "from": "ada@example.com", "to": ["in@acme.test"],
@@ -168,7 +168,7 @@ fn unknown_types_and_shapes_are_kept_as_sent() {
 
     let data = json!({ "email_id": 7, "to": 5, "tags": [], "bounce": "hard", "created_at": 0 });
     let EventData::EmailBounced(bounced) = event("email.bounced", &data).data else { panic!() };
-    assert_eq!((bounced.email_id.as_str(), bounced.to, bounced.bounce), ("7", vec!["5".to_owned()], None));
+    assert_eq!((bounced.email_id.as_str(), bounced.to, bounced.bounce.message), ("7", vec!["5".to_owned()], None));
 
     let bare = WebhookPayload::from_slice(br#"{"type":"email.sent"}"#).unwrap();
     assert!(matches!(bare.data, EventData::Other(_)) && bare.created_at.is_none());
