@@ -5,6 +5,7 @@ mod sdk {
     mod calls;
     mod domains;
     mod downloads;
+    mod ids;
     mod oauth;
     mod pages;
     mod script;

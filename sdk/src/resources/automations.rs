@@ -68,7 +68,7 @@ impl Client {
     }
 }
 
-impl<'a> Automations<'a> {
+impl Automations<'_> {
     /// Makes an automation: `POST /automations`.
     ///
     /// # Errors

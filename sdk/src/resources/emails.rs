@@ -39,7 +39,7 @@ impl Client {
     }
 }
 
-impl<'a> Emails<'a> {
+impl Emails<'_> {
     /// Sends one email: `POST /emails`.
     ///
     /// It always carries an `Idempotency-Key`: the one given with [`Call::idempotency_key`], or a random one. The service then does

@@ -265,7 +265,7 @@ impl Client {
     }
 }
 
-impl<'a> Events<'a> {
+impl Events<'_> {
     /// Defines a kind of event: `POST /events`.
     ///
     /// # Errors

@@ -310,12 +310,10 @@ pub(crate) fn record<'de, R: Record, D: Deserializer<'de>>(deserializer: D) -> R
 /// Reads one value, converting other scalar types: for `Deserialize` and `#[serde(deserialize_with)]`.
 pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let value = Value::deserialize(deserializer)?;
-    let absent = |_| if value.is_null() { T::absent() } else { None };
     match T::read(&value) {
-        Reading::Exact(read) | Reading::Converted(read) => Some(read),
-        Reading::Unreadable => absent(()),
+        Reading::Exact(read) | Reading::Converted(read) => Ok(read),
+        Reading::Unreadable => Err(de::Error::custom(format!("invalid type: {value}"))),
     }
-    .ok_or_else(|| de::Error::custom(format!("invalid type: {value}")))
 }
 
 /// Reads one value; what can't be read counts as missing: for `#[serde(default, deserialize_with)]` on fields whose raw value isn't kept.

@@ -64,10 +64,7 @@ async fn a_domain_is_read_as_it_was_told() {
     assert_eq!(capabilities.receiving, Some(Capability::Disabled));
     let [spf, dkim] = &found.records[..] else { panic!("{:?}", found.records) };
     assert_eq!((&spf.record, &spf.kind, spf.priority), (&RecordPurpose::Spf, &RecordType::Mx, Some(10)));
-    assert_eq!(
-        (&dkim.record, &dkim.kind, dkim.priority),
-        (&RecordPurpose::Dkim, &RecordType::Cname, None)
-    );
+    assert_eq!((&dkim.record, &dkim.kind, dkim.priority), (&RecordPurpose::Dkim, &RecordType::Cname, None));
     assert_eq!(spf.ttl.as_deref(), Some("Auto"));
 }
 

@@ -278,7 +278,7 @@ mod tests {
         busy.headers_mut().insert("retry-after", HeaderValue::from_static("7"));
         match judge(Ok(busy), None) {
             RefreshOutcome::Throttled { status: 503, retry_after: Some(pause) } => {
-                assert_eq!(pause.as_secs(), 7)
+                assert_eq!(pause.as_secs(), 7);
             }
             other => panic!("{other:?}"),
         }

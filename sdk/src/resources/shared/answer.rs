@@ -48,7 +48,8 @@ mod tests {
             let deleted: Deleted<ContactId> = from_value(sent).unwrap();
             assert_eq!((deleted.id.as_str(), deleted.deleted), ("c1", true));
         }
-        let both: Deleted<ContactId> = from_value(json!({ "id": 1, "contact": 1, "deleted": null })).unwrap();
+        let both: Deleted<ContactId> =
+            from_value(json!({ "id": "1", "contact": "1", "deleted": null })).unwrap();
         assert_eq!((both.id.as_str(), both.deleted), ("1", false));
     }
 }

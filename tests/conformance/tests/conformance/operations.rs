@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::{Method, Response};
 use posthaste::{
     Client, RetryPolicy,
-    transport::{BoxFuture, TransportRequest, Transport, TransportError},
+    transport::{BoxFuture, Transport, TransportError, TransportRequest},
 };
 use serde::Serialize;
 use serde_json::Value;

@@ -54,8 +54,7 @@ async fn received_emails_and_their_files_can_be_listed() {
     assert_eq!(bench.get("/emails").json["data"], json!([]));
 
     let files = client.received().attachments(id.as_str()).await.unwrap().data;
-    let dispositions: Vec<_> =
-        files.iter().map(|one| one.content_disposition.clone().unwrap()).collect();
+    let dispositions: Vec<_> = files.iter().map(|one| one.content_disposition.clone().unwrap()).collect();
     assert_eq!(dispositions, [ContentDisposition::Inline, ContentDisposition::Attachment]);
     let whole = client.received().get(id.as_str()).await.unwrap();
     let cid = files[0].content_id.as_deref().unwrap();

@@ -45,10 +45,7 @@ async fn a_template_is_made_read_listed_copied_and_deleted() {
     let plain = templates.create(&NewTemplate::new("Plain", "<p>x</p>")).await.unwrap().id;
     let id = templates.create(&welcome().reply_to(["a@acme.test", "b@acme.test"])).await.unwrap().id;
     let template = templates.get(&id).await.unwrap();
-    assert_eq!(
-        (template.name.as_str(), template.alias.as_deref()),
-        ("Welcome", Some("welcome"))
-    );
+    assert_eq!((template.name.as_str(), template.alias.as_deref()), ("Welcome", Some("welcome")));
     assert_eq!(template.status, Some(TemplateStatus::Draft));
     assert!(template.published_at.is_none());
     assert_eq!(template.reply_to.unwrap(), ["a@acme.test", "b@acme.test"]);
@@ -179,10 +176,7 @@ async fn each_field_can_be_changed_alone_by_id_and_by_alias_and_cleared() {
         TemplatePatch::new().clear_alias().clear_from().clear_subject().clear_reply_to().clear_text();
     templates.update("hello", &cleared).await.unwrap();
     let cleared = templates.get(&id).await.unwrap();
-    assert_eq!(
-        (cleared.alias, cleared.from, cleared.subject, cleared.reply_to),
-        (None, None, None, None)
-    );
+    assert_eq!((cleared.alias, cleared.from, cleared.subject, cleared.reply_to), (None, None, None, None));
     assert_eq!(cleared.html.as_deref(), Some("<p>other</p>"), "what was not named stays");
 }
 

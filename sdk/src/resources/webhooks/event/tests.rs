@@ -168,7 +168,10 @@ fn unknown_types_and_shapes_are_kept_as_sent() {
 
     let data = json!({ "email_id": 7, "to": 5, "tags": [], "bounce": "hard", "created_at": 0 });
     let EventData::EmailBounced(bounced) = event("email.bounced", &data).data else { panic!() };
-    assert_eq!((bounced.email_id.as_str(), bounced.to, bounced.bounce.message), ("7", vec!["5".to_owned()], None));
+    assert_eq!(
+        (bounced.email_id.as_str(), bounced.to, bounced.bounce.message),
+        ("7", vec!["5".to_owned()], None)
+    );
 
     let bare = WebhookPayload::from_slice(br#"{"type":"email.sent"}"#).unwrap();
     assert!(matches!(bare.data, EventData::Other(_)) && bare.created_at.is_none());

@@ -29,7 +29,8 @@ pub(super) enum Manners {
 }
 
 /// Fields that keep their type: identifiers, secrets, and those of the envelope.
-const KEPT: [&str; 8] = ["id", "contact", "contact_id", "token", "signing_secret", "data", "has_more", "deleted"];
+const KEPT: [&str; 8] =
+    ["id", "contact", "contact_id", "token", "signing_secret", "data", "has_more", "deleted"];
 
 /// Makes values after schemas.
 #[derive(Clone, Copy)]
@@ -139,7 +140,9 @@ impl<'a> Schemas<'a> {
             fields.push(match (required(name), self.manners) {
                 (true, Manners::Contract) => present.boxed(),
                 (true, Manners::Confused) => present.boxed(),
-                (false, Manners::Contract | Manners::Confused) => prop_oneof![2 => present, 1 => Just(None)].boxed(),
+                (false, Manners::Contract | Manners::Confused) => {
+                    prop_oneof![2 => present, 1 => Just(None)].boxed()
+                }
                 (true, Manners::Careless) => present
                     .prop_flat_map(|field| {
                         let nullable = field.as_ref().is_some_and(|(_, value)| value.is_null());
@@ -267,7 +270,17 @@ fn regex(pattern: &str) -> BoxedStrategy<String> {
 
 /// A scalar that fits few fields.
 fn scalar() -> BoxedStrategy<Value> {
-    select(vec![json!(true), json!(-1), json!(1e30), json!(70_000), json!(0.5), json!("12"), json!("true"), json!("")]).boxed()
+    select(vec![
+        json!(true),
+        json!(-1),
+        json!(1e30),
+        json!(70_000),
+        json!(0.5),
+        json!("12"),
+        json!("true"),
+        json!(""),
+    ])
+    .boxed()
 }
 
 fn anything() -> BoxedStrategy<Value> {
