@@ -45,14 +45,14 @@ async fn main() -> posthaste::Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "acme.test".to_owned());
     let show = |record: &DnsRecord| {
         let priority = record.priority.map(|priority| format!("{priority} ")).unwrap_or_default();
-        println!("{} {} {priority}{}", record.name, record.record_type, record.value);
+        println!("{} {} {priority}{}", record.name, record.kind, record.value);
     };
     let domain = set_up(&client, &name, show, Duration::from_secs(10)).await?;
     if domain.status == Some(DomainStatus::Verified) {
         println!("sent {}", first_email(&client, &domain).await?.id);
     }
     for record in &domain.records {
-        println!("{} {}: {:?}", record.name, record.record_type, record.status);
+        println!("{} {}: {:?}", record.name, record.kind, record.status);
     }
     Ok(())
 }

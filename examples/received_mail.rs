@@ -16,7 +16,7 @@ async fn save(
     while let Some(attachment) = attachments.try_next().await? {
         // The address is signed and works for a while. The API key doesn't go there.
         let content = client.received().download(&attachment.download_url).await?;
-        let path = folder.join(attachment.file.id.as_str());
+        let path = folder.join(attachment.id.as_str());
         if std::fs::write(&path, content).is_ok() {
             saved.push(path);
         }

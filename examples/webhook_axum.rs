@@ -48,7 +48,7 @@ fn handle(event: &WebhookPayload) -> String {
         EventData::EmailDelivered(email) => format!("{} has arrived", email.email_id),
         EventData::EmailBounced(bounced) => {
             let why = bounced.bounce.message.as_deref().unwrap_or("no reason given");
-            format!("write no more to {}: {why}", bounced.email.to.join(", "))
+            format!("write no more to {}: {why}", bounced.to.join(", "))
         }
         // Also what this version has no name for: `event.raw()` has all of it.
         _ => format!("{} is of no interest", event.kind),

@@ -77,14 +77,14 @@ pub use resources::{
     },
     domains::{
         Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,
-        RecordKind, RecordStatus, RecordType, Region, Tls,
+        RecordPurpose, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailRecord,
         LastEvent, SentEmail, Tag, TemplateFields, VariableValue, check_batch,
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
-    logs::{LogEntry, LogRecord},
+    logs::{LogEntry, LogEntrySummary},
     oauth_grants::{GrantedClient, OAuthGrant, RevokedOAuthGrant},
     received::{
         ContentDisposition, RawEmail, ReceivedAttachment, ReceivedEmail, ReceivedEmailSummary, ReceivedFile,

@@ -1,5 +1,10 @@
-//! The service, one file a resource. Each describes its operations and types; how they are sent is above.
+//! The resources of the service: one folder per resource, with the same files in each.
+//!
+//! `operations.rs` has the handle with its methods and its accessor on [`Client`](crate::Client), `new.rs` the input of a create, `patch.rs`
+//! the input of an update, `record.rs` what the service returns. A resource imports no other resource: what several use is in `shared`.
 
+#[macro_use]
+mod macros;
 pub mod api_keys;
 pub mod audiences;
 pub mod automations;

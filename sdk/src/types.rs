@@ -1,5 +1,9 @@
-//! The small types that every resource is made of.
+//! The value types that all resources share: identifiers, open enumerations, timestamps, secrets, addresses.
 
+#[macro_use]
+pub(crate) mod lenient;
+#[macro_use]
+mod input;
 mod address;
 #[macro_use]
 mod id;

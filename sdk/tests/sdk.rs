@@ -5,6 +5,7 @@ mod sdk {
     mod calls;
     mod domains;
     mod downloads;
+    mod ids;
     #[cfg(feature = "oauth")]
     mod oauth;
     mod outcomes;

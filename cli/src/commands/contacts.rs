@@ -107,7 +107,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Create(args) => create::run(*args, context).await,
         Command::List(ListArgs { segment_id, part }) => {
             paging::list(part, &TABLE, context, |client| match segment_id {
-                Some(segment) => client.contacts().list_of_segment(segment),
+                Some(segment) => client.contacts().list().segment_id(segment),
                 None => client.contacts().list(),
             })
             .await

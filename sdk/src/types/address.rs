@@ -1,17 +1,20 @@
-//! Addresses: what may stand in `from`, `to`, `cc`, `bcc` and `reply_to`.
+//! Lists of addresses for `from`, `to`, `cc`, `bcc` and `reply_to`.
 
 /// One or many addresses, each `email` or `Name <email>`.
 ///
-/// Anything that reads as a list of texts converts into it, so `"ada@example.com"`, `["a@x.test", "b@x.test"]` and a
-/// `Vec<String>` can all be given where recipients are asked for.
+/// Converts from any list of strings: `"ada@example.com"`, `["a@x.test", "b@x.test"]` or a `Vec<String>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(transparent)]
 pub struct Recipients(Vec<String>);
 
 impl Recipients {
-    /// The addresses in the order in which they were given.
+    /// Returns the addresses in the order in which they were added.
     pub fn as_slice(&self) -> &[String] {
         &self.0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn push(&mut self, more: Recipients) {

@@ -1,18 +1,18 @@
-//! Identifiers: one newtype a resource, so that a topic's id can't be passed where an email's is meant.
+//! Identifiers: one newtype per resource, so that a topic's ID can't be passed where an email's is expected.
 
 /// Defines one identifier: a newtype over `String` that is opaque to the client.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// The service writes identifiers in UUID format (`SPEC.md`, Conventions). The client never looks inside
-        /// one, so an identifier of another form passes through unharmed.
+        /// The service writes identifiers in UUID format (`SPEC.md`, Conventions). The client never parses one, so an identifier of
+        /// another form passes through unchanged.
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[serde(transparent)]
         pub struct $name(String);
 
         impl $name {
-            /// The identifier as the service wrote it.
+            /// Returns the identifier as the service wrote it.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -27,6 +27,36 @@ macro_rules! id {
         impl From<&str> for $name {
             fn from(id: &str) -> Self {
                 Self(id.to_owned())
+            }
+        }
+
+        impl From<&String> for $name {
+            fn from(id: &String) -> Self {
+                Self(id.clone())
+            }
+        }
+
+        impl From<std::borrow::Cow<'_, str>> for $name {
+            fn from(id: std::borrow::Cow<'_, str>) -> Self {
+                Self(id.into_owned())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::convert::Infallible;
+
+            fn from_str(id: &str) -> Result<Self, Self::Err> {
+                Ok(Self::from(id))
+            }
+        }
+
+        impl $crate::types::lenient::Lenient for $name {
+            fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
+                <String as $crate::types::lenient::Lenient>::read(value).map(Self)
+            }
+
+            fn absent() -> Option<Self> {
+                None
             }
         }
 
@@ -57,78 +87,106 @@ macro_rules! id {
 }
 
 id!(
-    /// Names one OAuth grant.
+    /// The identifier of an OAuth grant.
     OAuthGrantId
 );
 id!(
-    /// Names one API key; it is not the key itself.
+    /// The identifier of an API key. It is not the key itself.
     ApiKeyId
 );
 id!(
-    /// Names one attachment of an email.
+    /// The identifier of an email attachment.
     AttachmentId
 );
 id!(
-    /// Names one automation.
+    /// The identifier of an automation.
     AutomationId
 );
 id!(
-    /// Names one run of an automation.
+    /// The identifier of an automation run.
     AutomationRunId
 );
 id!(
-    /// Names one broadcast.
+    /// The identifier of a broadcast.
     BroadcastId
 );
 id!(
-    /// Names one contact.
+    /// The identifier of a contact.
     ContactId
 );
 id!(
-    /// Names one property that contacts can have.
+    /// The identifier of a contact property.
     ContactPropertyId
 );
 id!(
-    /// Names one domain.
+    /// The identifier of a domain.
     DomainId
 );
 id!(
-    /// Names one email: what a send answers with.
+    /// The identifier of a sent email, as a send returns it.
     EmailId
 );
 id!(
-    /// Names one kind of custom event.
+    /// The identifier of a custom event definition.
     EventId
 );
 id!(
-    /// Names one entry of the service's log of API requests.
+    /// The identifier of an API log entry.
     LogId
 );
 id!(
-    /// Names one email that the service has received.
+    /// The identifier of a received email.
     ReceivedEmailId
 );
 id!(
-    /// Names one segment of the contacts; under the segments' former name, one audience.
+    /// The identifier of a segment; under the former name of segments, of an audience.
     SegmentId
 );
 id!(
-    /// Names one template, by its id or by its alias: the service takes either.
+    /// The identifier or the alias of a template: the service accepts either.
     TemplateId
 );
 id!(
-    /// Names one topic that contacts can opt in to and out of.
+    /// The identifier of a topic.
     TopicId
 );
 id!(
-    /// Names one webhook.
+    /// The identifier of a webhook.
     WebhookId
 );
 id!(
-    /// Names one attempt to deliver an event to a webhook.
+    /// The identifier of an attempt to deliver a webhook event.
     WebhookAttemptId
 );
 id!(
-    /// Names one event that a webhook tells; each delivery of it carries it as `svix-id`.
+    /// The identifier of a webhook event. Each delivery carries it in the header `svix-id`.
     WebhookEventId
 );
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    #[test]
+    fn an_identifier_converts_from_every_form_of_text() {
+        let text = "479e3145".to_owned();
+        let id = EmailId::from(&text);
+        let ids = [
+            text.as_str().into(),
+            text.clone().into(),
+            Cow::from(text.as_str()).into(),
+            (&id).into(),
+            text.parse().unwrap(),
+        ];
+        assert!(ids.iter().all(|other: &EmailId| *other == id));
+    }
+
+    #[test]
+    fn an_identifier_alone_is_text_on_the_wire() {
+        // Records convert a number; the answer to a send must have what the service documents.
+        assert_eq!(serde_json::from_str::<EmailId>("\"12\"").unwrap().as_str(), "12");
+        assert!(serde_json::from_str::<EmailId>("12").is_err());
+    }
+}

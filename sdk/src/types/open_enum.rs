@@ -1,27 +1,61 @@
-//! Enumerations that the service may extend without breaking anybody.
+//! Enumerations that the service may extend without breaking the client.
 
 use std::fmt;
 
-/// A value that this version of the client has no name for, kept as the service wrote it.
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// A value that this version of the client has no name for, kept as the service sent it.
 ///
 /// It can't be built from outside, so a match on its text never shadows a variant that a later version adds.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct UnknownValue(Box<str>);
+pub struct UnknownValue {
+    text: Box<str>,
+    form: Form,
+}
+
+/// What the service sent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Form {
+    Text,
+    /// A value of another type than text: `text` is its JSON.
+    Json,
+    /// Nothing, or null.
+    Absent,
+}
 
 impl UnknownValue {
     pub(crate) fn new(text: String) -> Self {
-        Self(text.into_boxed_str())
+        Self { text: text.into_boxed_str(), form: Form::Text }
     }
 
-    /// The value on the wire.
+    pub(crate) fn json(value: &Value) -> Self {
+        Self { text: value.to_string().into_boxed_str(), form: Form::Json }
+    }
+
+    pub(crate) fn absent() -> Self {
+        Self { text: Box::default(), form: Form::Absent }
+    }
+
+    /// Returns the text on the wire: of a value of another type its JSON, of a missing value nothing.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+}
+
+impl Serialize for UnknownValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.form {
+            Form::Text => serializer.serialize_str(&self.text),
+            Form::Json => serde_json::from_str::<Value>(&self.text).unwrap_or_default().serialize(serializer),
+            Form::Absent => serializer.serialize_none(),
+        }
     }
 }
 
 impl fmt::Debug for UnknownValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(&self.text, f)
     }
 }
 
@@ -30,7 +64,7 @@ macro_rules! open_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $wire:literal,)+ }) => {
         $(#[$doc])*
         ///
-        /// The set is open: a value that is not named here arrives as `Unknown` and decodes without an error.
+        /// The set is open: any other value, of whatever JSON type, is `Unknown` and decodes without an error.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
@@ -40,21 +74,39 @@ macro_rules! open_enum {
         }
 
         impl $name {
-            /// The value on the wire.
+            /// Returns the value on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $wire,)+
                     Self::Unknown(value) => value.as_str(),
                 }
             }
+
+            fn known(text: &str) -> Option<Self> {
+                match text {
+                    $($wire => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
         }
 
         impl From<String> for $name {
             fn from(text: String) -> Self {
-                match text.as_str() {
-                    $($wire => Self::$variant,)+
-                    _ => Self::Unknown($crate::types::UnknownValue::new(text)),
-                }
+                Self::known(&text).unwrap_or_else(|| Self::Unknown($crate::types::UnknownValue::new(text)))
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self::known(text).unwrap_or_else(|| Self::from(text.to_owned()))
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::convert::Infallible;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Ok(Self::from(text))
             }
         }
 
@@ -66,14 +118,71 @@ macro_rules! open_enum {
 
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
+                match self {
+                    Self::Unknown(value) => serde::Serialize::serialize(value, serializer),
+                    known => serializer.serialize_str(known.as_str()),
+                }
             }
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                <String as serde::Deserialize>::deserialize(deserializer).map(Self::from)
+                $crate::types::lenient::value(deserializer)
+            }
+        }
+
+        impl $crate::types::lenient::Lenient for $name {
+            fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
+                $crate::types::lenient::Reading::Exact(match value {
+                    serde_json::Value::String(text) => Self::from(text.as_str()),
+                    serde_json::Value::Null => Self::Unknown($crate::types::UnknownValue::absent()),
+                    other => Self::Unknown($crate::types::UnknownValue::json(other)),
+                })
+            }
+
+            fn absent() -> Option<Self> {
+                Some(Self::Unknown($crate::types::UnknownValue::absent()))
             }
         }
     };
+}
+
+#[cfg(test)]
+#[expect(unreachable_pub, reason = "the macro declares public types")]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    open_enum! {
+        /// A color.
+        Color {
+            /// Red.
+            Red = "red",
+        }
+    }
+
+    #[test]
+    fn every_value_of_every_type_is_read_and_written_unchanged() {
+        for value in [
+            json!("red"),
+            json!("blue"),
+            json!(""),
+            json!(5),
+            json!(1e30),
+            json!(true),
+            json!(null),
+            json!({ "a": [1] }),
+        ] {
+            let color: Color = from_value(value.clone()).unwrap();
+            assert_eq!(color == Color::Red, value == "red");
+            assert_eq!(to_value(&color).unwrap(), value);
+        }
+        assert_ne!(from_value::<Color>(json!(5)).unwrap(), Color::from("5"));
+    }
+
+    #[test]
+    fn text_converts_into_an_enumeration_and_back() {
+        assert_eq!(Color::from("red"), Color::Red);
+        assert_eq!(Color::from("red".to_owned()), "red".parse().unwrap());
+        assert_eq!(Color::from("blue").to_string(), "blue");
+    }
 }

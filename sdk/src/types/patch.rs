@@ -1,14 +1,14 @@
-//! A field of an update: left as it is, cleared, or set.
+//! A field of an update: kept, cleared, or set.
 
 use serde::{Serialize, Serializer};
 
-/// What an update does with one field. Leaving a field out and writing `null` into it are two things on the wire.
+/// What an update does with one field. A missing field and `null` differ on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Patch<T> {
-    /// Not in the request: the service leaves the field as it is.
+    /// Not in the request: the service keeps the value.
     #[default]
     Keep,
-    /// `null`: the field has no value any more.
+    /// `null`: the service removes the value.
     Clear,
     /// The new value.
     Set(T),
@@ -55,17 +55,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leaving_clearing_and_setting_are_three_things() {
+    fn keeping_clearing_and_setting_a_field_differ_on_the_wire() {
         #[derive(Serialize)]
         struct Update {
             #[serde(skip_serializing_if = "Patch::is_keep")]
-            left: Patch<&'static str>,
+            kept: Patch<&'static str>,
             #[serde(skip_serializing_if = "Patch::is_keep")]
             cleared: Patch<&'static str>,
             #[serde(skip_serializing_if = "Patch::is_keep")]
             set: Patch<&'static str>,
         }
-        let update = Update { left: Patch::default(), cleared: Patch::Clear, set: Patch::Set("") };
+        let update = Update { kept: Patch::default(), cleared: Patch::Clear, set: Patch::Set("") };
         assert_eq!(serde_json::to_value(update).unwrap(), json!({ "cleared": null, "set": "" }));
     }
 }

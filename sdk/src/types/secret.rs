@@ -18,10 +18,10 @@ macro_rules! secret {
         pub struct $name(SecretString);
 
         impl $name {
-            /// Takes the credential as text.
+            /// Validates a credential.
             ///
             /// # Errors
-            /// The text is empty, or has a character that can't stand in an HTTP header (white space, control or
+            /// The text is empty, or has a character that can't occur in an HTTP header (white space, control or
             /// non-ASCII characters). The message never repeats the text.
             pub fn new(text: impl Into<String>) -> Result<Self, SettingsError> {
                 let text = text.into();
@@ -102,6 +102,17 @@ macro_rules! issued {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 <String as serde::Deserialize>::deserialize(deserializer).map(|text| Self(text.into()))
+            }
+        }
+
+        impl $crate::types::lenient::Lenient for $name {
+            fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
+                use $crate::types::lenient::Reading;
+                value.as_str().map_or(Reading::Unreadable, |text| Reading::Exact(Self(text.into())))
+            }
+
+            fn absent() -> Option<Self> {
+                None
             }
         }
     };

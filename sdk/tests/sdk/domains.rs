@@ -2,7 +2,7 @@
 
 use http::Method;
 use posthaste::{
-    Capability, DomainPatch, DomainStatus, Error, NewDomain, Outcome, RecordKind, RecordType, Region,
+    Capability, DomainPatch, DomainStatus, Error, NewDomain, Outcome, RecordPurpose, RecordType, Region,
 };
 use serde_json::{Value, json};
 
@@ -63,11 +63,8 @@ async fn a_domain_is_read_as_it_was_told() {
     assert_eq!(capabilities.sending, Some(Capability::Enabled));
     assert_eq!(capabilities.receiving, Some(Capability::Disabled));
     let [spf, dkim] = &found.records[..] else { panic!("{:?}", found.records) };
-    assert_eq!((&spf.record, &spf.record_type, spf.priority), (&RecordKind::Spf, &RecordType::Mx, Some(10)));
-    assert_eq!(
-        (&dkim.record, &dkim.record_type, dkim.priority),
-        (&RecordKind::Dkim, &RecordType::Cname, None)
-    );
+    assert_eq!((&spf.record, &spf.kind, spf.priority), (&RecordPurpose::Spf, &RecordType::Mx, Some(10)));
+    assert_eq!((&dkim.record, &dkim.kind, dkim.priority), (&RecordPurpose::Dkim, &RecordType::Cname, None));
     assert_eq!(spf.ttl.as_deref(), Some("Auto"));
 }
 
@@ -91,7 +88,7 @@ async fn what_the_service_adds_or_leaves_out_breaks_nothing() {
     let found = client.domains().get("d1").await.unwrap();
     assert!(matches!(found.status, Some(DomainStatus::Unknown(_))));
     assert_eq!(found.region.unwrap().as_str(), "mars-1");
-    assert_eq!((found.records[0].record.as_str(), found.records[0].record_type.as_str()), ("BIMI", "SVCB"));
+    assert_eq!((found.records[0].record.as_str(), found.records[0].kind.as_str()), ("BIMI", "SVCB"));
     let found = client.domains().get("d2").await.unwrap();
     assert_eq!((found.records.len(), found.status, found.region), (0, None, None));
     let page = client.domains().list().await.unwrap();

@@ -142,7 +142,7 @@ async fn properties(client: &Client) -> Result<HashMap<String, bool>, Fail> {
     let mut found = HashMap::new();
     let mut all = client.contact_properties().list().stream();
     while let Some(property) = all.try_next().await? {
-        found.insert(property.key, property.r#type == Some(PropertyType::Number));
+        found.insert(property.key, property.kind == Some(PropertyType::Number));
     }
     Ok(found)
 }

@@ -80,7 +80,7 @@ fn table(rows: &[Value], columns: &Columns) -> Vec<String> {
 
 /// A record as a zone file has it; without a time to live, which is the zone's own.
 fn zone_line(record: &DnsRecord) -> String {
-    let (name, kind) = (&record.name, record.record_type.as_str());
+    let (name, kind) = (&record.name, record.kind.as_str());
     let value = match kind {
         "TXT" => text(&record.value),
         "MX" => format!("{} {}", record.priority.unwrap_or_default(), host(&record.value)),

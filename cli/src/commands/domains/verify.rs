@@ -76,7 +76,7 @@ fn end(domain: &Domain) -> End {
         .records
         .iter()
         .filter(|record| !record.status.as_ref().is_some_and(found))
-        .map(|record| format!("{} {}", record.name, record.record_type))
+        .map(|record| format!("{} {}", record.name, record.kind))
         .collect();
     End::Bad(if missing.is_empty() {
         status.to_owned()

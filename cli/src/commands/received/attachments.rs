@@ -90,7 +90,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let (mut lines, mut saved) = (Vec::new(), Vec::new());
     for (i, attachment) in attachments.iter().enumerate() {
-        let name = safe(attachment.file.filename.as_deref().unwrap_or_default());
+        let name = safe(attachment.filename.as_deref().unwrap_or_default());
         context.out.note(&format!("fetching {} of {}: {name}", i + 1, attachments.len()));
         let bytes = fetch(&client, &id, attachment).await?;
         let path = save(&folder, &name, &bytes)
@@ -104,8 +104,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     context.out.result(&lines, &json!({ "data": saved }))
 }
 
-fn row(attachment: &ReceivedAttachment, path: &Path, size: usize) -> Value {
-    let file = &attachment.file;
+fn row(file: &ReceivedAttachment, path: &Path, size: usize) -> Value {
     json!({
         "id": file.id, "filename": file.filename, "content_type": file.content_type, "size": size,
         "path": path.display().to_string(),
@@ -116,7 +115,7 @@ fn row(attachment: &ReceivedAttachment, path: &Path, size: usize) -> Value {
 async fn fetch(client: &Client, email: &str, attachment: &ReceivedAttachment) -> Result<Bytes, Fail> {
     match client.received().download(&attachment.download_url).await {
         Err(Error::Api(error)) if matches!(error.status.as_u16(), 401 | 403 | 404 | 410) => {
-            let anew = client.received().attachment(email, &attachment.file.id).await?;
+            let anew = client.received().attachment(email, &attachment.id).await?;
             Ok(client.received().download(&anew.download_url).await?)
         }
         fetched => Ok(fetched?),

@@ -1,154 +1,56 @@
-//! A change of a broadcast.
-
-use serde::Serialize;
+//! The input of a broadcast update.
 
 use crate::{
     problem::Validator,
     types::{Patch, Recipients, SegmentId, TopicId},
 };
 
-/// What to change of a broadcast that has not been sent: [`Broadcasts::update`](super::Broadcasts::update). What is not named stays.
-///
-/// ```
-/// use posthaste::BroadcastPatch;
-///
-/// let patch = BroadcastPatch::new().subject("Your week, corrected").clear_preview_text();
-/// assert!(patch.check().is_ok());
-/// assert!(BroadcastPatch::new().check().is_err());
-/// ```
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct BroadcastPatch {
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    segment_id: Patch<SegmentId>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    from: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    subject: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    reply_to: Patch<Recipients>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    html: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    text: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    preview_text: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    name: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    topic_id: Patch<TopicId>,
+patch! {
+    /// Changes to a broadcast that has not been sent: [`Broadcasts::update`](super::Broadcasts::update). Fields that aren't set keep their
+    /// value.
+    ///
+    /// ```
+    /// use posthaste::BroadcastPatch;
+    ///
+    /// let patch = BroadcastPatch::new().subject("Your week, corrected").clear_preview_text();
+    /// assert!(patch.check().is_ok());
+    /// assert!(BroadcastPatch::new().check().is_err());
+    /// ```
+    pub struct BroadcastPatch {
+        /// Sets the segment.
+        segment_id: SegmentId,
+        /// Sets the sender.
+        from: String,
+        /// Sets the subject.
+        subject: String,
+        /// Replaces the `Reply-To` addresses.
+        reply_to: Recipients |
+        /// Removes the `Reply-To` addresses: replies go to the sender.
+        clear_reply_to,
+        /// Sets the HTML body.
+        html: String |
+        /// Removes the HTML body; a text body is required then.
+        clear_html,
+        /// Sets the plain-text body; an empty one means none.
+        text: String |
+        /// Lets the service derive the plain-text body from the HTML again.
+        clear_text,
+        /// Sets the preview text.
+        preview_text: String |
+        /// Removes the preview text.
+        clear_preview_text,
+        /// Sets the internal name.
+        name: String |
+        /// Removes the internal name.
+        clear_name,
+        /// Restricts the recipients to contacts that are subscribed to a topic.
+        topic_id: TopicId |
+        /// Removes the restriction to a topic.
+        clear_topic_id,
+    }
 }
 
 impl BroadcastPatch {
-    /// Changes nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sends it to another segment.
-    #[must_use]
-    pub fn segment_id(mut self, segment: impl Into<SegmentId>) -> Self {
-        self.segment_id = Patch::Set(segment.into());
-        self
-    }
-
-    /// Another sender.
-    #[must_use]
-    pub fn from(mut self, from: impl Into<String>) -> Self {
-        self.from = Patch::Set(from.into());
-        self
-    }
-
-    /// Another subject.
-    #[must_use]
-    pub fn subject(mut self, subject: impl Into<String>) -> Self {
-        self.subject = Patch::Set(subject.into());
-        self
-    }
-
-    /// Other addresses that answers go to, in the place of those it had.
-    #[must_use]
-    pub fn reply_to(mut self, reply_to: impl Into<Recipients>) -> Self {
-        self.reply_to = Patch::Set(reply_to.into());
-        self
-    }
-
-    /// Answers go to the sender again.
-    #[must_use]
-    pub fn clear_reply_to(mut self) -> Self {
-        self.reply_to = Patch::Clear;
-        self
-    }
-
-    /// Another HTML body.
-    #[must_use]
-    pub fn html(mut self, html: impl Into<String>) -> Self {
-        self.html = Patch::Set(html.into());
-        self
-    }
-
-    /// No HTML body any more; the text has to be there then.
-    #[must_use]
-    pub fn clear_html(mut self) -> Self {
-        self.html = Patch::Clear;
-        self
-    }
-
-    /// Another plain-text body; an empty one is none.
-    #[must_use]
-    pub fn text(mut self, text: impl Into<String>) -> Self {
-        self.text = Patch::Set(text.into());
-        self
-    }
-
-    /// Derives the plain-text body from the HTML again.
-    #[must_use]
-    pub fn clear_text(mut self) -> Self {
-        self.text = Patch::Clear;
-        self
-    }
-
-    /// Another text beside the subject.
-    #[must_use]
-    pub fn preview_text(mut self, preview_text: impl Into<String>) -> Self {
-        self.preview_text = Patch::Set(preview_text.into());
-        self
-    }
-
-    /// No text beside the subject.
-    #[must_use]
-    pub fn clear_preview_text(mut self) -> Self {
-        self.preview_text = Patch::Clear;
-        self
-    }
-
-    /// Another name for its makers.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Patch::Set(name.into());
-        self
-    }
-
-    /// No name.
-    #[must_use]
-    pub fn clear_name(mut self) -> Self {
-        self.name = Patch::Clear;
-        self
-    }
-
-    /// Sends it only to contacts who want this topic.
-    #[must_use]
-    pub fn topic_id(mut self, topic: impl Into<TopicId>) -> Self {
-        self.topic_id = Patch::Set(topic.into());
-        self
-    }
-
-    /// Sends it whatever topics the contacts want.
-    #[must_use]
-    pub fn clear_topic_id(mut self) -> Self {
-        self.topic_id = Patch::Clear;
-        self
-    }
-
     fn validate(&self, v: &mut Validator) {
         v.not_empty("segment_id", self.segment_id.value().map(SegmentId::as_str));
         if let Some(from) = self.from.value() {
@@ -179,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_names_what_it_changes_and_clears_what_it_takes_away() {
+    fn only_fields_that_were_set_or_cleared_are_sent() {
         let patch = BroadcastPatch::new()
             .segment_id("s2")
             .from("b@x.test")

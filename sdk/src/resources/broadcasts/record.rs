@@ -1,115 +1,65 @@
-//! What the service tells of broadcasts.
+//! Broadcasts as the service returns them.
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    client::Item,
-    types::{BroadcastId, SegmentId, Timestamp, TopicId},
-};
+use crate::types::{BroadcastId, SegmentId, Timestamp, TopicId};
 
 open_enum! {
-    /// How far a broadcast has come. The specification has seen `draft` and `sent`; the others are known from elsewhere.
+    /// The status of a broadcast. The specification has seen `draft` and `sent`; the others are known from elsewhere.
     BroadcastStatus {
-        /// It can be changed, and waits to be sent by somebody.
+        /// Editable and not scheduled.
         Draft = "draft",
-        /// It goes out at [`scheduled_at`](Broadcast::scheduled_at).
+        /// To be sent at [`scheduled_at`](Broadcast::scheduled_at).
         Scheduled = "scheduled",
-        /// It is going out.
+        /// Being sent.
         Queued = "queued",
-        /// It has gone out.
+        /// Sent.
         Sent = "sent",
-        /// It was taken back while it was going out.
+        /// Canceled while it was being sent.
         Canceled = "canceled",
     }
 }
 
-/// A broadcast as the list shows it (`SPEC.md`, Broadcast).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct BroadcastSummary {
-    /// The broadcast's id.
-    pub id: BroadcastId,
-    /// What its makers call it.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// The segment that it goes to.
-    #[serde(default)]
-    pub segment_id: Option<SegmentId>,
-    /// The same as [`segment_id`](Self::segment_id), under the segments' former name.
-    #[deprecated(note = "audiences are called segments now: use `segment_id`, which has the same value")]
-    #[serde(default)]
-    pub audience_id: Option<SegmentId>,
-    /// How far it has come.
-    #[serde(default)]
-    pub status: Option<BroadcastStatus>,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it is to go out, if it was scheduled.
-    #[serde(default)]
-    pub scheduled_at: Option<Timestamp>,
-    /// When it went out.
-    #[serde(default)]
-    pub sent_at: Option<Timestamp>,
-    /// The topic that it goes out under.
-    #[serde(default)]
-    pub topic_id: Option<TopicId>,
-}
+record! {
+    /// A broadcast in a list (`SPEC.md`, Broadcast).
+    pub struct BroadcastSummary {
+        /// The broadcast's ID.
+        pub id: BroadcastId,
+        /// The internal name.
+        pub name: Option<String>,
+        /// The segment that receives the broadcast.
+        pub segment_id: Option<SegmentId>,
+        /// The same as [`segment_id`](Self::segment_id), under the former name of segments.
+        #[deprecated(note = "audiences are called segments now: use `segment_id`, which has the same value")]
+        pub audience_id: Option<SegmentId>,
+        /// The status.
+        pub status: Option<BroadcastStatus>,
+        /// When the broadcast was created.
+        pub created_at: Timestamp,
+        /// When the broadcast is scheduled to be sent.
+        pub scheduled_at: Option<Timestamp>,
+        /// When the broadcast was sent.
+        pub sent_at: Option<Timestamp>,
+        /// The topic that restricts the recipients.
+        pub topic_id: Option<TopicId>,
+    }
 
-impl Item for BroadcastSummary {
-    fn cursor(&self) -> Option<&str> {
-        Some(self.id.as_str())
+    /// A broadcast with its content. (The specification says that it can be read and is silent on the fields.)
+    pub struct Broadcast: BroadcastSummary {
+        /// The sender, with the display name if there is one.
+        pub from: Option<String>,
+        /// The subject with its placeholders.
+        pub subject: Option<String>,
+        /// The `Reply-To` addresses.
+        pub reply_to: Option<Vec<String>>,
+        /// The preview text, which mail clients show beside the subject.
+        pub preview_text: Option<String>,
+        /// The HTML body with its placeholders.
+        pub html: Option<String>,
+        /// The plain-text body with its placeholders.
+        pub text: Option<String>,
     }
 }
 
-/// One broadcast with its content. (The specification says that it can be read and is silent on the fields.)
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Broadcast {
-    /// The broadcast's id.
-    pub id: BroadcastId,
-    /// What its makers call it.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// The segment that it goes to.
-    #[serde(default)]
-    pub segment_id: Option<SegmentId>,
-    /// The same as [`segment_id`](Self::segment_id), under the segments' former name.
-    #[deprecated(note = "audiences are called segments now: use `segment_id`, which has the same value")]
-    #[serde(default)]
-    pub audience_id: Option<SegmentId>,
-    /// The sender, with the friendly name if there was one.
-    #[serde(default)]
-    pub from: Option<String>,
-    /// Its subject, with its placeholders.
-    #[serde(default)]
-    pub subject: Option<String>,
-    /// Where answers go.
-    #[serde(default)]
-    pub reply_to: Option<Vec<String>>,
-    /// What a mail program shows beside the subject.
-    #[serde(default)]
-    pub preview_text: Option<String>,
-    /// How far it has come.
-    #[serde(default)]
-    pub status: Option<BroadcastStatus>,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it is to go out, if it was scheduled.
-    #[serde(default)]
-    pub scheduled_at: Option<Timestamp>,
-    /// When it went out.
-    #[serde(default)]
-    pub sent_at: Option<Timestamp>,
-    /// The HTML body, with its placeholders.
-    #[serde(default)]
-    pub html: Option<String>,
-    /// The plain-text body, with its placeholders.
-    #[serde(default)]
-    pub text: Option<String>,
-    /// The topic that it goes out under.
-    #[serde(default)]
-    pub topic_id: Option<TopicId>,
-}
+items!(BroadcastSummary);
 
 #[cfg(test)]
 mod tests {
@@ -118,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broadcast_lives_with_what_the_service_leaves_out_and_adds() {
+    fn missing_and_unknown_fields_of_a_broadcast_are_accepted() {
         // BCAST-03, BCAST-05, GEN-33
         let least =
             json!({"id": "b1", "created_at": "2026-12-01 19:32:22+00", "sent_at": null, "clicks": [1]});
@@ -129,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_comes_back_as_it_was_written() {
+    fn every_status_is_written_as_it_was_read() {
         // BCAST-03
         for word in ["draft", "scheduled", "queued", "sent", "canceled", "on_hold"] {
             let status: BroadcastStatus = serde_json::from_value(word.into()).unwrap();

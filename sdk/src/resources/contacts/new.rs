@@ -1,103 +1,75 @@
-//! A new contact.
+//! The input of a contact creation.
 
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::property::{self, PropertyValue};
+use super::property;
 use crate::{
     problem::{Validator, address_fault},
-    resources::topics::{Subscription, check_subscription},
+    resources::shared::{PropertyValue, Subscription, check_subscription},
     types::{SegmentId, TopicId},
 };
 
-/// Somebody whom broadcasts can go to, to be made with [`Contacts::create`](super::Contacts::create).
-///
-/// ```
-/// use posthaste::{NewContact, Subscription};
-///
-/// let ada = NewContact::new("ada@example.com")
-///     .first_name("Ada")
-///     .property("city", "London")
-///     .segment("78261eea-8f8b-4381-83c6-79fa7120f1cf")
-///     .topic("b6d24b8e-af0b-4c3c-be0c-359bbd97381e", Subscription::OptIn);
-/// assert!(ada.check().is_ok());
-/// assert!(NewContact::new("Ada <ada@example.com>").check().is_err());
-/// ```
-#[derive(Clone, Debug, Serialize)]
-pub struct NewContact {
-    email: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unsubscribed: Option<bool>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    properties: BTreeMap<String, PropertyValue>,
-    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "named_by_id")]
-    segments: Vec<SegmentId>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    topics: Vec<Choice>,
+input! {
+    /// A contact to create with [`Contacts::create`](super::Contacts::create).
+    ///
+    /// ```
+    /// use posthaste::{NewContact, Subscription};
+    ///
+    /// let ada = NewContact::new("ada@example.com")
+    ///     .first_name("Ada")
+    ///     .property("city", "London")
+    ///     .segment("78261eea-8f8b-4381-83c6-79fa7120f1cf")
+    ///     .topic("b6d24b8e-af0b-4c3c-be0c-359bbd97381e", Subscription::OptIn);
+    /// assert!(ada.check().is_ok());
+    /// assert!(NewContact::new("Ada <ada@example.com>").check().is_err());
+    /// ```
+    pub struct NewContact {
+        /// Creates a contact with an address, `local@domain`, without a display name.
+        new(email: String);
+        optional {
+            /// Sets the first name.
+            first_name: String,
+            /// Sets the last name.
+            last_name: String,
+            /// Sets whether the contact has unsubscribed from all broadcasts.
+            unsubscribed: bool,
+        }
+        other {
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            properties: BTreeMap<String, PropertyValue>,
+            #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "named_by_id")]
+            segments: Vec<SegmentId>,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            topics: Vec<Choice>,
+        }
+    }
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Choice {
     pub(super) id: TopicId,
     pub(super) subscription: Subscription,
 }
 
 impl NewContact {
-    /// Somebody with this address: `local@domain`, without a name.
-    pub fn new(email: impl Into<String>) -> Self {
-        Self {
-            email: email.into(),
-            first_name: None,
-            last_name: None,
-            unsubscribed: None,
-            properties: BTreeMap::new(),
-            segments: Vec::new(),
-            topics: Vec::new(),
-        }
-    }
-
-    /// What the person is called.
-    #[must_use]
-    pub fn first_name(mut self, name: impl Into<String>) -> Self {
-        self.first_name = Some(name.into());
-        self
-    }
-
-    /// The family name.
-    #[must_use]
-    pub fn last_name(mut self, name: impl Into<String>) -> Self {
-        self.last_name = Some(name.into());
-        self
-    }
-
-    /// True for somebody who wants no broadcast at all.
-    #[must_use]
-    pub fn unsubscribed(mut self, unsubscribed: bool) -> Self {
-        self.unsubscribed = Some(unsubscribed);
-        self
-    }
-
-    /// Adds a property. Its key is that of a contact property which exists already: ASCII letters, digits and underscores, at most 50
-    /// characters; the value is a text or a number, as that property takes it.
+    /// Sets a property. Its key is that of an existing contact property: ASCII letters, digits and underscores, at most 50 characters. The
+    /// value has the property's type.
     #[must_use]
     pub fn property(mut self, key: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
         self.properties.insert(key.into(), value.into());
         self
     }
 
-    /// Puts the contact into a segment.
+    /// Adds the contact to a segment.
     #[must_use]
     pub fn segment(mut self, segment: impl Into<SegmentId>) -> Self {
         self.segments.push(segment.into());
         self
     }
 
-    /// Says whether the contact wants the emails of a topic.
+    /// Sets the subscription to a topic.
     #[must_use]
     pub fn topic(mut self, topic: impl Into<TopicId>, subscription: Subscription) -> Self {
         self.topics.push(Choice { id: topic.into(), subscription });
@@ -123,6 +95,15 @@ impl NewContact {
 
 validate!(NewContact);
 
+/// On the wire a segment is `{id}`.
+fn named_by_id<S: Serializer>(segments: &[SegmentId], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        id: &'a SegmentId,
+    }
+    serializer.collect_seq(segments.iter().map(|id| Named { id }))
+}
+
 impl Choice {
     pub(super) fn validate(&self, v: &mut Validator) {
         check_id(v, self.id.as_str());
@@ -146,15 +127,6 @@ pub(super) fn check_email(v: &mut Validator, email: &str) {
     }
 }
 
-/// On the wire a segment is `{id}`.
-fn named_by_id<S: Serializer>(segments: &[SegmentId], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Named<'a> {
-        id: &'a SegmentId,
-    }
-    serializer.collect_seq(segments.iter().map(|id| Named { id }))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -162,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_field_goes_out_under_its_name_and_nothing_else() {
+    fn every_field_that_was_set_is_sent_and_nothing_else() {
         let contact = NewContact::new("ada@example.com")
             .first_name("Ada")
             .last_name("")
@@ -183,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_are_told_at_once() {
+    fn all_problems_are_reported_at_once() {
         let contact = NewContact::new("Ada <ada@example.com>")
             .first_name("A\nda")
             .property("", 1)

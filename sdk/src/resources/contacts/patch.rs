@@ -1,93 +1,47 @@
-//! A change of a contact.
+//! The input of a contact update.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use super::{new::check_email, property};
+use crate::{problem::Validator, resources::shared::PropertyValue, types::Patch};
 
-use super::{
-    new::check_email,
-    property::{self, PropertyValue},
-};
-use crate::{problem::Validator, types::Patch};
-
-/// What to change of a contact: [`Contacts::update`](super::Contacts::update). What is not named stays.
-///
-/// ```
-/// use posthaste::ContactPatch;
-///
-/// let patch = ContactPatch::new().clear_last_name().property("city", "Paris").clear_property("plan");
-/// assert!(patch.check().is_ok());
-/// ```
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ContactPatch {
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    email: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    first_name: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    last_name: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    unsubscribed: Patch<bool>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    properties: BTreeMap<String, Patch<PropertyValue>>,
+patch! {
+    /// Changes to a contact: [`Contacts::update`](super::Contacts::update). Fields that aren't set keep their value.
+    ///
+    /// ```
+    /// use posthaste::ContactPatch;
+    ///
+    /// let patch = ContactPatch::new().clear_last_name().property("city", "Paris").clear_property("plan");
+    /// assert!(patch.check().is_ok());
+    /// ```
+    pub struct ContactPatch {
+        /// Sets the address. The sandbox refuses that of another contact with 409; the specification is silent here.
+        email: String,
+        /// Sets the first name.
+        first_name: String |
+        /// Removes the first name.
+        clear_first_name,
+        /// Sets the last name.
+        last_name: String |
+        /// Removes the last name.
+        clear_last_name,
+        /// Sets whether the contact has unsubscribed from all broadcasts.
+        unsubscribed: bool,
+    } other {
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        properties: BTreeMap<String, Patch<PropertyValue>>,
+    }
 }
 
 impl ContactPatch {
-    /// Changes nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Another address. The sandbox refuses that of another contact with 409; the specification is silent here.
-    #[must_use]
-    pub fn email(mut self, email: impl Into<String>) -> Self {
-        self.email = Patch::Set(email.into());
-        self
-    }
-
-    /// Another first name.
-    #[must_use]
-    pub fn first_name(mut self, name: impl Into<String>) -> Self {
-        self.first_name = Patch::Set(name.into());
-        self
-    }
-
-    /// No first name.
-    #[must_use]
-    pub fn clear_first_name(mut self) -> Self {
-        self.first_name = Patch::Clear;
-        self
-    }
-
-    /// Another family name.
-    #[must_use]
-    pub fn last_name(mut self, name: impl Into<String>) -> Self {
-        self.last_name = Patch::Set(name.into());
-        self
-    }
-
-    /// No family name.
-    #[must_use]
-    pub fn clear_last_name(mut self) -> Self {
-        self.last_name = Patch::Clear;
-        self
-    }
-
-    /// Whether the contact wants no broadcast at all.
-    #[must_use]
-    pub fn unsubscribed(mut self, unsubscribed: bool) -> Self {
-        self.unsubscribed = Patch::Set(unsubscribed);
-        self
-    }
-
-    /// Sets one property; see [`NewContact::property`](super::NewContact::property).
+    /// Sets a property; see [`NewContact::property`](super::NewContact::property).
     #[must_use]
     pub fn property(mut self, key: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
         self.properties.insert(key.into(), Patch::Set(value.into()));
         self
     }
 
-    /// Takes one property away.
+    /// Removes a property.
     #[must_use]
     pub fn clear_property(mut self, key: impl Into<String>) -> Self {
         self.properties.insert(key.into(), Patch::Clear);
@@ -124,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_names_what_it_changes_and_clears_what_it_takes_away() {
+    fn only_fields_that_were_set_or_cleared_are_sent() {
         let patch = ContactPatch::new()
             .email("b@x.test")
             .first_name("Ada")

@@ -1,13 +1,15 @@
-//! What stands for a contact in a path.
+//! References to contacts in paths.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use super::{Contact, ContactSummary};
-use crate::types::ContactId;
+use crate::{
+    resources::shared::{Contact, ContactSummary},
+    types::ContactId,
+};
 
-/// A contact's id or its address: the service takes either (`SPEC.md`, GET /contacts/{id_or_email}/segments).
+/// A contact's ID or address: the service accepts either (`SPEC.md`, GET /contacts/{id_or_email}/segments).
 ///
-/// Texts and ids become one by themselves. An address goes out percent-encoded as one segment of the path, whatever it holds.
+/// Strings and IDs convert into it. The client percent-encodes it as one path segment.
 ///
 /// ```
 /// use posthaste::{ContactId, ContactRef};
@@ -20,7 +22,7 @@ use crate::types::ContactId;
 pub struct ContactRef(String);
 
 impl ContactRef {
-    /// The id or the address.
+    /// Returns the ID or the address.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -32,52 +34,26 @@ impl fmt::Display for ContactRef {
     }
 }
 
-impl From<&str> for ContactRef {
-    fn from(id_or_address: &str) -> Self {
-        Self(id_or_address.to_owned())
-    }
+macro_rules! conversions {
+    ($($(#[$meta:meta])* $from:ty: $name:ident => $text:expr,)+) => {
+        $($(#[$meta])* impl From<$from> for ContactRef {
+            fn from($name: $from) -> Self {
+                Self($text)
+            }
+        })+
+    };
 }
 
-impl From<String> for ContactRef {
-    fn from(id_or_address: String) -> Self {
-        Self(id_or_address)
-    }
-}
-
-impl From<&String> for ContactRef {
-    fn from(id_or_address: &String) -> Self {
-        Self(id_or_address.clone())
-    }
-}
-
-impl From<ContactId> for ContactRef {
-    fn from(id: ContactId) -> Self {
-        Self(id.into())
-    }
-}
-
-impl From<&ContactId> for ContactRef {
-    fn from(id: &ContactId) -> Self {
-        Self(id.as_str().to_owned())
-    }
-}
-
-impl From<&ContactRef> for ContactRef {
-    fn from(contact: &ContactRef) -> Self {
-        contact.clone()
-    }
-}
-
-/// By its id.
-impl From<&Contact> for ContactRef {
-    fn from(contact: &Contact) -> Self {
-        Self::from(&contact.id)
-    }
-}
-
-/// By its id.
-impl From<&ContactSummary> for ContactRef {
-    fn from(contact: &ContactSummary) -> Self {
-        Self::from(&contact.id)
-    }
+conversions! {
+    &str: id_or_address => id_or_address.to_owned(),
+    String: id_or_address => id_or_address,
+    &String: id_or_address => id_or_address.clone(),
+    Cow<'_, str>: id_or_address => id_or_address.into_owned(),
+    ContactId: id => id.into(),
+    &ContactId: id => id.as_str().to_owned(),
+    &ContactRef: contact => contact.0.clone(),
+    /// Refers to the contact by its ID.
+    &Contact: contact => contact.id.as_str().to_owned(),
+    /// Refers to the contact by its ID.
+    &ContactSummary: contact => contact.id.as_str().to_owned(),
 }

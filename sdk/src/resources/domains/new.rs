@@ -1,122 +1,69 @@
-//! A domain to be registered.
+//! The input of a domain registration.
 
 use serde::Serialize;
 
-use super::{
-    Region,
-    name::{check_domain, check_label},
-};
-use crate::problem::Validator;
+use super::name::{check_domain, check_label};
+use crate::{problem::Validator, resources::shared::Region};
 
 /// The label of the return path when none is given.
 const RETURN_PATH: &str = "send";
 
 open_enum! {
-    /// What happens where a recipient's server offers no TLS.
+    /// The policy for recipients' servers without TLS.
     Tls {
-        /// The mail goes unencrypted.
+        /// Sends unencrypted.
         Opportunistic = "opportunistic",
-        /// The mail is not sent.
+        /// Doesn't send.
         Enforced = "enforced",
     }
 }
 
-/// A domain to be registered: [`Domains::create`](super::Domains::create).
-///
-/// ```
-/// use posthaste::{NewDomain, Region};
-///
-/// let domain = NewDomain::new("acme.test").region(Region::EuWest1).tracking_subdomain("links").click_tracking(true);
-/// assert!(domain.check().is_ok());
-/// assert!(NewDomain::new("https://acme.test/").check().is_err());
-/// ```
-#[derive(Clone, Debug, Serialize)]
-pub struct NewDomain {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    region: Option<Region>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    custom_return_path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_tracking: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    click_tracking: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tracking_subdomain: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tls: Option<Tls>,
-    #[serde(skip_serializing_if = "Switches::is_untouched")]
-    capabilities: Switches,
+input! {
+    /// A domain to register with [`Domains::create`](super::Domains::create).
+    ///
+    /// ```
+    /// use posthaste::{NewDomain, Region};
+    ///
+    /// let domain = NewDomain::new("acme.test").region(Region::EuWest1).tracking_subdomain("links").click_tracking(true);
+    /// assert!(domain.check().is_ok());
+    /// assert!(NewDomain::new("https://acme.test/").check().is_err());
+    /// ```
+    pub struct NewDomain {
+        /// Creates a domain for sending in the region `us-east-1`.
+        ///
+        /// The name has two or more labels, each of 1 to 63 letters, digits and hyphens, at most 253 characters in total. Write a name in
+        /// another script in its ASCII form (`xn--…`); the specification is silent here.
+        new(name: String);
+        optional {
+            /// Sets the region in which the service handles the domain's mail; [`Region::UsEast1`] by default.
+            region: Region,
+            /// Sets the label of the return path, the subdomain that receives bounces (`<label>.<domain>`); `send` by default.
+            custom_return_path: String,
+            /// Sets whether opens are tracked. This requires a verified [`tracking_subdomain`](Self::tracking_subdomain).
+            open_tracking: bool,
+            /// Sets whether clicks are tracked. This requires a verified [`tracking_subdomain`](Self::tracking_subdomain).
+            click_tracking: bool,
+            /// Sets the label of the subdomain for tracked links. It gets a CNAME record, `<label>.<domain>`.
+            tracking_subdomain: String,
+            /// Sets the policy for recipients' servers without TLS; [`Tls::Opportunistic`] by default.
+            tls: Tls,
+        }
+        other {
+            #[serde(skip_serializing_if = "Switches::is_untouched")]
+            capabilities: Switches,
+        }
+    }
 }
 
 impl NewDomain {
-    /// A domain for sending in the region `us-east-1`.
-    ///
-    /// The name has two labels or more, each of 1 to 63 letters, digits and hyphens, together at most 253 characters. One in another
-    /// script is written in its ASCII form (`xn--…`); the specification is silent here.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            region: None,
-            custom_return_path: None,
-            open_tracking: None,
-            click_tracking: None,
-            tracking_subdomain: None,
-            tls: None,
-            capabilities: Switches::default(),
-        }
-    }
-
-    /// Where the service handles the domain's mail; [`Region::UsEast1`] without it.
-    #[must_use]
-    pub fn region(mut self, region: Region) -> Self {
-        self.region = Some(region);
-        self
-    }
-
-    /// The label of the subdomain that bounces come back to, `<label>.<domain>`; `send` without it.
-    #[must_use]
-    pub fn custom_return_path(mut self, label: impl Into<String>) -> Self {
-        self.custom_return_path = Some(label.into());
-        self
-    }
-
-    /// Whether opens are tracked. It takes effect with a verified [`tracking_subdomain`](Self::tracking_subdomain) only.
-    #[must_use]
-    pub fn open_tracking(mut self, on: bool) -> Self {
-        self.open_tracking = Some(on);
-        self
-    }
-
-    /// Whether clicks are tracked. It takes effect with a verified [`tracking_subdomain`](Self::tracking_subdomain) only.
-    #[must_use]
-    pub fn click_tracking(mut self, on: bool) -> Self {
-        self.click_tracking = Some(on);
-        self
-    }
-
-    /// The label of the subdomain that tracked links lead through: it gets a CNAME record, `<label>.<domain>`.
-    #[must_use]
-    pub fn tracking_subdomain(mut self, label: impl Into<String>) -> Self {
-        self.tracking_subdomain = Some(label.into());
-        self
-    }
-
-    /// What happens where a recipient's server offers no TLS; [`Tls::Opportunistic`] without it.
-    #[must_use]
-    pub fn tls(mut self, tls: Tls) -> Self {
-        self.tls = Some(tls);
-        self
-    }
-
-    /// Whether the domain is there for sending, as it is without this. At least one of sending and receiving is on.
+    /// Sets whether the domain sends; `true` by default. At least one of sending and receiving must be enabled.
     #[must_use]
     pub fn sending(mut self, on: bool) -> Self {
         self.capabilities.sending = Some(Switch(on));
         self
     }
 
-    /// Whether the domain is there for receiving; without this it is not. At least one of sending and receiving is on.
+    /// Sets whether the domain receives; `false` by default. At least one of sending and receiving must be enabled.
     #[must_use]
     pub fn receiving(mut self, on: bool) -> Self {
         self.capabilities.receiving = Some(Switch(on));
@@ -152,22 +99,8 @@ impl NewDomain {
 
 validate!(NewDomain);
 
-pub(super) fn check_tls(v: &mut Validator, tls: Option<&Tls>) {
-    if let Some(Tls::Unknown(value)) = tls {
-        v.field("tls", |v| {
-            v.report_found("type", "`tls` is opportunistic or enforced", value.as_str());
-        });
-    }
-}
-
-pub(super) fn check_capabilities(v: &mut Validator, sending: bool, receiving: bool) {
-    if !sending && !receiving {
-        v.report_at("capabilities", "required", "at least one of sending and receiving is enabled");
-    }
-}
-
-/// The capabilities that were spoken of.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+/// The capabilities that were set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Switches {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sending: Option<Switch>,
@@ -183,12 +116,26 @@ impl Switches {
 }
 
 /// `enabled` or `disabled`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Switch(pub(super) bool);
 
 impl Serialize for Switch {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(if self.0 { "enabled" } else { "disabled" })
+    }
+}
+
+pub(super) fn check_tls(v: &mut Validator, tls: Option<&Tls>) {
+    if let Some(Tls::Unknown(value)) = tls {
+        v.field("tls", |v| {
+            v.report_found("type", "`tls` is opportunistic or enforced", value.as_str());
+        });
+    }
+}
+
+pub(super) fn check_capabilities(v: &mut Validator, sending: bool, receiving: bool) {
+    if !sending && !receiving {
+        v.report_at("capabilities", "required", "at least one of sending and receiving is enabled");
     }
 }
 
@@ -199,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_given_goes_out_and_under_its_name() {
+    fn only_fields_that_were_set_are_sent() {
         // DOM-24, DOM-25
         assert_eq!(
             serde_json::to_value(NewDomain::new("acme.test")).unwrap(),
@@ -224,18 +171,19 @@ mod tests {
     }
 
     #[test]
-    fn everything_wrong_is_found_at_once() {
+    fn all_problems_are_reported_at_once() {
         // DOM-22, DOM-26, DOM-31
         let wrong = NewDomain::new("acme")
-            .region(Region::from("mars-1".to_owned()))
+            .region("mars-1")
             .custom_return_path("a.b")
             .tracking_subdomain("A.b")
-            .tls(Tls::from("maybe".to_owned()))
+            .tls("maybe")
             .sending(false);
         let found: Vec<_> = wrong
             .check()
-            .unwrap_err()
-            .into_vec()
+            .err()
+            .map(crate::Problems::into_vec)
+            .unwrap_or_default()
             .into_iter()
             .map(|problem| (problem.path, problem.code))
             .collect();

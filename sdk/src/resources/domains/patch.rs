@@ -1,86 +1,47 @@
-//! A change of a domain.
-
-use serde::Serialize;
+//! The input of a domain update.
 
 use super::{
-    Tls,
     name::check_label,
-    new::{Switch, Switches, check_capabilities, check_tls},
+    new::{Switch, Switches, Tls, check_capabilities, check_tls},
 };
 use crate::{problem::Validator, types::Patch};
 
-/// What to change of a domain: [`Domains::update`](super::Domains::update). What is not named stays.
-///
-/// ```
-/// use posthaste::DomainPatch;
-///
-/// let patch = DomainPatch::new().tracking_subdomain("links").open_tracking(true);
-/// assert!(patch.check().is_ok());
-/// assert!(DomainPatch::new().check().is_err(), "it changes nothing");
-/// ```
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct DomainPatch {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_tracking: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    click_tracking: Option<bool>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    tracking_subdomain: Patch<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tls: Option<Tls>,
-    #[serde(skip_serializing_if = "Switches::is_untouched")]
-    capabilities: Switches,
+patch! {
+    /// Changes to a domain: [`Domains::update`](super::Domains::update). Fields that aren't set keep their value.
+    ///
+    /// ```
+    /// use posthaste::DomainPatch;
+    ///
+    /// let patch = DomainPatch::new().tracking_subdomain("links").open_tracking(true);
+    /// assert!(patch.check().is_ok());
+    /// assert!(DomainPatch::new().check().is_err(), "it changes nothing");
+    /// ```
+    pub struct DomainPatch {
+        /// Sets whether opens are tracked.
+        open_tracking: bool,
+        /// Sets whether clicks are tracked.
+        click_tracking: bool,
+        /// Sets the label of the tracking subdomain. It has a DNS record of its own to publish and verify.
+        tracking_subdomain: String |
+        /// Removes the tracking subdomain, which ends tracking: `null` on the wire. (The specification is silent here.)
+        clear_tracking_subdomain,
+        /// Sets the policy for recipients' servers without TLS.
+        tls: Tls,
+    } other {
+        #[serde(skip_serializing_if = "Switches::is_untouched")]
+        capabilities: Switches,
+    }
 }
 
 impl DomainPatch {
-    /// Changes nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Whether opens are tracked.
-    #[must_use]
-    pub fn open_tracking(mut self, on: bool) -> Self {
-        self.open_tracking = Some(on);
-        self
-    }
-
-    /// Whether clicks are tracked.
-    #[must_use]
-    pub fn click_tracking(mut self, on: bool) -> Self {
-        self.click_tracking = Some(on);
-        self
-    }
-
-    /// Another label of the subdomain for tracking. It has a DNS record of its own, which is to be published and verified.
-    #[must_use]
-    pub fn tracking_subdomain(mut self, label: impl Into<String>) -> Self {
-        self.tracking_subdomain = Patch::Set(label.into());
-        self
-    }
-
-    /// No subdomain for tracking any more, so nothing is tracked: `null` on the wire. (The specification is silent here.)
-    #[must_use]
-    pub fn clear_tracking_subdomain(mut self) -> Self {
-        self.tracking_subdomain = Patch::Clear;
-        self
-    }
-
-    /// What happens where a recipient's server offers no TLS.
-    #[must_use]
-    pub fn tls(mut self, tls: Tls) -> Self {
-        self.tls = Some(tls);
-        self
-    }
-
-    /// Whether the domain is there for sending. At least one of sending and receiving stays on.
+    /// Sets whether the domain sends. At least one of sending and receiving must stay enabled.
     #[must_use]
     pub fn sending(mut self, on: bool) -> Self {
         self.capabilities.sending = Some(Switch(on));
         self
     }
 
-    /// Whether the domain is there for receiving, which needs an MX record. At least one of sending and receiving stays on.
+    /// Sets whether the domain receives, which needs an MX record. At least one of sending and receiving must stay enabled.
     #[must_use]
     pub fn receiving(mut self, on: bool) -> Self {
         self.capabilities.receiving = Some(Switch(on));
@@ -88,10 +49,10 @@ impl DomainPatch {
     }
 
     fn validate(&self, v: &mut Validator) {
-        let nothing = self.open_tracking.is_none()
-            && self.click_tracking.is_none()
+        let nothing = self.open_tracking.is_keep()
+            && self.click_tracking.is_keep()
             && self.tracking_subdomain.is_keep()
-            && self.tls.is_none()
+            && self.tls.is_keep()
             && self.capabilities.is_untouched();
         if nothing {
             return v.report("required", "an update changes at least one field");
@@ -99,7 +60,7 @@ impl DomainPatch {
         if let Some(label) = self.tracking_subdomain.value() {
             v.field("tracking_subdomain", |v| check_label(v, label));
         }
-        check_tls(v, self.tls.as_ref());
+        check_tls(v, self.tls.value());
         // What is not named may be on.
         let on = |switch: Option<Switch>| switch.is_none_or(|switch| switch.0);
         check_capabilities(v, on(self.capabilities.sending), on(self.capabilities.receiving));
@@ -115,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leaving_clearing_and_setting_are_three_things() {
+    fn keeping_clearing_and_setting_a_field_differ_on_the_wire() {
         let wire = |patch: DomainPatch| serde_json::to_value(patch).unwrap();
         assert_eq!(wire(DomainPatch::new()), json!({}));
         assert_eq!(
@@ -138,23 +99,19 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_be_right_is_found() {
+    fn impossible_changes_are_refused() {
         let codes = |patch: DomainPatch| -> Vec<_> {
             patch
                 .check()
                 .err()
                 .map(crate::Problems::into_vec)
+                .unwrap_or_default()
                 .into_iter()
-                .flatten()
                 .map(|problem| (problem.path, problem.code))
                 .collect()
         };
         assert_eq!(codes(DomainPatch::new()), [(String::new(), "required")]);
-        let wrong = DomainPatch::new()
-            .tracking_subdomain("a b")
-            .tls(Tls::from("x".to_owned()))
-            .sending(false)
-            .receiving(false);
+        let wrong = DomainPatch::new().tracking_subdomain("a b").tls("x").sending(false).receiving(false);
         let expected = [("/tracking_subdomain", "charset"), ("/tls", "type"), ("/capabilities", "required")];
         assert_eq!(codes(wrong), expected.map(|(path, code)| (path.to_owned(), code)));
         assert_eq!(codes(DomainPatch::new().sending(false)), [], "receiving may be on");

@@ -1,97 +1,54 @@
-//! A template to be made.
+//! The input of a template creation.
 
+use super::variable::TemplateVariable;
 use std::collections::HashSet;
 
-use serde::Serialize;
-
-use super::TemplateVariable;
 use crate::{
     problem::{Validator, limits},
     types::Recipients,
 };
 
-/// A stored body with variables, to be made with [`Templates::create`](super::Templates::create). It is a draft until it is
-/// [published](super::Templates::publish).
-///
-/// ```
-/// use posthaste::{NewTemplate, TemplateVariable};
-///
-/// let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}</p>")
-///     .alias("welcome")
-///     .from("Acme <hi@acme.test>")
-///     .subject("Welcome, {{{NAME}}}")
-///     .variable(TemplateVariable::string("NAME").fallback("friend"));
-/// assert!(welcome.check().is_ok());
-/// ```
-#[derive(Clone, Debug, Serialize)]
-pub struct NewTemplate {
-    name: String,
-    html: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alias: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    #[serde(skip_serializing_if = "is_empty")]
-    reply_to: Recipients,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    variables: Vec<TemplateVariable>,
-}
-
-fn is_empty(recipients: &Recipients) -> bool {
-    recipients.as_slice().is_empty()
+input! {
+    /// A template to create with [`Templates::create`](super::Templates::create). It is a draft until it is
+    /// [published](super::Templates::publish).
+    ///
+    /// ```
+    /// use posthaste::{NewTemplate, TemplateVariable};
+    ///
+    /// let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}</p>")
+    ///     .alias("welcome")
+    ///     .from("Acme <hi@acme.test>")
+    ///     .subject("Welcome, {{{NAME}}}")
+    ///     .variable(TemplateVariable::string("NAME").fallback("friend"));
+    /// assert!(welcome.check().is_ok());
+    /// ```
+    pub struct NewTemplate {
+        /// Creates a template with an internal name and an HTML body.
+        new(name: String, html: String);
+        optional {
+            /// Sets the alias, which the service accepts in place of the ID.
+            alias: String,
+            /// Sets the default sender: `email` or `Name <email>`.
+            from: String,
+            /// Sets the default subject. It may contain placeholders.
+            subject: String,
+            /// Sets the plain-text body. Without one the service derives it from the HTML; an empty one disables that.
+            text: String,
+        }
+        other {
+            #[serde(skip_serializing_if = "Recipients::is_empty")]
+            reply_to: Recipients,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            variables: Vec<TemplateVariable>,
+        }
+    }
 }
 
 impl NewTemplate {
-    /// A template with a name for its makers and an HTML body.
-    pub fn new(name: impl Into<String>, html: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            html: html.into(),
-            alias: None,
-            from: None,
-            subject: None,
-            reply_to: Recipients::default(),
-            text: None,
-            variables: Vec::new(),
-        }
-    }
-
-    /// A name that can stand for the id where the template is sent, changed or published.
-    #[must_use]
-    pub fn alias(mut self, alias: impl Into<String>) -> Self {
-        self.alias = Some(alias.into());
-        self
-    }
-
-    /// The sender of emails that name none: `email` or `Name <email>`.
-    #[must_use]
-    pub fn from(mut self, from: impl Into<String>) -> Self {
-        self.from = Some(from.into());
-        self
-    }
-
-    /// The subject of emails that have none. It may hold placeholders.
-    #[must_use]
-    pub fn subject(mut self, subject: impl Into<String>) -> Self {
-        self.subject = Some(subject.into());
-        self
-    }
-
-    /// Adds addresses that answers go to, for emails that name none.
+    /// Adds default `Reply-To` addresses.
     #[must_use]
     pub fn reply_to(mut self, reply_to: impl Into<Recipients>) -> Self {
         self.reply_to.push(reply_to.into());
-        self
-    }
-
-    /// The plain-text body. Without one the service derives it from the HTML; an empty one switches that off.
-    #[must_use]
-    pub fn text(mut self, text: impl Into<String>) -> Self {
-        self.text = Some(text.into());
         self
     }
 
@@ -131,9 +88,9 @@ pub(super) fn check_variables(v: &mut Validator, variables: &[TemplateVariable])
     let mut seen = HashSet::new();
     v.each("variables", variables, |v, variable| {
         v.field("key", |v| {
-            v.key("variable", &variable.key);
-            if !seen.insert(variable.key.as_str()) {
-                v.report_found("repeated", "a key stands for one variable", &variable.key);
+            v.key("variable", variable.key());
+            if !seen.insert(variable.key()) {
+                v.report_found("repeated", "a key stands for one variable", variable.key());
             }
         });
     });
@@ -146,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_field_goes_out_under_its_name_and_nothing_else() {
+    fn every_field_that_was_set_is_sent_and_nothing_else() {
         // TPL-27
         let template = NewTemplate::new("n", "<p>x</p>");
         assert_eq!(serde_json::to_value(&template).unwrap(), json!({ "name": "n", "html": "<p>x</p>" }));
@@ -170,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_are_told_at_once() {
+    fn all_problems_are_reported_at_once() {
         // TPL-13, TPL-19, TPL-20
         let mut template =
             NewTemplate::new(" ", "").alias("").from("nobody").subject("a\nb").reply_to("c@@x.test");
@@ -179,8 +136,9 @@ mod tests {
         }
         let found: Vec<_> = template
             .check()
-            .unwrap_err()
-            .into_vec()
+            .err()
+            .map(crate::Problems::into_vec)
+            .unwrap_or_default()
             .into_iter()
             .map(|problem| (problem.path, problem.code))
             .collect();
@@ -200,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn fifty_variables_are_taken_and_one_more_is_not() {
+    fn a_template_has_at_most_fifty_variables() {
         // TPL-07, LIM-09
         let with = |n: usize| {
             (0..n).fold(NewTemplate::new("n", "h"), |template, i| {

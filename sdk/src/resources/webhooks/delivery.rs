@@ -1,6 +1,6 @@
-//! Verifying what arrives at a webhook: that the service has sent it, and lately (Standard Webhooks, HMAC-SHA256).
+//! Verification of webhook requests: signature and time (Standard Webhooks, HMAC-SHA256).
 //!
-//! The specification is silent on signatures; `rulings.md` settles them. Nothing here asks the network.
+//! The specification is silent on signatures; `rulings.md` settles them. Nothing here uses the network.
 
 mod headers;
 mod keys;
@@ -22,15 +22,14 @@ use self::{headers::Signed, keys::Key};
 use super::event::{NotAnEvent, WebhookPayload};
 use crate::types::{SigningSecret, WebhookEventId};
 
-/// How far the time of a delivery may lie from now, either way.
+/// The largest difference between the time of a delivery and now.
 pub const TOLERANCE: Duration = Duration::from_mins(5);
 /// The most signatures that one delivery may carry. While a secret is rotated there are two; the specification states no limit.
 pub const MOST_SIGNATURES: usize = 32;
 
-/// Tells the service's deliveries from everybody else's.
+/// Verifies that a webhook request was signed by the service.
 ///
-/// Give it the headers and the body **as they came**: the signature covers bytes, so a body that was parsed and written again no
-/// longer fits.
+/// Pass the headers and the body **as received**: the signature covers bytes, so a body that was parsed and serialized again fails.
 ///
 /// ```
 /// # fn example(headers: &http::HeaderMap, body: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
@@ -39,14 +38,14 @@ pub const MOST_SIGNATURES: usize = 32;
 /// let verifier = WebhookVerifier::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
 /// let delivery = verifier.verify(headers, body)?;
 /// match delivery.event()?.data {
-///     EventData::EmailBounced(bounced) => println!("{:?}: {:?}", bounced.email.to, bounced.bounce.message),
-///     _ => println!("{} is of no interest", delivery.id),
+///     EventData::EmailBounced(bounced) => println!("{:?}: {:?}", bounced.to, bounced.bounce.message),
+///     _ => println!("{} ignored", delivery.id),
 /// }
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// One delivery can arrive more than once: the service tries again when it gets no answer in time. [`Delivery::id`] stays the
+/// One event can be delivered more than once: the service retries when the endpoint doesn't respond in time. [`Delivery::id`] stays the
 /// same, so remember the ids that were handled.
 #[derive(Clone, Debug)]
 pub struct WebhookVerifier {
@@ -82,18 +81,18 @@ impl WebhookVerifier {
         self
     }
 
-    /// Whether the service has sent this, and lately.
+    /// Verifies the signature and the time of a request.
     ///
     /// Both families of header names are read, `svix-…` and `webhook-…`. Of several signatures one has to fit; versions other than
     /// `v1` are skipped. Signatures are compared in constant time.
     ///
     /// # Errors
-    /// It has not, or nobody can tell.
+    /// The request isn't signed by the service, or is too old or too new.
     pub fn verify<'a>(&self, headers: &HeaderMap, body: &'a [u8]) -> Result<Delivery<'a>, VerificationError> {
         self.verify_at(headers, body, SystemTime::now())
     }
 
-    /// The same, at another time than now.
+    /// Verifies a request as of a given time.
     ///
     /// # Errors
     /// As of [`verify`](Self::verify).
@@ -177,20 +176,20 @@ fn shortened(text: &str) -> String {
     shown
 }
 
-/// Something that the service has sent to a webhook.
+/// A verified webhook request.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Delivery<'a> {
-    /// The id of what is told. It stays the same when the service tries again, so remember those that were handled.
+    /// The event's ID. It stays the same over retries, so store the IDs that were handled.
     pub id: WebhookEventId,
-    /// When it was signed: anew with each attempt.
+    /// When the request was signed; each attempt is signed again.
     pub signed_at: SystemTime,
-    /// The body as it came.
+    /// The body as received.
     pub body: &'a [u8],
 }
 
 impl Delivery<'_> {
-    /// What is told.
+    /// Parses the event.
     ///
     /// # Errors
     /// The body is not an event at all: no JSON object with a `type`. A type or a payload that this version of the client doesn't know

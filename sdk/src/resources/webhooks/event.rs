@@ -1,11 +1,10 @@
-//! What a webhook tells, decoded: an envelope with a type, and a payload of that type.
+//! Webhook events: an envelope with a type, and a payload of that type.
 //!
-//! The specification is silent on payloads; they have the shapes of the public service that speaks this format, and are read
-//! leniently: where descriptions of it differ, both forms are taken.
+//! The specification is silent on payloads; they have the shapes of the public service that speaks this format. Where descriptions of it
+//! differ, both forms are read.
 
 mod account;
 mod email;
-mod shapes;
 
 pub use account::{
     ContactEvent, ContactTopicChoice, ContactTopicsEvent, DomainEvent, SuppressionEvent, SuppressionOrigin,
@@ -19,38 +18,41 @@ pub use email::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
-use super::EventType;
-use crate::types::Timestamp;
+use super::event_type::EventType;
+use crate::types::{
+    Timestamp,
+    lenient::{Lenient, Reading},
+};
 
-/// What a webhook tells: of which type, when it happened, and what.
+/// An event: its type, time and data.
 ///
-/// Written as JSON, it is what the service wrote, with everything that this version of the client has no name for.
+/// It serializes to what the service sent, including fields that this version of the client has no name for.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WebhookPayload {
-    /// Of which type it is.
+    /// The event's type.
     pub kind: EventType,
-    /// When it happened, in ISO 8601.
+    /// When the event occurred, in ISO 8601.
     pub created_at: Option<Timestamp>,
-    /// What happened.
+    /// The data of the event.
     pub data: EventData,
     raw: Value,
 }
 
 impl WebhookPayload {
-    /// Reads the body of a delivery, or what is inside of it.
+    /// Parses the body of a delivery.
     ///
     /// # Errors
-    /// It is not a JSON object with a `type`.
+    /// The body is not a JSON object with a `type`.
     pub fn from_slice(body: &[u8]) -> Result<Self, NotAnEvent> {
         let raw = serde_json::from_slice(body).map_err(|error| NotAnEvent { found: error.to_string() })?;
         Self::from_value(raw)
     }
 
-    /// The same, of JSON that was read already.
+    /// Converts parsed JSON.
     ///
     /// # Errors
-    /// It is not an object with a `type`.
+    /// The value is not an object with a `type`.
     pub fn from_value(raw: Value) -> Result<Self, NotAnEvent> {
         let Some(kind) = raw.get("type").and_then(Value::as_str) else {
             let what = match (&raw, raw.get("type")) {
@@ -66,7 +68,7 @@ impl WebhookPayload {
         Ok(Self { kind, created_at, data, raw })
     }
 
-    /// All of it as the service wrote it, whatever [`data`](Self::data) could be read as.
+    /// Returns the whole event as the service sent it.
     pub fn raw(&self) -> &Value {
         &self.raw
     }
@@ -84,41 +86,51 @@ impl<'de> Deserialize<'de> for WebhookPayload {
     }
 }
 
-/// A body that is not an event: the service sends none such.
+impl Lenient for WebhookPayload {
+    fn read(value: &Value) -> Reading<Self> {
+        Self::from_value(value.clone()).map_or(Reading::Unreadable, Reading::Exact)
+    }
+
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// A body that is not an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event is a JSON object with a `type` (found {found})")]
 #[non_exhaustive]
 pub struct NotAnEvent {
-    /// What it is instead.
+    /// The actual content.
     pub found: String,
 }
 
-/// Data that has no type here: of an event that this version of the client has no name for, or of another shape than it knows.
+/// Data of an event type that this version of the client has no name for, or of an unexpected shape.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OtherData {
-    /// The data as the service wrote it.
+    /// The data as the service sent it.
     pub value: Value,
-    /// Why it could not be read, if its type is known.
+    /// Why the data could not be read, if the event type is known.
     pub problem: Option<String>,
 }
 
-/// Defines [`EventData`]: what each type of event carries.
+/// Defines [`EventData`]: the data of each event type.
 macro_rules! event_data {
     ($($(#[$doc:meta])* $kind:ident($data:ty),)+) => {
-        /// What happened, by the event's type. The variants are named as those of [`EventType`].
+        /// The data of an event by its type. The variants have the names of [`EventType`].
         ///
-        /// The set is open: data of an unknown type, or of another shape than this version of the client knows, arrives as `Other`.
+        /// The set is open: data of an unknown type or of an unexpected shape is `Other`.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum EventData {
             $($(#[$doc])* $kind($data),)+
-            /// Data that has no type here.
+            /// Data of an unknown type or an unexpected shape.
             Other(OtherData),
         }
 
         impl EventData {
-            /// Reads the data of an event of this type. What can't be read is kept.
+            /// Reads the data of an event of this type; data that can't be read is kept.
             fn read(kind: &EventType, data: &Value) -> Self {
                 let read = match kind {
                     $(EventType::$kind => <$data>::deserialize(data).map(Self::$kind),)+
@@ -135,35 +147,35 @@ macro_rules! event_data {
 }
 
 event_data! {
-    /// An email was taken by the sending side.
+    /// An email was accepted for delivery.
     EmailSent(EmailEvent),
     /// An email was scheduled.
     EmailScheduled(EmailEvent),
     /// An email was delivered.
     EmailDelivered(EmailEvent),
-    /// An email could not be delivered yet.
+    /// The delivery of an email was delayed.
     EmailDeliveryDelayed(EmailEvent),
-    /// An email was refused for good.
+    /// An email bounced permanently.
     EmailBounced(EmailBounced),
-    /// A recipient called an email spam.
+    /// A recipient reported an email as spam.
     EmailComplained(EmailEvent),
     /// An email was opened.
     EmailOpened(EmailEvent),
-    /// A link in an email was followed.
+    /// A link in an email was clicked.
     EmailClicked(EmailClicked),
-    /// An email could not be sent.
+    /// An email failed to be sent.
     EmailFailed(EmailFailed),
-    /// An email was held back from an address that bounced or complained before.
+    /// An email was not sent because the recipient is on the suppression list.
     EmailSuppressed(EmailSuppressed),
-    /// An email came in.
+    /// An email was received.
     EmailReceived(ReceivedEmailEvent),
-    /// A contact was made.
+    /// A contact was created.
     ContactCreated(ContactEvent),
-    /// A contact was changed.
+    /// A contact was updated.
     ContactUpdated(ContactEvent),
     /// A contact was deleted.
     ContactDeleted(ContactEvent),
-    /// A contact chose about topics.
+    /// A contact's topic subscriptions changed.
     ContactTopicsUpdated(ContactTopicsEvent),
     /// A domain was registered.
     DomainCreated(DomainEvent),
@@ -171,13 +183,13 @@ event_data! {
     DomainUpdated(DomainEvent),
     /// A domain was deleted.
     DomainDeleted(DomainEvent),
-    /// An address gets no more emails.
+    /// An address was added to the suppression list.
     SuppressionAdded(SuppressionEvent),
-    /// An address may get emails again.
+    /// An address was removed from the suppression list.
     SuppressionRemoved(SuppressionEvent),
-    /// A topic was made.
+    /// A topic was created.
     TopicCreated(TopicEvent),
-    /// A topic was changed.
+    /// A topic was updated.
     TopicUpdated(TopicEvent),
     /// A topic was deleted.
     TopicDeleted(TopicEvent),

@@ -1,129 +1,126 @@
-//! What the service says of webhooks, and what they can tell.
+//! Webhooks, their events and delivery attempts as the service returns them.
 
-use serde::{Deserialize, Serialize};
+use super::{event::WebhookPayload, event_type::EventType};
+use crate::types::{SigningSecret, Timestamp, WebhookAttemptId, WebhookEventId, WebhookId};
 
-use crate::{
-    client::Item,
-    types::{SigningSecret, Timestamp, WebhookId},
-};
-
-/// A webhook that was made, with the secret that signs what it tells.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct CreatedWebhook {
-    /// The webhook's id.
-    pub id: WebhookId,
-    /// The secret; [`Webhooks::get`](super::Webhooks::get) returns it again. Serializing the record leaves it out.
-    #[serde(skip_serializing)]
-    pub signing_secret: SigningSecret,
-}
-
-/// One webhook.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Webhook {
-    /// The webhook's id.
-    pub id: WebhookId,
-    /// When it was made.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// Whether it is switched on.
-    #[serde(default)]
-    pub status: Option<WebhookStatus>,
-    /// Where it tells.
-    pub endpoint: String,
-    /// What it tells.
-    #[serde(default)]
-    pub events: Option<Vec<EventType>>,
-    /// The secret that signs its events. Serializing the record leaves it out.
-    #[serde(default, skip_serializing)]
-    pub signing_secret: Option<SigningSecret>,
-}
-
-/// A webhook in a list, which doesn't tell its secret.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct WebhookSummary {
-    /// The webhook's id.
-    pub id: WebhookId,
-    /// When it was made.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// Whether it is switched on.
-    #[serde(default)]
-    pub status: Option<WebhookStatus>,
-    /// Where it tells.
-    pub endpoint: String,
-    /// What it tells.
-    #[serde(default)]
-    pub events: Option<Vec<EventType>>,
-}
-
-impl Item for WebhookSummary {
-    fn cursor(&self) -> Option<&str> {
-        Some(self.id.as_str())
+record! {
+    /// A newly created webhook with its signing secret, which serializing the record leaves out.
+    pub struct CreatedWebhook {
+        /// The webhook's ID.
+        pub id: WebhookId,
+        /// The signing secret; [`Webhooks::get`](super::Webhooks::get) returns it again.
+        pub signing_secret - secret: SigningSecret,
     }
 }
 
+record! {
+    /// A webhook in a list, without its signing secret.
+    pub struct WebhookSummary {
+        /// The webhook's ID.
+        pub id: WebhookId,
+        /// When the webhook was created.
+        pub created_at: Option<Timestamp>,
+        /// Whether the webhook is enabled.
+        pub status: Option<WebhookStatus>,
+        /// The URL events are delivered to.
+        pub endpoint: String,
+        /// The subscribed event types.
+        pub events: Option<Vec<EventType>>,
+    }
+
+    /// A webhook.
+    pub struct Webhook: WebhookSummary {
+        /// The signing secret.
+        pub signing_secret - secret: Option<SigningSecret>,
+    }
+}
+
+record! {
+    /// An event of a webhook in a list. (The specification is silent on events and attempts.)
+    pub struct WebhookEventSummary {
+        /// The event's ID, the same as [`Delivery::id`](super::Delivery::id).
+        pub id: WebhookEventId,
+        /// The event's type.
+        pub kind as "type": EventType,
+        /// When the event occurred, in ISO 8601.
+        pub created_at: Option<Timestamp>,
+        /// The delivery status.
+        pub status: Option<WebhookEventStatus>,
+    }
+
+    /// An event of a webhook with its payload.
+    pub struct WebhookEvent: WebhookEventSummary {
+        /// When the next attempt is due, in ISO 8601; `None` if there is none.
+        pub next_attempt_at: Option<Timestamp>,
+        /// The payload: the body of each delivery. `None` if the service omits it or sends something else than an event.
+        pub payload: Option<WebhookPayload>,
+    }
+}
+
+record! {
+    /// An attempt to deliver an event.
+    pub struct WebhookAttempt {
+        /// The attempt's ID.
+        pub id: WebhookAttemptId,
+        /// The HTTP status of the endpoint's response; `None` or 0 if there was no response.
+        pub http_status_code: Option<u16>,
+        /// The beginning of the response body, or why there was no response. It is untrusted.
+        pub response: Option<String>,
+        /// When the attempt was made, in ISO 8601.
+        pub sent_at: Option<Timestamp>,
+    }
+}
+
+items!(WebhookSummary, WebhookEventSummary, WebhookAttempt);
+
 open_enum! {
-    /// Whether a webhook tells anything.
+    /// Whether a webhook is enabled.
     WebhookStatus {
-        /// It does.
+        /// Events are delivered.
         Enabled = "enabled",
-        /// It doesn't.
+        /// Events are not delivered.
         Disabled = "disabled",
     }
 }
 
 open_enum! {
-    /// What a webhook can tell. The specification names `email.sent`, `email.delivered`, `email.received` and `domain.updated`, and says
-    /// that there are more.
-    EventType {
-        /// An email was taken by the sending side.
-        EmailSent = "email.sent",
-        /// An email was scheduled.
-        EmailScheduled = "email.scheduled",
-        /// An email was delivered.
-        EmailDelivered = "email.delivered",
-        /// An email could not be delivered yet.
-        EmailDeliveryDelayed = "email.delivery_delayed",
-        /// An email was refused for good.
-        EmailBounced = "email.bounced",
-        /// A recipient called an email spam.
-        EmailComplained = "email.complained",
-        /// An email was opened.
-        EmailOpened = "email.opened",
-        /// A link in an email was followed.
-        EmailClicked = "email.clicked",
-        /// An email could not be sent.
-        EmailFailed = "email.failed",
-        /// An email was held back from an address that bounced or complained before.
-        EmailSuppressed = "email.suppressed",
-        /// An email came in.
-        EmailReceived = "email.received",
-        /// A contact was made.
-        ContactCreated = "contact.created",
-        /// A contact was changed.
-        ContactUpdated = "contact.updated",
-        /// A contact was deleted.
-        ContactDeleted = "contact.deleted",
-        /// A contact chose about topics.
-        ContactTopicsUpdated = "contact.topics.updated",
-        /// A domain was registered.
-        DomainCreated = "domain.created",
-        /// A domain's status changed.
-        DomainUpdated = "domain.updated",
-        /// A domain was deleted.
-        DomainDeleted = "domain.deleted",
-        /// An address gets no more emails.
-        SuppressionAdded = "suppression.added",
-        /// An address may get emails again.
-        SuppressionRemoved = "suppression.removed",
-        /// A topic was made.
-        TopicCreated = "topic.created",
-        /// A topic was changed.
-        TopicUpdated = "topic.updated",
-        /// A topic was deleted.
-        TopicDeleted = "topic.deleted",
+    /// The delivery status of an event.
+    WebhookEventStatus {
+        /// Waiting for the first or the next attempt.
+        Pending = "pending",
+        /// An attempt is in progress.
+        Attempting = "attempting",
+        /// The endpoint accepted the event.
+        Success = "success",
+        /// The last attempt failed, and there will be no other.
+        Failed = "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn the_secret_never_shows_in_debug() {
+        // HOOK-15
+        let made: CreatedWebhook =
+            from_value(json!({ "id": "w", "signing_secret": "whsec_sentinel" })).unwrap();
+        assert!(!format!("{made:?}").contains("sentinel"));
+        assert_eq!(made.signing_secret.expose(), "whsec_sentinel");
+    }
+
+    #[test]
+    fn malformed_fields_never_fail_an_event_or_an_attempt() {
+        let sent = json!({ "id": "m1", "type": null, "created_at": 5, "status": {}, "next_attempt_at": [], "payload": "x" });
+        let event: WebhookEvent = from_value(sent.clone()).unwrap();
+        assert!(event.payload.is_none() && event.next_attempt_at.is_none());
+        assert_eq!(to_value(&event).unwrap(), sent);
+        let sent = json!({ "id": "a1", "http_status_code": 70_000, "response": { "a": 1 }, "sent_at": true });
+        let attempt: WebhookAttempt = from_value(sent.clone()).unwrap();
+        assert_eq!(attempt.http_status_code, None);
+        assert_eq!(to_value(&attempt).unwrap(), sent);
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, HeaderValue, Method};
 use posthaste::{
-    ApiErrorKind, Capability, Client, Domain, DomainPatch, DomainStatus, Error, NewDomain, RecordKind,
+    ApiErrorKind, Capability, Client, Domain, DomainPatch, DomainStatus, Error, NewDomain, RecordPurpose,
     RecordStatus, RecordType, Region, Tls,
 };
 use posthaste_conformance::{
@@ -38,9 +38,9 @@ async fn checked(bench: &Bench, id: &str) -> Domain {
     wait.on_poll(move |_| service.clock().advance(Duration::from_secs(1))).await.unwrap()
 }
 
-fn of(domain: &Domain, kind: &RecordKind) -> Vec<(String, RecordType)> {
+fn of(domain: &Domain, kind: &RecordPurpose) -> Vec<(String, RecordType)> {
     let records = domain.records.iter().filter(|record| record.record == *kind);
-    records.map(|record| (record.name.clone(), record.record_type.clone())).collect()
+    records.map(|record| (record.name.clone(), record.kind.clone())).collect()
 }
 
 #[tokio::test]
@@ -57,17 +57,17 @@ async fn a_new_domain_has_its_records_and_the_defaults() {
     assert_eq!(capabilities.receiving, Some(Capability::Disabled));
     assert_eq!((domain.open_tracking, domain.tracking_subdomain.clone()), (Some(false), None));
     let spf = [("send.acme.test".to_owned(), RecordType::Mx), ("send.acme.test".to_owned(), RecordType::Txt)];
-    assert_eq!(of(&domain, &RecordKind::Spf), spf);
-    let dkim = of(&domain, &RecordKind::Dkim);
+    assert_eq!(of(&domain, &RecordPurpose::Spf), spf);
+    let dkim = of(&domain, &RecordPurpose::Dkim);
     assert!(!dkim.is_empty());
     assert!(
         dkim.iter().all(|(name, kind)| name.ends_with("._domainkey.acme.test") && *kind == RecordType::Cname)
     );
-    assert_eq!(of(&domain, &RecordKind::Tracking), []);
-    assert_eq!(of(&domain, &RecordKind::Receiving), []);
+    assert_eq!(of(&domain, &RecordPurpose::Tracking), []);
+    assert_eq!(of(&domain, &RecordPurpose::Receiving), []);
     for record in &domain.records {
         assert_eq!((record.ttl.as_deref(), &record.status), (Some("Auto"), &Some(RecordStatus::NotStarted)));
-        assert_eq!(record.priority.is_some(), record.record_type == RecordType::Mx);
+        assert_eq!(record.priority.is_some(), record.kind == RecordType::Mx);
     }
     let again = bench.client().domains().get(&domain.id).await.unwrap();
     assert_eq!((again.records, again.status), (domain.records, domain.status));
@@ -93,10 +93,10 @@ async fn what_was_asked_for_is_what_is_answered() {
         assert_eq!((domain.region.clone(), domain.open_tracking), (Some(region), Some(true)));
         assert_eq!(domain.click_tracking, Some(n % 2 == 0));
         assert_eq!(domain.tracking_subdomain.as_deref(), Some("links"));
-        assert_eq!(of(&domain, &RecordKind::Spf)[0], (format!("bounce.{name}"), RecordType::Mx));
-        assert_eq!(of(&domain, &RecordKind::Spf)[1], (format!("bounce.{name}"), RecordType::Txt));
-        assert_eq!(of(&domain, &RecordKind::Tracking), [(format!("links.{name}"), RecordType::Cname)]);
-        assert_eq!(of(&domain, &RecordKind::Receiving), [(name, RecordType::Mx)]);
+        assert_eq!(of(&domain, &RecordPurpose::Spf)[0], (format!("bounce.{name}"), RecordType::Mx));
+        assert_eq!(of(&domain, &RecordPurpose::Spf)[1], (format!("bounce.{name}"), RecordType::Txt));
+        assert_eq!(of(&domain, &RecordPurpose::Tracking), [(format!("links.{name}"), RecordType::Cname)]);
+        assert_eq!(of(&domain, &RecordPurpose::Receiving), [(name, RecordType::Mx)]);
     }
     let reply = bench.post("/domains", &json!({ "name": "raw.test" }));
     let keys: BTreeSet<_> = reply.json.as_object().unwrap().keys().map(String::as_str).collect();

@@ -46,6 +46,9 @@ fn try_answers(manners: Manners) {
     let mut failures = Vec::new();
     for described in document.operations() {
         let Some(operation) = Operation::named(&described.id) else { continue };
+        if manners == Manners::Confused && !is_tolerant(&described.path_with(&["x", "y"])) {
+            continue;
+        }
         let (status, schema) = &described.success;
         let config =
             Config { cases: 24, failure_persistence: None, max_global_rejects: 100_000, ..Config::default() };
@@ -90,6 +93,12 @@ fn breaches(method: &http::Method, path: &str, status: u16, body: &Value) -> Vec
     Contract::get().breaches_of_answer(method, path, &answer)
 }
 
+/// Whether all records of a resource are read tolerantly. Sent emails, automations and custom events aren't yet.
+fn is_tolerant(path: &str) -> bool {
+    let strict = ["/emails", "/automations", "/events"].iter().any(|resource| path.starts_with(resource));
+    !strict || path.starts_with("/emails/receiving")
+}
+
 #[test]
 fn every_answer_that_keeps_the_contract_is_understood_and_kept() {
     // GEN-32, GEN-33
@@ -100,4 +109,9 @@ fn every_answer_that_keeps_the_contract_is_understood_and_kept() {
 fn an_optional_value_may_be_null_or_missing_whatever_the_contract_says_of_it() {
     // GEN-26
     try_answers(Manners::Careless);
+}
+
+#[test]
+fn scalars_of_other_types_never_fail_a_record_and_are_written_as_sent() {
+    try_answers(Manners::Confused);
 }

@@ -16,7 +16,7 @@ async fn every_request_is_logged_as_it_was_answered() {
     let lines: Vec<_> = logged
         .data
         .iter()
-        .map(|entry| (entry.method.as_str(), entry.endpoint.as_str(), entry.response_status))
+        .map(|entry| (entry.method.as_str(), entry.endpoint.as_str(), entry.response_status.unwrap()))
         .collect();
     assert_eq!(
         lines,

@@ -54,13 +54,12 @@ async fn received_emails_and_their_files_can_be_listed() {
     assert_eq!(bench.get("/emails").json["data"], json!([]));
 
     let files = client.received().attachments(id.as_str()).await.unwrap().data;
-    let dispositions: Vec<_> =
-        files.iter().map(|one| one.file.content_disposition.clone().unwrap()).collect();
+    let dispositions: Vec<_> = files.iter().map(|one| one.content_disposition.clone().unwrap()).collect();
     assert_eq!(dispositions, [ContentDisposition::Inline, ContentDisposition::Attachment]);
     let whole = client.received().get(id.as_str()).await.unwrap();
-    let cid = files[0].file.content_id.as_deref().unwrap();
+    let cid = files[0].content_id.as_deref().unwrap();
     assert!(whole.html.unwrap().contains(&format!("cid:{cid}")));
-    assert_eq!(files[1].file.content_id, None);
+    assert_eq!(files[1].content_id, None);
     assert_eq!(client.received().download(&whole.raw.unwrap().download_url).await.unwrap(), MAIL);
 }
 
@@ -84,7 +83,7 @@ async fn a_download_address_works_without_a_key_until_it_expires() {
     client.received().download(&file.download_url).await.unwrap();
     bench.service().clock().advance(Duration::from_secs(1));
     refused(client.received().download(&file.download_url).await);
-    let anew = client.received().attachment(id.as_str(), &file.file.id).await.unwrap();
+    let anew = client.received().attachment(id.as_str(), &file.id).await.unwrap();
     assert_eq!(client.received().download(&anew.download_url).await.unwrap(), "notes");
 }
 

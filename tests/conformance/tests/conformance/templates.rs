@@ -45,22 +45,19 @@ async fn a_template_is_made_read_listed_copied_and_deleted() {
     let plain = templates.create(&NewTemplate::new("Plain", "<p>x</p>")).await.unwrap().id;
     let id = templates.create(&welcome().reply_to(["a@acme.test", "b@acme.test"])).await.unwrap().id;
     let template = templates.get(&id).await.unwrap();
-    assert_eq!(
-        (template.summary.name.as_str(), template.summary.alias.as_deref()),
-        ("Welcome", Some("welcome"))
-    );
-    assert_eq!(template.summary.status, Some(TemplateStatus::Draft));
-    assert!(template.summary.published_at.is_none());
+    assert_eq!((template.name.as_str(), template.alias.as_deref()), ("Welcome", Some("welcome")));
+    assert_eq!(template.status, Some(TemplateStatus::Draft));
+    assert!(template.published_at.is_none());
     assert_eq!(template.reply_to.unwrap(), ["a@acme.test", "b@acme.test"]);
     assert_eq!(template.subject.as_deref(), Some("Welcome, {{{NAME}}}"));
     let variables = template.variables.unwrap();
     assert_eq!((variables[0].key.as_str(), &variables[0].fallback_value), ("NAME", &None));
     assert_eq!((variables[1].key.as_str(), &variables[1].fallback_value), ("APPLES", &Some(json!(3))));
-    assert_eq!(templates.get("welcome").await.unwrap().summary.id, id);
+    assert_eq!(templates.get("welcome").await.unwrap().id, id);
 
     let copy = templates.duplicate("welcome").await.unwrap().id;
     let copied = templates.get(&copy).await.unwrap();
-    assert_eq!((copied.summary.name.as_str(), copied.summary.alias), ("Welcome (copy)", None));
+    assert_eq!((copied.name.as_str(), copied.alias), ("Welcome (copy)", None));
     let listed: Vec<_> = templates.list().await.unwrap().data.into_iter().map(|item| item.id).collect();
     assert_eq!(listed, [copy.clone(), id, plain]);
     assert!(templates.delete(&copy).await.unwrap().deleted);
@@ -149,7 +146,7 @@ async fn each_field_can_be_changed_alone_by_id_and_by_alias_and_cleared() {
     let client = bench.client();
     let templates = client.templates();
     let id = templates.create(&welcome().reply_to("a@acme.test")).await.unwrap().id;
-    let made = templates.get(&id).await.unwrap().summary.updated_at.unwrap();
+    let made = templates.get(&id).await.unwrap().updated_at.unwrap();
     bench.service().clock().advance(std::time::Duration::from_mins(1));
     let patches = [
         TemplatePatch::new().name("Hello"),
@@ -165,24 +162,21 @@ async fn each_field_can_be_changed_alone_by_id_and_by_alias_and_cleared() {
         assert_eq!(templates.update(&id, patch).await.unwrap().id, id);
     }
     let changed = templates.get("hello").await.unwrap();
-    assert_eq!(changed.summary.name, "Hello");
+    assert_eq!(changed.name, "Hello");
     assert_eq!((changed.from.as_deref(), changed.subject.as_deref()), (Some("news@acme.test"), Some("Hi")));
     assert_eq!((changed.html.as_deref(), changed.text.as_deref()), (Some("<p>other</p>"), Some("other")));
     assert_eq!(
         (changed.reply_to.unwrap(), changed.variables.unwrap()[0].key.as_str()),
         (vec!["b@acme.test".to_owned()], "X")
     );
-    assert!(changed.summary.updated_at.unwrap().unix_seconds() > made.unix_seconds());
+    assert!(changed.updated_at.unwrap().unix_seconds() > made.unix_seconds());
     assert_eq!(templates.get("welcome").await.unwrap_err().status().unwrap(), 404);
 
     let cleared =
         TemplatePatch::new().clear_alias().clear_from().clear_subject().clear_reply_to().clear_text();
     templates.update("hello", &cleared).await.unwrap();
     let cleared = templates.get(&id).await.unwrap();
-    assert_eq!(
-        (cleared.summary.alias, cleared.from, cleared.subject, cleared.reply_to),
-        (None, None, None, None)
-    );
+    assert_eq!((cleared.alias, cleared.from, cleared.subject, cleared.reply_to), (None, None, None, None));
     assert_eq!(cleared.html.as_deref(), Some("<p>other</p>"), "what was not named stays");
 }
 
@@ -216,7 +210,7 @@ async fn only_what_was_published_can_be_sent() {
     }
     assert_eq!(bench.mails().len(), 0);
     assert_eq!(client.templates().publish("welcome").await.unwrap().id, id);
-    let published = client.templates().get(&id).await.unwrap().summary;
+    let published = client.templates().get(&id).await.unwrap();
     assert_eq!(published.status, Some(TemplateStatus::Published));
     assert!(published.published_at.is_some());
     client.emails().send(&email(id.as_str())).await.unwrap();

@@ -184,11 +184,11 @@ async fn a_property_goes_round() {
     assert_eq!(keys, "created_at fallback_value id key type".split(' ').collect());
     let list = client.contact_properties().list().await.unwrap().data;
     assert_eq!(
-        (list[0].r#type.clone(), list[0].fallback_value.clone()),
+        (list[0].kind.clone(), list[0].fallback_value.clone()),
         (Some(PropertyType::Number), Some(json!(0)))
     );
     assert_eq!(
-        (list[1].r#type.clone(), list[1].fallback_value.clone()),
+        (list[1].kind.clone(), list[1].fallback_value.clone()),
         (Some(PropertyType::String), Some(json!("your town")))
     );
     client
@@ -445,7 +445,7 @@ fn values_that_nobody_knows_yet_pass_through() {
     let property =
         json!({"id": "p", "key": "vip", "type": "boolean", "fallback_value": true, "created_at": null});
     let read: posthaste::ContactProperty = serde_json::from_value(property.clone()).unwrap();
-    assert!(matches!(read.r#type, Some(PropertyType::Unknown(_))));
+    assert!(matches!(read.kind, Some(PropertyType::Unknown(_))));
     assert_eq!(serde_json::to_value(read).unwrap(), property);
     // What the service may leave out, it may leave out.
     let least: TopicSubscription = serde_json::from_value(json!({ "id": "t", "name": "News" })).unwrap();

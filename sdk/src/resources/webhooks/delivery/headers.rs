@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue};
 
-use super::VerificationError;
+use super::verification_error::VerificationError;
 
 /// The names of one family.
 #[derive(Clone, Copy, Debug)]

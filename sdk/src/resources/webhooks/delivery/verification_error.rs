@@ -1,8 +1,8 @@
-//! Why a delivery is not taken for the service's.
+//! Why a webhook request fails verification.
 
 use std::time::Duration;
 
-/// Why a delivery is not taken for the service's. Answer it with 401 and look no further into it.
+/// Why a webhook request fails verification. Respond with 401 and don't process it.
 ///
 /// Each message says which header, which rule and what was found; none says what the right signature would have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum VerificationError {
         /// Its name.
         header: &'static str,
     },
-    /// A header is there more than once, so that nobody can say which one was signed.
+    /// A header is repeated, so that the signed one is ambiguous.
     #[error("`{header}` must be there once (found {count} of them)")]
     Repeated {
         /// Its name.

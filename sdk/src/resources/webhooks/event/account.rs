@@ -1,145 +1,119 @@
-//! What is told of what an account holds: contacts, domains, topics, and addresses that get no more emails.
-
-use serde::{Deserialize, Serialize};
+//! Payloads of events about the account's records: contacts, domains, topics, and the suppression list.
 
 use crate::{
-    resources::{
-        domains::{Capabilities, DnsRecord, DomainStatus, Region},
-        topics::Subscription,
-    },
+    resources::shared::{Capabilities, DnsRecord, DomainStatus, Region, Subscription},
     types::{ContactId, DomainId, SegmentId, Timestamp, TopicId},
 };
 
-/// A contact was made, changed or deleted. Contacts that an import makes are not told of.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ContactEvent {
-    /// The contact's id.
-    pub id: ContactId,
-    /// The address.
-    #[serde(default)]
-    pub email: Option<String>,
-    /// What the person is called.
-    #[serde(default)]
-    pub first_name: Option<String>,
-    /// The family name.
-    #[serde(default)]
-    pub last_name: Option<String>,
-    /// Whether the contact wants no broadcast at all.
-    #[serde(default)]
-    pub unsubscribed: Option<bool>,
-    /// The segments that it is in.
-    #[serde(default, deserialize_with = "crate::types::null_default")]
-    pub segment_ids: Vec<SegmentId>,
-    /// The same under the segments' former name, of one of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audience_id: Option<SegmentId>,
-    /// When it was made, in ISO 8601.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// When it was changed last, in ISO 8601.
-    #[serde(default)]
-    pub updated_at: Option<Timestamp>,
+record! {
+    /// A contact was created, updated or deleted. Imports don't cause this event.
+    pub struct ContactEvent {
+        /// The contact's ID.
+        pub id: ContactId,
+        /// The email address.
+        pub email: Option<String>,
+        /// The first name.
+        pub first_name: Option<String>,
+        /// The last name.
+        pub last_name: Option<String>,
+        /// Whether the contact has unsubscribed from all broadcasts.
+        pub unsubscribed: Option<bool>,
+        /// The contact's segments.
+        pub segment_ids: Vec<SegmentId>,
+        /// One of the segments, under the former name of segments.
+        pub audience_id: Option<SegmentId>,
+        /// When the contact was created, in ISO 8601.
+        pub created_at: Option<Timestamp>,
+        /// When the contact was last updated, in ISO 8601.
+        pub updated_at: Option<Timestamp>,
+    }
 }
 
-/// A contact chose about topics.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ContactTopicsEvent {
-    /// The contact's address.
-    pub email: String,
-    /// What it chose.
-    #[serde(default, deserialize_with = "crate::types::null_default")]
-    pub topics: Vec<ContactTopicChoice>,
+record! {
+    /// A contact's topic subscriptions changed.
+    pub struct ContactTopicsEvent {
+        /// The contact's address.
+        pub email: String,
+        /// The changed subscriptions.
+        pub topics: Vec<ContactTopicChoice>,
+    }
 }
 
-/// What a contact chose about one topic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ContactTopicChoice {
-    /// The topic's id.
-    pub id: TopicId,
-    /// The choice.
-    pub subscription: Subscription,
+record! {
+    /// A contact's subscription to one topic.
+    #[derive(PartialEq, Eq)]
+    pub struct ContactTopicChoice {
+        /// The topic's ID.
+        pub id: TopicId,
+        /// The subscription.
+        pub subscription: Subscription,
+    }
 }
 
-/// A domain was registered or deleted, or its status changed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct DomainEvent {
-    /// The domain's id.
-    pub id: DomainId,
-    /// Its name.
-    pub name: String,
-    /// How its verification stands.
-    #[serde(default)]
-    pub status: Option<DomainStatus>,
-    /// When it was registered, in ISO 8601.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// Where the service handles its mail.
-    #[serde(default)]
-    pub region: Option<Region>,
-    /// What it is there for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capabilities: Option<Capabilities>,
-    /// Its DNS records.
-    #[serde(default, deserialize_with = "crate::types::null_default")]
-    pub records: Vec<DnsRecord>,
+record! {
+    /// A domain was registered or deleted, or its status changed.
+    pub struct DomainEvent {
+        /// The domain's ID.
+        pub id: DomainId,
+        /// The domain name.
+        pub name: String,
+        /// The verification status.
+        pub status: Option<DomainStatus>,
+        /// When the domain was registered, in ISO 8601.
+        pub created_at: Option<Timestamp>,
+        /// The region in which the service handles the domain's mail.
+        pub region: Option<Region>,
+        /// Whether the domain sends and receives.
+        pub capabilities: Option<Capabilities>,
+        /// The DNS records.
+        pub records: Vec<DnsRecord>,
+    }
 }
 
 open_enum! {
-    /// Why an address gets no more emails.
+    /// Why an address is on the suppression list.
     SuppressionOrigin {
         /// An email to it bounced.
         Bounce = "bounce",
-        /// Its owner called an email spam.
+        /// Its owner reported an email as spam.
         Complaint = "complaint",
-        /// Somebody put it on the list.
+        /// It was added by hand.
         Manual = "manual",
     }
 }
 
-/// An address gets no more emails, or may get them again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct SuppressionEvent {
-    /// The entry's id.
-    pub id: String,
-    /// The address.
-    pub email: String,
-    /// Why.
-    #[serde(default)]
-    pub origin: Option<SuppressionOrigin>,
-    /// The email that bounced or was complained of.
-    #[serde(default)]
-    pub source_id: Option<String>,
-    /// Since when, in ISO 8601.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
+record! {
+    /// An address was added to the suppression list or removed from it.
+    pub struct SuppressionEvent {
+        /// The entry's ID.
+        pub id: String,
+        /// The address.
+        pub email: String,
+        /// Why the address is on the list.
+        pub origin: Option<SuppressionOrigin>,
+        /// The email that bounced or was reported.
+        pub source_id: Option<String>,
+        /// When the address was added, in ISO 8601.
+        pub created_at: Option<Timestamp>,
+    }
 }
 
-/// A topic was made, changed or deleted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct TopicEvent {
-    /// The topic's id.
-    pub id: TopicId,
-    /// Its name.
-    pub name: String,
-    /// What it is about.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// What holds for who has made no choice.
-    #[serde(default)]
-    pub default_subscription: Option<Subscription>,
-    /// Whether it is gone.
-    #[serde(default)]
-    pub deleted: Option<bool>,
-    /// When it was made, in ISO 8601.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// When it was changed last, in ISO 8601.
-    #[serde(default)]
-    pub updated_at: Option<Timestamp>,
+record! {
+    /// A topic was created, updated or deleted.
+    pub struct TopicEvent {
+        /// The topic's ID.
+        pub id: TopicId,
+        /// The topic's name.
+        pub name: String,
+        /// The topic's description.
+        pub description: Option<String>,
+        /// The subscription of contacts that have made no choice.
+        pub default_subscription: Option<Subscription>,
+        /// Whether the topic is deleted.
+        pub deleted: Option<bool>,
+        /// When the topic was created, in ISO 8601.
+        pub created_at: Option<Timestamp>,
+        /// When the topic was last updated, in ISO 8601.
+        pub updated_at: Option<Timestamp>,
+    }
 }

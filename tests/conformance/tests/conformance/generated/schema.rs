@@ -24,7 +24,13 @@ pub(super) enum Manners {
     Contract,
     /// Values that may be null may be missing, and values that may be missing may be null.
     Careless,
+    /// Fields have scalars of other types than the contract says.
+    Confused,
 }
+
+/// Fields that keep their type: identifiers, secrets, and those of the envelope.
+const KEPT: [&str; 8] =
+    ["id", "contact", "contact_id", "token", "signing_secret", "data", "has_more", "deleted"];
 
 /// Makes values after schemas.
 #[derive(Clone, Copy)]
@@ -126,11 +132,17 @@ impl<'a> Schemas<'a> {
                 continue;
             }
             let named = name.clone();
-            let present = self.deeper().values(field).prop_map(move |value| Some((named.clone(), value)));
+            let confused = self.manners == Manners::Confused && !KEPT.contains(&name.as_str());
+            let values = self.deeper().values(field);
+            let values = if confused { prop_oneof![2 => values, 1 => scalar()].boxed() } else { values };
+            let present = values.prop_map(move |value| Some((named.clone(), value)));
             let named = name.clone();
             fields.push(match (required(name), self.manners) {
                 (true, Manners::Contract) => present.boxed(),
-                (false, Manners::Contract) => prop_oneof![2 => present, 1 => Just(None)].boxed(),
+                (true, Manners::Confused) => present.boxed(),
+                (false, Manners::Contract | Manners::Confused) => {
+                    prop_oneof![2 => present, 1 => Just(None)].boxed()
+                }
                 (true, Manners::Careless) => present
                     .prop_flat_map(|field| {
                         let nullable = field.as_ref().is_some_and(|(_, value)| value.is_null());
@@ -254,6 +266,21 @@ fn unanchored(pattern: &str) -> String {
 
 fn regex(pattern: &str) -> BoxedStrategy<String> {
     string_regex(pattern).unwrap_or_else(|error| panic!("openapi.yaml: {pattern}: {error}")).boxed()
+}
+
+/// A scalar that fits few fields.
+fn scalar() -> BoxedStrategy<Value> {
+    select(vec![
+        json!(true),
+        json!(-1),
+        json!(1e30),
+        json!(70_000),
+        json!(0.5),
+        json!("12"),
+        json!("true"),
+        json!(""),
+    ])
+    .boxed()
 }
 
 fn anything() -> BoxedStrategy<Value> {

@@ -1,0 +1,122 @@
+//! The operations on broadcasts.
+
+use http::Method;
+
+use super::{
+    new::NewBroadcast,
+    patch::BroadcastPatch,
+    record::{Broadcast, BroadcastStatus, BroadcastSummary},
+};
+use crate::{
+    call::{Call, Operation},
+    client::{List, State, Wait},
+    resources::shared::{Deleted, Reference, Schedule},
+    types::{BroadcastId, ScheduledAt},
+};
+
+operations! {
+    /// The operations on broadcasts: [`Client::broadcasts`](crate::Client::broadcasts).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use posthaste::{BroadcastPatch, NewBroadcast};
+    ///
+    /// let draft = NewBroadcast::new("78261eea-8f8b-4381-83c6-79fa7120f1cf", "news@acme.test", "Your week").text("Hello");
+    /// let id = client.broadcasts().create(&draft).await?.id;
+    /// client.broadcasts().update(&id, &BroadcastPatch::new().subject("Your week, corrected")).await?;
+    ///
+    /// // Schedule it, cancel it, send it immediately.
+    /// client.broadcasts().send_at(&id, "in 1 hour").await?;
+    /// client.broadcasts().cancel(&id).await?;
+    /// client.broadcasts().send(&id).await?;
+    /// let sent = client.broadcasts().wait(&id).await?;
+    /// println!("{:?} at {:?}", sent.status, sent.sent_at);
+    ///
+    /// // Duplicate it; delete the draft.
+    /// let copy = client.broadcasts().duplicate(&id).await?.id;
+    /// println!("{:?}", client.broadcasts().get(&copy).await?.subject);
+    /// client.broadcasts().delete(&copy).await?;
+    /// for broadcast in client.broadcasts().list().await?.data {
+    ///     println!("{} is {:?}", broadcast.id, broadcast.status);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Broadcasts;
+
+    /// Returns the operations on broadcasts.
+    accessor broadcasts;
+
+    /// Creates a broadcast: `POST /broadcasts`. It stays a draft unless it is sent [immediately](NewBroadcast::send_now) or
+    /// [scheduled](NewBroadcast::send_at).
+    ///
+    /// Broadcasts have no idempotency key, so the client doesn't retry it when its outcome is unknown: find the broadcast with
+    /// [`list`](Self::list).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewBroadcast::check`] finds, before anything is sent.
+    fn create() with (broadcast: &NewBroadcast) -> Call<Reference<BroadcastId>> = POST["/broadcasts"];
+
+    /// Lists broadcasts, newest first: `GET /broadcasts`, all on one page unless a limit is given.
+    fn list() -> List<BroadcastSummary> = GET["/broadcasts"];
+
+    /// Gets a broadcast with its content: `GET /broadcasts/{id}`.
+    fn get(id: BroadcastId) -> Call<Broadcast> = GET["/broadcasts/" id];
+
+    /// Updates a broadcast that has not been sent: `PATCH /broadcasts/{id}`. A scheduled broadcast stays scheduled.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`BroadcastPatch::check`] finds, before anything is sent.
+    fn update(id: BroadcastId) with (patch: &BroadcastPatch) -> Call<Reference<BroadcastId>> = PATCH["/broadcasts/" id];
+
+    /// Sends a draft immediately: `POST /broadcasts/{id}/send`. The scope `emails:send` suffices.
+    ///
+    /// The service has no idempotency key for it, so the client doesn't retry it when its outcome is unknown: check the status with
+    /// [`get`](Self::get) first.
+    fn send(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/send"];
+
+    /// Cancels a broadcast that is not completely sent: `POST /broadcasts/{id}/cancel`. A scheduled broadcast becomes a draft again, a
+    /// queued one is canceled; the service refuses any other. (The specification is silent on this operation.)
+    fn cancel(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/cancel"];
+
+    /// Creates a draft with the same content: `POST /broadcasts/{id}/duplicate`. The answer has the new broadcast's ID. (The specification
+    /// is silent on this operation.)
+    fn duplicate(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/duplicate"];
+
+    /// Deletes a broadcast that has not been sent, including its schedule: `DELETE /broadcasts/{id}`.
+    fn delete(id: BroadcastId) -> Call<Deleted<BroadcastId>> = DELETE["/broadcasts/" id];
+}
+
+impl Broadcasts<'_> {
+    /// Schedules a draft: [`send`](Self::send) with a time, a moment, ISO 8601 text, or natural language such as `in 1 hour`.
+    /// The client sends text unchanged.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if `when` is empty.
+    pub fn send_at(
+        &self,
+        id: impl Into<BroadcastId>,
+        when: impl Into<ScheduledAt>,
+    ) -> Call<Reference<BroadcastId>> {
+        let (id, schedule) = (id.into(), Schedule::at(when));
+        let operation =
+            Operation::on("broadcasts.send_at", Method::POST, "/broadcasts/", id.as_str(), "/send")
+                .validated(&schedule)
+                .with_json(&schedule);
+        Call::new(&self.client.core, operation)
+    }
+
+    /// Waits until a broadcast is sent or canceled: [`BroadcastStatus::Sent`], [`BroadcastStatus::Canceled`].
+    ///
+    /// It also waits on a draft, which may still be sent.
+    pub fn wait(&self, id: impl Into<BroadcastId>) -> Wait<Broadcast> {
+        let (client, id) = (self.client.clone(), id.into());
+        Wait::new(
+            move || client.broadcasts().get(&id),
+            |broadcast| match &broadcast.status {
+                Some(BroadcastStatus::Sent | BroadcastStatus::Canceled) => State::Settled,
+                status => State::Open(status.as_ref().map(ToString::to_string)),
+            },
+        )
+    }
+}

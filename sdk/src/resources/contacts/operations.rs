@@ -1,0 +1,159 @@
+//! The operations on contacts.
+
+use http::Method;
+
+use super::{
+    new::{Choice, NewContact},
+    patch::ContactPatch,
+    record::{DeletedContact, Membership, TopicSubscription, TopicsUpdated},
+    reference::ContactRef,
+};
+use crate::{
+    call::{Call, Operation},
+    client::List,
+    problem::{Problems, Validate, Validator},
+    resources::shared::{Contact, ContactSummary, Reference, Segment, Subscription},
+    types::{ContactId, SegmentId, TopicId},
+};
+
+operations! {
+    /// The operations on contacts: [`Client::contacts`](crate::Client::contacts).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// let newest = client.contacts().list().limit(10).await?;
+    /// println!("{} contacts, more: {}", newest.data.len(), newest.has_more);
+    /// let readers = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
+    /// client.contacts().add_to_segment("ada@example.com", readers).await?;
+    /// client.contacts().delete("bob@example.com").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Contacts;
+
+    /// Returns the operations on contacts.
+    accessor contacts;
+
+    /// Creates a contact: `POST /contacts`.
+    ///
+    /// The specification is silent on an address that another contact has. The sandbox updates that contact and returns its ID; a service
+    /// may also refuse it with 409. Either way an address identifies one contact, so the client retries when the outcome is unknown.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContact::check`] finds, before anything is sent.
+    fn create() with (contact: &NewContact) -> Call<Reference<ContactId>> = POST["/contacts"].repeatable();
+
+    /// Lists contacts, newest first: `GET /contacts`, all on one page unless a limit is given.
+    /// [`List::segment_id`] filters it.
+    fn list() -> List<ContactSummary> = GET["/contacts"];
+
+    /// Gets a contact with its properties: `GET /contacts/{id_or_email}`.
+    fn get(contact: ContactRef) -> Call<Contact> = GET["/contacts/" contact];
+
+    /// Updates a contact: `PATCH /contacts/{id_or_email}`. Properties that aren't set keep their value.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`ContactPatch::check`] finds, before anything is sent.
+    fn update(contact: ContactRef) with (patch: &ContactPatch) -> Call<Reference<ContactId>>
+        = PATCH["/contacts/" contact];
+
+    /// Deletes a contact with its memberships and subscriptions: `DELETE /contacts/{id_or_email}`.
+    fn delete(contact: ContactRef) -> Call<DeletedContact> = DELETE["/contacts/" contact];
+
+    /// Lists the segments of a contact: `GET /contacts/{id_or_email}/segments`, all on one page unless a limit is given.
+    ///
+    /// [`Segment::created_at`] is when the segment was created. (Some descriptions of this format say: when the contact joined it. The
+    /// specification calls the items segment items, and the sandbox follows it.)
+    fn segments(contact: ContactRef) -> List<Segment> = GET["/contacts/" contact "/segments"];
+
+    /// Adds a contact to a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. It is safe to repeat.
+    fn add_to_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
+        = POST["/contacts/" contact "/segments/" segment].repeatable();
+
+    /// Removes a contact from a segment: `DELETE /contacts/{id_or_email}/segments/{segment_id}`. The contact itself stays.
+    fn remove_from_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
+        = DELETE["/contacts/" contact "/segments/" segment];
+
+    /// Lists a contact's subscription to each topic: `GET /contacts/{id_or_email}/topics`, all on one page unless a limit is given.
+    ///
+    /// Topics without a choice of the contact have their default. (The specification is silent on them.)
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// for topic in client.contacts().topics("ada@example.com").await?.data {
+    ///     println!("{}: {:?}", topic.name, topic.subscription);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn topics(contact: ContactRef) -> List<TopicSubscription> = GET["/contacts/" contact "/topics"];
+}
+
+impl Contacts<'_> {
+    /// Updates a contact's topic subscriptions: `PATCH /contacts/{id_or_email}/topics`. Other topics keep their subscription; of several
+    /// choices for one topic, the last one applies.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use posthaste::Subscription;
+    ///
+    /// let choices = [("b6d24b8e-af0b-4c3c-be0c-359bbd97381e", Subscription::OptOut)];
+    /// client.contacts().update_topics("ada@example.com", choices).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The body is a bare array, the form that other clients of this format send.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if an ID is empty or a subscription is unknown, before anything is sent.
+    pub fn update_topics<T: Into<TopicId>>(
+        &self,
+        contact: impl Into<ContactRef>,
+        choices: impl IntoIterator<Item = (T, Subscription)>,
+    ) -> Call<TopicsUpdated> {
+        let choices: Vec<_> =
+            choices.into_iter().map(|(id, subscription)| Choice { id: id.into(), subscription }).collect();
+        let contact = contact.into();
+        let operation =
+            Operation::on("contacts.update_topics", Method::PATCH, "/contacts/", contact.as_str(), "/topics");
+        Call::new(&self.client.core, operation.validated(choices.as_slice()).with_json(&choices))
+    }
+}
+
+/// Filters of [`Contacts::list`].
+impl List<ContactSummary> {
+    /// Restricts the list to the contacts of a segment: `GET /contacts?segment_id=…`.
+    ///
+    /// [`Segments::contacts`](crate::resources::segments::Segments::contacts) lists them by the segment's own path.
+    pub fn segment_id(self, segment: impl Into<SegmentId>) -> Self {
+        self.with_query("segment_id", segment.into())
+    }
+}
+
+impl Validate for [Choice] {
+    fn check(&self) -> Result<(), Problems> {
+        Validator::run(|v| {
+            for (i, choice) in self.iter().enumerate() {
+                v.item(i, |v| choice.validate(v));
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_problems_of_topic_choices_are_reported_at_once() {
+        let choice =
+            |id: &str, subscription: &str| Choice { id: id.into(), subscription: subscription.into() };
+        let found = [choice("t1", "opt_in"), choice("", "opt_out"), choice("t3", "maybe")]
+            .as_slice()
+            .check()
+            .unwrap_err();
+        let found: Vec<_> = found.iter().map(|problem| (problem.path.as_str(), problem.code)).collect();
+        assert_eq!(found, [("/1/id", "empty"), ("/2/subscription", "type")]);
+    }
+}

@@ -1,0 +1,35 @@
+//! The operations on the log.
+
+use super::record::{LogEntry, LogEntrySummary};
+use crate::{call::Call, client::List, types::LogId};
+
+operations! {
+    /// The operations on the log of API requests: [`Client::logs`](crate::Client::logs).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// for request in client.logs().list().limit(10).await?.data {
+    ///     println!("{} {}: {:?}", request.method, request.endpoint, request.response_status);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Logs;
+
+    /// Returns the operations on the service's log of API requests.
+    accessor logs;
+
+    /// Lists API requests, newest first: `GET /logs`, 20 per page unless a limit is given.
+    fn list() -> List<LogEntrySummary> = GET["/logs"];
+
+    /// Gets an API request with its bodies: `GET /logs/{log_id}`.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, id: posthaste::LogId) -> posthaste::Result<()> {
+    /// let request = client.logs().get(id).await?;
+    /// println!("{} returned {:?}", request.endpoint, request.response_body);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn get(id: LogId) -> Call<LogEntry> = GET["/logs/" id];
+}

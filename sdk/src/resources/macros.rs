@@ -1,0 +1,100 @@
+//! The macro that declares a resource's operations, and the trait behind its return types.
+
+use serde::de::DeserializeOwned;
+
+use crate::{
+    call::{Call, Operation},
+    client::{Client, Item, List},
+};
+
+/// A request that begins with an operation: [`Call`] or [`List`].
+pub(super) trait Start {
+    fn start(client: &Client, operation: Operation) -> Self;
+}
+
+impl<T: DeserializeOwned> Start for Call<T> {
+    fn start(client: &Client, operation: Operation) -> Self {
+        Self::new(&client.core, operation)
+    }
+}
+
+impl<T: Item> Start for List<T> {
+    fn start(client: &Client, operation: Operation) -> Self {
+        Self::new(client, operation)
+    }
+}
+
+/// Declares the handle of a resource, its accessor, and the operations that are one request each.
+///
+/// ```text
+/// /// Deletes a domain.
+/// fn delete(id: DomainId) -> Call<Deleted<DomainId>> = DELETE["/domains/" id];
+/// fn update(id: DomainId) with (patch: &DomainPatch) -> Call<Reference<DomainId>> = PATCH["/domains/" id];
+/// ```
+///
+/// Each parameter takes `impl Into<T>` and fills one segment of the path. The value after `with` is validated and becomes the JSON body.
+macro_rules! operations {
+    (
+        $(#[$meta:meta])*
+        pub struct $handle:ident;
+        $(#[$accessor_meta:meta])*
+        accessor $accessor:ident;
+        $(
+            $(#[$doc:meta])*
+            fn $name:ident($($id:ident: $id_ty:ty),*) $(with ($body:ident: &$body_ty:ty))? -> $output:ty
+                = $method:ident $path:tt $(. $modifier:ident())*;
+        )+
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $handle<'a> {
+            client: &'a $crate::Client,
+        }
+
+        impl $crate::Client {
+            $(#[$accessor_meta])*
+            pub fn $accessor(&self) -> $handle<'_> {
+                $handle { client: self }
+            }
+        }
+
+        impl $handle<'_> {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self $(, $id: impl Into<$id_ty>)* $(, $body: &$body_ty)?) -> $output {
+                    $(let $id = $id.into();)*
+                    let name = concat!(stringify!($accessor), ".", stringify!($name));
+                    let operation = operations!(@path name, http::Method::$method, $path);
+                    $(let operation = operation.validated($body).with_json($body);)?
+                    <$output as $crate::resources::macros::Start>::start(self.client, operation$(.$modifier())*)
+                }
+            )+
+        }
+    };
+    (@path $name:ident, $method:expr, [$path:literal]) => {
+        $crate::call::Operation::new($name, $method, $path)
+    };
+    (@path $name:ident, $method:expr, [$before:literal $id:ident $($after:literal)?]) => {
+        $crate::call::Operation::on($name, $method, $before, $id.as_str(), concat!($($after)?))
+    };
+    (@path $name:ident, $method:expr, [$before:literal $outer:ident $between:literal $inner:ident $($after:literal)?]) => {
+        $crate::call::Operation::on_inner(
+            $name,
+            $method,
+            ($before, $outer.as_str()),
+            ($between, $inner.as_str()),
+            concat!($($after)?),
+        )
+    };
+}
+
+/// Makes records the items of lists, which are continued at their `id`.
+macro_rules! items {
+    ($($record:ident),+) => {
+        $(impl $crate::client::Item for $record {
+            fn cursor(&self) -> Option<&str> {
+                Some(self.id.as_str())
+            }
+        })+
+    };
+}

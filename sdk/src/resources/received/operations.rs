@@ -1,0 +1,85 @@
+//! The operations on received emails.
+
+use bytes::Bytes;
+
+use super::record::{ReceivedEmail, ReceivedEmailSummary};
+use crate::{
+    call::{Call, Operation},
+    client::List,
+    resources::shared::ReceivedAttachment,
+    types::{AttachmentId, ReceivedEmailId},
+};
+
+operations! {
+    /// The operations on received emails: [`Client::received`](crate::Client::received).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// for email in client.received().list().await?.data {
+    ///     let whole = client.received().get(&email.id).await?;
+    ///     for attachment in client.received().attachments(&email.id).await?.data {
+    ///         let fresh = client.received().attachment(&email.id, &attachment.id).await?;
+    ///         let bytes = client.received().download(&fresh.download_url).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Received;
+
+    /// Returns the operations on received emails and their attachments.
+    accessor received;
+
+    /// Lists received emails, newest first: `GET /emails/receiving`, all of them unless a limit is given.
+    fn list() -> List<ReceivedEmailSummary> = GET["/emails/receiving"];
+
+    /// Gets a received email with its bodies: `GET /emails/receiving/{email_id}`.
+    fn get(id: ReceivedEmailId) -> Call<ReceivedEmail> = GET["/emails/receiving/" id];
+
+    /// Lists the attachments of an email in their order: `GET /emails/receiving/{email_id}/attachments`, all of them unless a limit is
+    /// given.
+    fn attachments(id: ReceivedEmailId) -> List<ReceivedAttachment> = GET["/emails/receiving/" id "/attachments"];
+
+    /// Gets an attachment with a fresh download address: `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
+    fn attachment(id: ReceivedEmailId, attachment: AttachmentId) -> Call<ReceivedAttachment>
+        = GET["/emails/receiving/" id "/attachments/" attachment];
+}
+
+impl Received<'_> {
+    /// Lists the emails received after a given one: [`list`](Self::list) from there towards newer ones. As a stream it begins with the
+    /// oldest of them and includes those that arrive meanwhile, so a program that resumes with the last ID it has seen neither misses nor
+    /// repeats an email.
+    ///
+    /// A service may have deleted the given email; it then refuses the ID with [`Error::Api`](crate::Error::Api) (the specification is
+    /// silent on that).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, mut last: posthaste::ReceivedEmailId) -> posthaste::Result<()> {
+    /// use futures_util::TryStreamExt;
+    ///
+    /// let mut new = client.received().since(&last).stream();
+    /// while let Some(email) = new.try_next().await? {
+    ///     println!("{:?} wrote: {:?}", email.from, email.subject);
+    ///     last = email.id;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn since(&self, id: impl Into<ReceivedEmailId>) -> List<ReceivedEmailSummary> {
+        self.list().before(id.into())
+    }
+
+    /// Downloads the contents of a `download_url`, up to the response limit
+    /// ([`ClientBuilder::answer_limit`](crate::ClientBuilder::answer_limit)).
+    ///
+    /// The address itself authorizes the download and may be on another host: the client sends neither its credential nor its default
+    /// headers, follows no redirects, and refuses plain http if its base address is https.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if the address isn't absolute, or isn't https although the client's is;
+    /// [`Error::Api`](crate::Error::Api) with status 403 after the address has expired.
+    pub fn download(&self, url: &str) -> Call<Bytes> {
+        let core = &self.client.core;
+        Call::download(core, Operation::external("received.download", url, &core.base_url))
+    }
+}

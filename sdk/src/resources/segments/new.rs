@@ -1,0 +1,18 @@
+//! The input of a segment creation or rename.
+
+use serde::Serialize;
+
+use crate::problem::Validator;
+
+#[derive(Serialize)]
+pub(super) struct Named {
+    pub(super) name: String,
+}
+
+impl Named {
+    fn validate(&self, v: &mut Validator) {
+        v.required("name", &self.name);
+    }
+}
+
+validate!(private Named);

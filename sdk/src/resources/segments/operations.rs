@@ -1,0 +1,65 @@
+//! The operations on segments.
+
+use http::Method;
+
+use super::new::Named;
+use crate::{
+    call::{Call, Operation},
+    client::List,
+    resources::shared::{ContactSummary, Deleted, Reference, Segment},
+    types::SegmentId,
+};
+
+operations! {
+    /// The operations on segments: [`Client::segments`](crate::Client::segments).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// let readers = client.segments().create("Readers").await?.id;
+    /// client.segments().rename(&readers, "Readers of the weekly").await?;
+    /// println!("{:?}", client.segments().get(&readers).await?.name);
+    /// client.segments().delete(readers).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Segments;
+
+    /// Returns the operations on segments.
+    accessor segments;
+
+    /// Lists segments, newest first: `GET /segments`, all on one page unless a limit is given.
+    fn list() -> List<Segment> = GET["/segments"];
+
+    /// Gets a segment: `GET /segments/{segment_id}`.
+    fn get(id: SegmentId) -> Call<Segment> = GET["/segments/" id];
+
+    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts stay. The answer for a segment that doesn't exist is the same.
+    fn delete(id: SegmentId) -> Call<Deleted<SegmentId>> = DELETE["/segments/" id];
+
+    /// Lists the contacts of a segment, newest first: `GET /segments/{segment_id}/contacts`, all on one page unless a limit is given.
+    fn contacts(id: SegmentId) -> List<ContactSummary> = GET["/segments/" id "/contacts"];
+}
+
+impl Segments<'_> {
+    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The answer has the ID and the name, without the creation time.
+    ///
+    /// The client doesn't retry it when its outcome is unknown: find the segment with [`list`](Self::list).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
+    pub fn create(&self, name: impl Into<String>) -> Call<Segment> {
+        let named = Named { name: name.into() };
+        let operation = Operation::new("segments.create", Method::POST, "/segments");
+        Call::new(&self.client.core, operation.validated(&named).with_json(&named))
+    }
+
+    /// Renames a segment: `PATCH /segments/{segment_id}`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
+    pub fn rename(&self, id: impl Into<SegmentId>, name: impl Into<String>) -> Call<Reference<SegmentId>> {
+        let (id, named) = (id.into(), Named { name: name.into() });
+        let operation = Operation::on("segments.rename", Method::PATCH, "/segments/", id.as_str(), "");
+        Call::new(&self.client.core, operation.validated(&named).with_json(&named))
+    }
+}

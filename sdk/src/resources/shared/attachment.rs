@@ -1,0 +1,60 @@
+//! Attachments of received emails.
+
+use crate::types::{AttachmentId, Timestamp};
+
+record! {
+    /// An attachment as the received email lists it.
+    pub struct ReceivedFile {
+        /// The attachment's ID.
+        pub id: AttachmentId,
+        /// The file name. The sender chose it: it can contain `..` and `/`.
+        pub filename: Option<String>,
+        /// The media type that the email declares.
+        pub content_type: Option<String>,
+        /// The content ID that the HTML body refers to as `cid:`.
+        pub content_id: Option<String>,
+        /// Whether the attachment is shown inside the body.
+        pub content_disposition: Option<ContentDisposition>,
+        /// The size in bytes.
+        pub size: Option<u64>,
+    }
+
+    /// An attachment with a download address that expires.
+    pub struct ReceivedAttachment: ReceivedFile {
+        /// A signed address for [`Received::download`](crate::resources::received::Received::download).
+        pub download_url: String,
+        /// When the address expires.
+        pub expires_at: Option<Timestamp>,
+    }
+}
+
+items!(ReceivedAttachment);
+
+open_enum! {
+    /// Where an attachment is shown.
+    ContentDisposition {
+        /// Inside the body.
+        Inline = "inline",
+        /// Beside the body.
+        Attachment = "attachment",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn an_attachment_size_of_any_form_never_fails_the_record() {
+        for (size, read) in
+            [(json!(1e30), None), (json!(-1), None), (json!("12"), Some(12)), (json!(12), Some(12))]
+        {
+            let sent = json!({ "id": "a", "size": size, "content_disposition": 7 });
+            let file: ReceivedFile = from_value(sent).unwrap();
+            assert_eq!((file.size, &to_value(&file).unwrap()["size"]), (read, &size));
+            assert_eq!(to_value(&file).unwrap()["content_disposition"], 7);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The contact, in lists and with its properties.
+
+use std::collections::BTreeMap;
+
+use super::property::HeldProperty;
+use crate::types::{ContactId, Timestamp};
+
+record! {
+    /// A contact in a list: all of [`Contact`] except its properties.
+    pub struct ContactSummary {
+        /// The contact's ID.
+        pub id: ContactId,
+        /// The email address.
+        pub email: String,
+        /// The first name.
+        pub first_name: Option<String>,
+        /// The last name.
+        pub last_name: Option<String>,
+        /// When the contact was created.
+        pub created_at: Option<Timestamp>,
+        /// Whether the contact has unsubscribed from all broadcasts; `false` if the service omits it.
+        pub unsubscribed: bool,
+    }
+
+    /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification does not show the record.)
+    pub struct Contact: ContactSummary {
+        /// The contact properties by key.
+        pub properties: BTreeMap<String, HeldProperty>,
+    }
+}
+
+items!(ContactSummary);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+    use crate::resources::shared::{PropertyType, PropertyValue};
+
+    #[test]
+    fn a_contact_is_read_with_all_fields_or_with_the_required_ones_only() {
+        let whole = json!({
+            "object": "contact", "id": "c1", "email": "ada@example.com", "first_name": "Ada", "last_name": null,
+            "created_at": "2026-03-02 12:00:00.000000+00", "unsubscribed": true, "later": {},
+            "properties": {"city": {"type": "string", "value": "London"}, "age": {"type": "number", "value": 36},
+                           "new": {"type": "shape", "value": {"a": 1}}},
+        });
+        let contact: Contact = from_value(whole).unwrap();
+        assert!(contact.unsubscribed);
+        assert_eq!(contact.properties["city"].value, PropertyValue::from("London"));
+        assert_eq!(contact.properties["age"].kind, Some(PropertyType::Number));
+        assert_eq!(contact.properties["age"].value, PropertyValue::from(36));
+        assert_eq!(contact.properties["new"].value, PropertyValue::Other(json!({"a": 1})));
+        let little =
+            json!({"id": "c1", "email": "ada@example.com", "unsubscribed": null, "properties": null});
+        let contact: Contact = from_value(little).unwrap();
+        assert!(!contact.unsubscribed && contact.properties.is_empty() && contact.created_at.is_none());
+    }
+
+    #[test]
+    fn plain_property_values_are_read_like_typed_ones() {
+        let properties = json!({
+            "tier": "premium", "age": 36, "vip": true, "empty": null, "list": [1], "object": {"a": 1}, "typed": {"type": 5, "value": false},
+        });
+        let contact: Contact =
+            from_value(json!({"id": "c1", "email": "ada@example.com", "properties": properties})).unwrap();
+        assert_eq!(contact.properties["tier"].value, PropertyValue::from("premium"));
+        assert_eq!(contact.properties["age"].value, PropertyValue::from(36));
+        assert_eq!(contact.properties["vip"].value, PropertyValue::from(true));
+        assert_eq!(contact.properties["typed"].value, PropertyValue::Boolean(false));
+        assert_eq!(contact.properties["object"].value, PropertyValue::Other(json!({"a": 1})));
+        assert!(contact.properties["tier"].kind.is_none());
+        assert_eq!(to_value(&contact).unwrap()["properties"], properties);
+    }
+}

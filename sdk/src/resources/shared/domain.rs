@@ -1,0 +1,163 @@
+//! Parts of domains, in records and in webhook events.
+
+open_enum! {
+    /// The verification status of a domain. The specification has seen the first two; the others are known from elsewhere.
+    DomainStatus {
+        /// No verification was requested yet.
+        NotStarted = "not_started",
+        /// Verification is in progress.
+        Pending = "pending",
+        /// All records were found.
+        Verified = "verified",
+        /// Some records were found, others not yet.
+        PartiallyVerified = "partially_verified",
+        /// Some records were found, others failed.
+        PartiallyFailed = "partially_failed",
+        /// The records were not found.
+        Failed = "failed",
+        /// The domain was verified before and its records are currently missing; the service keeps checking.
+        TemporaryFailure = "temporary_failure",
+    }
+}
+
+impl DomainStatus {
+    /// Returns whether a verification has produced a result, good or bad. `Unknown` counts as none.
+    ///
+    /// [`PartiallyVerified`](Self::PartiallyVerified) and [`TemporaryFailure`](Self::TemporaryFailure) may change again without another
+    /// request; the specification is silent on how long that takes, so [`Domains::wait`](crate::resources::domains::Domains::wait) doesn't
+    /// wait for it.
+    pub fn is_checked(&self) -> bool {
+        !matches!(self, Self::NotStarted | Self::Pending | Self::Unknown(_))
+    }
+}
+
+open_enum! {
+    /// The region in which the service handles a domain's mail.
+    Region {
+        /// North Virginia; the default.
+        UsEast1 = "us-east-1",
+        /// Ireland.
+        EuWest1 = "eu-west-1",
+        /// São Paulo.
+        SaEast1 = "sa-east-1",
+        /// Tokyo.
+        ApNortheast1 = "ap-northeast-1",
+    }
+}
+
+open_enum! {
+    /// Whether a capability of a domain is enabled.
+    Capability {
+        /// Enabled.
+        Enabled = "enabled",
+        /// Disabled.
+        Disabled = "disabled",
+    }
+}
+
+open_enum! {
+    /// The purpose of a DNS record.
+    RecordPurpose {
+        /// Authorizes the service to send for the domain, and routes bounces.
+        Spf = "SPF",
+        /// Publishes the key that emails are signed with.
+        Dkim = "DKIM",
+        /// Points tracked links to the service.
+        Tracking = "Tracking",
+        /// Authorizes certificates for tracked links.
+        TrackingCaa = "TrackingCAA",
+        /// Routes incoming mail to the service.
+        Receiving = "Receiving",
+        /// Routes incoming mail to the service, as the service writes it today.
+        ReceivingMx = "Receiving MX",
+    }
+}
+
+open_enum! {
+    /// The type of a DNS record.
+    RecordType {
+        /// A mail exchanger, with a [priority](DnsRecord::priority).
+        Mx = "MX",
+        /// A text record.
+        Txt = "TXT",
+        /// An alias.
+        Cname = "CNAME",
+        /// A certification authority authorization.
+        Caa = "CAA",
+    }
+}
+
+open_enum! {
+    /// The verification status of a DNS record.
+    RecordStatus {
+        /// Not checked yet.
+        NotStarted = "not_started",
+        /// The check is in progress.
+        Pending = "pending",
+        /// Found.
+        Verified = "verified",
+        /// Not found.
+        Failed = "failed",
+        /// Found before, currently missing.
+        TemporaryFailure = "temporary_failure",
+    }
+}
+
+record! {
+    /// The capabilities of a domain.
+    #[derive(PartialEq, Eq)]
+    pub struct Capabilities {
+        /// Whether the domain sends.
+        pub sending: Option<Capability>,
+        /// Whether the domain receives.
+        pub receiving: Option<Capability>,
+    }
+}
+
+record! {
+    /// A DNS record to publish (`SPEC.md`, Domain).
+    #[derive(PartialEq, Eq)]
+    pub struct DnsRecord {
+        /// The purpose.
+        pub record: RecordPurpose,
+        /// The name.
+        pub name: String,
+        /// The type.
+        pub kind as "type": RecordType,
+        /// The value.
+        pub value: String,
+        /// The time to live, such as `Auto`.
+        pub ttl: Option<String>,
+        /// The verification status.
+        pub status: Option<RecordStatus>,
+        /// The preference of a mail exchanger; `None` for other types.
+        pub priority: Option<u16>,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn a_dns_record_is_read_without_its_type_and_with_any_priority() {
+        for (priority, read) in
+            [(json!(70_000), None), (json!(-1), None), (json!("10"), Some(10)), (json!(null), None)]
+        {
+            let sent =
+                json!({ "record": null, "name": null, "value": "v=spf1", "ttl": 300, "priority": priority });
+            let record: DnsRecord = from_value(sent).unwrap();
+            assert_eq!(
+                (record.priority, record.kind.as_str(), record.ttl.as_deref()),
+                (read, "", Some("300"))
+            );
+            let written = to_value(&record).unwrap();
+            assert_eq!(
+                (&written["priority"], &written["ttl"], &written["type"]),
+                (&priority, &json!(300), &json!(null))
+            );
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Subscriptions to topics.
+
+use crate::problem::Validator;
+
+open_enum! {
+    /// Whether a contact receives the emails of a topic. (The specification has seen `opt_in`.)
+    Subscription {
+        /// The contact receives them.
+        OptIn = "opt_in",
+        /// The contact doesn't receive them.
+        OptOut = "opt_out",
+    }
+}
+
+pub(crate) fn check_subscription(v: &mut Validator, subscription: &Subscription) {
+    if let Subscription::Unknown(value) = subscription {
+        v.report_found("type", "a subscription is opt_in or opt_out", value.as_str());
+    }
+}

@@ -1,0 +1,69 @@
+//! The input of a webhook creation.
+
+use serde::Serialize;
+use url::Url;
+
+use super::event_type::EventType;
+use crate::problem::Validator;
+
+/// A webhook to create with [`Webhooks::create`](super::Webhooks::create).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NewWebhook {
+    endpoint: String,
+    events: Vec<EventType>,
+}
+
+impl NewWebhook {
+    /// Creates a webhook that delivers events of at least one type to an absolute http or https URL.
+    pub fn new(endpoint: impl Into<String>, events: impl IntoIterator<Item = EventType>) -> Self {
+        Self { endpoint: endpoint.into(), events: events.into_iter().collect() }
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        v.required("endpoint", &self.endpoint);
+        if !self.endpoint.trim().is_empty() {
+            check_endpoint(v, &self.endpoint);
+        }
+        if self.events.is_empty() {
+            v.report_at("events", "required", "`events` names at least one type");
+        }
+    }
+}
+
+validate!(NewWebhook);
+
+pub(super) fn check_endpoint(v: &mut Validator, endpoint: &str) {
+    let fits =
+        Url::parse(endpoint).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let rule = "`endpoint` is an absolute http or https address";
+    if !fits {
+        v.field("endpoint", |v| v.report_found("url", rule, endpoint.escape_debug()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_webhook_requires_an_endpoint_and_an_event_type() {
+        // HOOK-04, HOOK-05
+        let paths = |webhook: NewWebhook| -> Vec<_> {
+            webhook
+                .check()
+                .err()
+                .map(crate::Problems::into_vec)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|problem| (problem.path, problem.code))
+                .collect()
+        };
+        let both = |endpoint| [("/endpoint".to_owned(), endpoint), ("/events".to_owned(), "required")];
+        assert_eq!(paths(NewWebhook::new("", [])), both("required"));
+        for endpoint in ["x", "/hook", "ftp://a.test/", "mailto:a@b.test"] {
+            assert_eq!(paths(NewWebhook::new(endpoint, [])), both("url"));
+        }
+        assert!(NewWebhook::new("http://localhost:1/x", [EventType::EmailSent]).check().is_ok());
+        assert!(NewWebhook::new("http://localhost:1/x", ["later.added".into()]).check().is_ok());
+    }
+}

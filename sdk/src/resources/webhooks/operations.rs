@@ -1,0 +1,92 @@
+//! The operations on webhooks.
+
+use super::{
+    new::NewWebhook,
+    patch::WebhookPatch,
+    record::{CreatedWebhook, Webhook, WebhookAttempt, WebhookEvent, WebhookEventSummary, WebhookSummary},
+};
+use crate::{
+    call::Call,
+    client::List,
+    resources::shared::{Deleted, Reference},
+    types::{WebhookEventId, WebhookId},
+};
+
+operations! {
+    /// The operations on webhooks: [`Client::webhooks`](crate::Client::webhooks).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use posthaste::{EventType, NewWebhook, WebhookPatch, WebhookStatus};
+    ///
+    /// let webhook = NewWebhook::new("https://acme.test/hook", [EventType::EmailBounced]);
+    /// let made = client.webhooks().create(&webhook).await?;
+    /// std::fs::write("secret", made.signing_secret.expose()).unwrap();
+    /// client.webhooks().update(&made.id, &WebhookPatch::new().status(WebhookStatus::Disabled)).await?;
+    /// client.webhooks().get(&made.id).await?;
+    /// client.webhooks().list().await?;
+    ///
+    /// // Replay the events that no attempt could deliver.
+    /// for event in client.webhooks().events(&made.id).await?.data {
+    ///     println!("{} at {:?}", event.kind, event.created_at);
+    ///     let attempts = client.webhooks().attempts(&made.id, &event.id).await?;
+    ///     if attempts.data.iter().all(|attempt| attempt.http_status_code != Some(200)) {
+    ///         println!("{:?}", client.webhooks().event(&made.id, &event.id).await?.payload);
+    ///         client.webhooks().replay(&made.id, &event.id).await?;
+    ///     }
+    /// }
+    ///
+    /// // Rotate the secret; the previous one stays valid for 24 hours.
+    /// let rotated = client.webhooks().rotate_secret(&made.id).await?;
+    /// std::fs::write("secret", rotated.signing_secret.expose()).unwrap();
+    /// client.webhooks().delete(&made.id).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Webhooks;
+
+    /// Returns the operations on webhooks.
+    accessor webhooks;
+
+    /// Creates a webhook: `POST /webhooks`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewWebhook::check`] finds, before anything is sent.
+    fn create() with (webhook: &NewWebhook) -> Call<CreatedWebhook> = POST["/webhooks"];
+
+    /// Lists webhooks, newest first: `GET /webhooks`, all of them unless a limit is given.
+    fn list() -> List<WebhookSummary> = GET["/webhooks"];
+
+    /// Gets a webhook with its signing secret: `GET /webhooks/{webhook_id}`.
+    fn get(id: WebhookId) -> Call<Webhook> = GET["/webhooks/" id];
+
+    /// Updates a webhook: `PATCH /webhooks/{webhook_id}`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`WebhookPatch::check`] finds, before anything is sent.
+    fn update(id: WebhookId) with (patch: &WebhookPatch) -> Call<Reference<WebhookId>> = PATCH["/webhooks/" id];
+
+    /// Deletes a webhook: `DELETE /webhooks/{webhook_id}`.
+    fn delete(id: WebhookId) -> Call<Deleted<WebhookId>> = DELETE["/webhooks/" id];
+
+    /// Lists the events of a webhook, newest first: `GET /webhooks/{webhook_id}/events`. It pages with [`after`](List::after) only: the
+    /// service has no `before` here.
+    fn events(id: WebhookId) -> List<WebhookEventSummary> = GET["/webhooks/" id "/events"];
+
+    /// Gets an event of a webhook with its payload: `GET /webhooks/{webhook_id}/events/{event_id}`.
+    fn event(id: WebhookId, event: WebhookEventId) -> Call<WebhookEvent> = GET["/webhooks/" id "/events/" event];
+
+    /// Lists the delivery attempts of an event, newest first: `GET /webhooks/{webhook_id}/events/{event_id}/attempts`. It pages with
+    /// [`after`](List::after) only: the service has no `before` here.
+    fn attempts(id: WebhookId, event: WebhookEventId) -> List<WebhookAttempt>
+        = GET["/webhooks/" id "/events/" event "/attempts"];
+
+    /// Delivers an event again immediately: `POST /webhooks/{webhook_id}/events/{event_id}/replay`. The delivery has the same
+    /// [ID](super::Delivery::id).
+    fn replay(id: WebhookId, event: WebhookEventId) -> Call<Reference<WebhookEventId>>
+        = POST["/webhooks/" id "/events/" event "/replay"];
+
+    /// Rotates the signing secret: `POST /webhooks/{webhook_id}/signing-secret/rotate`. For 24 hours the service also signs with the
+    /// previous secret, so that receivers can switch ([`WebhookVerifier::or`](super::WebhookVerifier::or)).
+    fn rotate_secret(id: WebhookId) -> Call<CreatedWebhook> = POST["/webhooks/" id "/signing-secret/rotate"];
+}

@@ -1,0 +1,81 @@
+//! The input of a webhook update.
+
+use super::{event_type::EventType, new::check_endpoint, record::WebhookStatus};
+use crate::{problem::Validator, types::Patch};
+
+patch! {
+    /// Changes to a webhook: [`Webhooks::update`](super::Webhooks::update). Fields that aren't set keep their value.
+    pub struct WebhookPatch {
+        /// Sets the URL events are delivered to, absolute http or https.
+        endpoint: String,
+        /// Enables or disables the webhook.
+        status: WebhookStatus,
+    } other {
+        #[serde(skip_serializing_if = "Patch::is_keep")]
+        events: Patch<Vec<EventType>>,
+    }
+}
+
+impl WebhookPatch {
+    /// Replaces the subscribed event types; at least one.
+    #[must_use]
+    pub fn events(mut self, events: impl IntoIterator<Item = EventType>) -> Self {
+        self.events = Patch::Set(events.into_iter().collect());
+        self
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        if let Some(endpoint) = self.endpoint.value() {
+            check_endpoint(v, endpoint);
+        }
+        if self.events.value().is_some_and(Vec::is_empty) {
+            v.report_at("events", "count", "`events` names at least one type");
+        }
+        if let Some(WebhookStatus::Unknown(value)) = self.status.value() {
+            let rule = "`status` is enabled or disabled";
+            v.field("status", |v| v.report_found("type", rule, value.as_str()));
+        }
+    }
+}
+
+validate!(WebhookPatch);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_fields_that_were_set_are_sent() {
+        // HOOK-12
+        let patch = |patch: WebhookPatch| serde_json::to_value(patch).unwrap();
+        assert_eq!(patch(WebhookPatch::new()), json!({}));
+        assert_eq!(
+            patch(WebhookPatch::new().status(WebhookStatus::Disabled)),
+            json!({ "status": "disabled" })
+        );
+        assert_eq!(patch(WebhookPatch::new().events(["x.y".into()])), json!({ "events": ["x.y"] }));
+    }
+
+    #[test]
+    fn an_endpoint_is_a_url_and_events_have_a_type() {
+        // HOOK-04, HOOK-05
+        let paths = |patch: WebhookPatch| -> Vec<_> {
+            patch
+                .check()
+                .err()
+                .map(crate::Problems::into_vec)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|problem| (problem.path, problem.code))
+                .collect()
+        };
+        for endpoint in ["x", "/hook", "ftp://a.test/", "mailto:a@b.test"] {
+            let both = [("/endpoint".to_owned(), "url"), ("/events".to_owned(), "count")];
+            assert_eq!(paths(WebhookPatch::new().endpoint(endpoint).events([])), both);
+        }
+        assert!(WebhookPatch::new().check().is_ok());
+        assert_eq!(paths(WebhookPatch::new().status("paused")), [("/status".to_owned(), "type")]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Macros that declare inputs: what a create or an update sends.
+
+/// Declares the input of a create, with a setter for each optional field.
+///
+/// `new(…)` lists the required fields. Fields under `optional` are left out of the request until they are set; each has a setter that takes
+/// `impl Into<T>`. Fields under `other` begin with their default and have setters written by hand.
+macro_rules! input {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $(#[$new_doc:meta])*
+            new($($required:ident: $required_ty:ty),+ $(,)?);
+            $(optional { $($(#[$doc:meta])* $field:ident: $ty:ty,)* })?
+            $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty,)* })?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        pub struct $name {
+            $($required: $required_ty,)+
+            $($(#[serde(skip_serializing_if = "Option::is_none")] $field: Option<$ty>,)*)?
+            $($($(#[$other_attr])* $other: $other_ty,)*)?
+        }
+
+        impl $name {
+            $(#[$new_doc])*
+            pub fn new($($required: impl Into<$required_ty>),+) -> Self {
+                Self {
+                    $($required: $required.into(),)+
+                    $($($field: None,)*)?
+                    $($($other: Default::default(),)*)?
+                }
+            }
+
+            $($(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $field(mut self, $field: impl Into<$ty>) -> Self {
+                    self.$field = Some($field.into());
+                    self
+                }
+            )*)?
+        }
+    };
+}
+
+/// Declares the input of an update, which changes only the fields that were set.
+///
+/// Each field has a setter that takes `impl Into<T>`; `field: T | clear_field` adds a setter that removes the value (`null` on the wire).
+/// Fields under `other`, after the struct, have setters written by hand.
+macro_rules! patch {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* $field:ident: $ty:ty $(| $(#[$clear_doc:meta])* $clear:ident)?,)*
+        }
+        $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty,)* })?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+        pub struct $name {
+            $(#[serde(skip_serializing_if = "Patch::is_keep")] $field: $crate::types::Patch<$ty>,)*
+            $($($(#[$other_attr])* $other: $other_ty,)*)?
+        }
+
+        impl $name {
+            /// Creates an update that changes nothing yet.
+            pub fn new() -> Self {
+                Self::default()
+            }
+
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $field(mut self, $field: impl Into<$ty>) -> Self {
+                    self.$field = $crate::types::Patch::Set($field.into());
+                    self
+                }
+
+                $(
+                    $(#[$clear_doc])*
+                    #[must_use]
+                    pub fn $clear(mut self) -> Self {
+                        self.$field = $crate::types::Patch::Clear;
+                        self
+                    }
+                )?
+            )*
+        }
+    };
+}
+
+/// Declares an input that has a key, a type, and a fallback of that type: one builder per type, so that the fallback always fits.
+macro_rules! keyed_input {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident($kind:ty);
+        $(#[$string_meta:meta])*
+        string $string:ident;
+        $(#[$number_meta:meta])*
+        number $number:ident;
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        pub struct $name {
+            key: String,
+            #[serde(rename = "type")]
+            kind: $kind,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            fallback_value: Option<serde_json::Value>,
+        }
+
+        keyed_input! { @builder $name $(#[$string_meta])* $string string String (impl Into<String>) }
+        keyed_input! { @builder $name $(#[$number_meta])* $number number Number (impl Into<serde_json::Number>) }
+    };
+    (@builder $name:ident $(#[$meta:meta])* $builder:ident $new:ident $kind:ident ($value:ty)) => {
+        #[doc = concat!("A ", stringify!($new), " with an optional fallback: [`", stringify!($name), "::", stringify!($new), "`].")]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        #[serde(transparent)]
+        pub struct $builder($name);
+
+        impl $name {
+            $(#[$meta])*
+            pub fn $new(key: impl Into<String>) -> $builder {
+                $builder(Self { key: key.into(), kind: stringify!($new).into(), fallback_value: None })
+            }
+        }
+
+        impl $builder {
+            /// Sets the value that is used where none is given.
+            #[must_use]
+            pub fn fallback(mut self, value: $value) -> Self {
+                self.0.fallback_value = Some(serde_json::Value::$kind(value.into()));
+                self
+            }
+        }
+
+        impl From<$builder> for $name {
+            fn from(builder: $builder) -> Self {
+                builder.0
+            }
+        }
+    };
+}

@@ -1,0 +1,533 @@
+//! Tolerant reading: a value of another type than documented never fails the record or the page that holds it.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Deserializer, Serialize, de, ser::SerializeMap};
+use serde_json::{Map, Value};
+
+/// The result of reading one JSON value.
+pub(crate) enum Reading<T> {
+    /// The value has the documented type: writing it yields the same JSON.
+    Exact(T),
+    /// The value has another type that converts, such as `"12"` for a number.
+    Converted(T),
+    /// The value doesn't fit.
+    Unreadable,
+}
+
+impl<T> Reading<T> {
+    pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Reading<U> {
+        match self {
+            Self::Exact(value) => Reading::Exact(convert(value)),
+            Self::Converted(value) => Reading::Converted(convert(value)),
+            Self::Unreadable => Reading::Unreadable,
+        }
+    }
+
+    fn exact_or_converted(exact: bool, value: T) -> Self {
+        if exact { Self::Exact(value) } else { Self::Converted(value) }
+    }
+}
+
+/// A type that reads values of other JSON types where they have one meaning.
+pub(crate) trait Lenient: Sized {
+    fn read(value: &Value) -> Reading<Self>;
+
+    /// The value of a field that is missing, null or unreadable; `None` if a record can't do without the field.
+    fn absent() -> Option<Self>;
+
+    /// Reads one entry of an object where the list has one element per entry.
+    fn from_entry(_name: &str, _value: &Value) -> Option<Self> {
+        None
+    }
+
+    /// Reads a value without copying large text. Returns the value if it isn't exactly what the type writes.
+    fn take(value: Value) -> (Option<Self>, Option<Value>) {
+        match Self::read(&value) {
+            Reading::Exact(read) => (Some(read), None),
+            Reading::Converted(read) => (Some(read), Some(value)),
+            Reading::Unreadable => (None, Some(value)),
+        }
+    }
+}
+
+/// A record whose fields are read one by one; see the macro `record!`.
+pub(crate) trait Record: Sized {
+    fn from_fields(fields: Fields) -> Result<Self, String>;
+}
+
+impl<R: Record> Lenient for R {
+    fn read(value: &Value) -> Reading<Self> {
+        let Value::Object(fields) = value else { return Reading::Unreadable };
+        Self::from_fields(Fields::new(fields.clone())).map_or(Reading::Unreadable, Reading::Exact)
+    }
+
+    /// An empty record, if every field may be missing.
+    fn absent() -> Option<Self> {
+        Self::from_fields(Fields::new(Map::new())).ok()
+    }
+}
+
+impl Lenient for Value {
+    fn read(value: &Value) -> Reading<Self> {
+        Reading::Exact(value.clone())
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Value::Null)
+    }
+
+    fn take(value: Value) -> (Option<Self>, Option<Value>) {
+        (Some(value), None)
+    }
+}
+
+impl Lenient for String {
+    fn read(value: &Value) -> Reading<Self> {
+        match value {
+            Value::String(text) => Reading::Exact(text.clone()),
+            Value::Number(_) | Value::Bool(_) => Reading::Converted(value.to_string()),
+            _ => Reading::Unreadable,
+        }
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self::new())
+    }
+
+    fn take(value: Value) -> (Option<Self>, Option<Value>) {
+        match value {
+            Value::String(text) => (Some(text), None),
+            Value::Number(_) | Value::Bool(_) => (Some(value.to_string()), Some(value)),
+            _ => (None, Some(value)),
+        }
+    }
+}
+
+impl Lenient for bool {
+    fn read(value: &Value) -> Reading<Self> {
+        match value {
+            Value::Bool(on) => Reading::Exact(*on),
+            Value::Number(number) if number.as_u64() == Some(0) => Reading::Converted(false),
+            Value::Number(number) if number.as_u64() == Some(1) => Reading::Converted(true),
+            Value::String(text) if text == "false" => Reading::Converted(false),
+            Value::String(text) if text == "true" => Reading::Converted(true),
+            _ => Reading::Unreadable,
+        }
+    }
+
+    fn absent() -> Option<Self> {
+        Some(false)
+    }
+}
+
+macro_rules! integers {
+    ($($integer:ty),+) => {
+        $(impl Lenient for $integer {
+            fn read(value: &Value) -> Reading<Self> {
+                if let Some(number) = value.as_u64().and_then(|number| number.try_into().ok()) {
+                    return Reading::Exact(number);
+                }
+                let text = match value {
+                    Value::Number(number) => number.as_f64().filter(|n| n.fract() == 0.0).map(|n| format!("{n:.0}")),
+                    Value::String(text) => Some(text.trim().to_owned()),
+                    _ => None,
+                };
+                text.and_then(|text| text.parse().ok()).map_or(Reading::Unreadable, Reading::Converted)
+            }
+
+            fn absent() -> Option<Self> {
+                None
+            }
+        })+
+    };
+}
+
+integers!(u16, u64);
+
+impl<T: Lenient> Lenient for Option<T> {
+    fn read(value: &Value) -> Reading<Self> {
+        if value.is_null() { Reading::Exact(None) } else { T::read(value).map(Some) }
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+
+    fn take(value: Value) -> (Option<Self>, Option<Value>) {
+        if value.is_null() {
+            return (Some(None), None);
+        }
+        let (read, raw) = T::take(value);
+        (read.map(Some), raw)
+    }
+}
+
+/// One value stands for a list of one; elements that can't be read are left out.
+impl<T: Lenient> Lenient for Vec<T> {
+    fn read(value: &Value) -> Reading<Self> {
+        let Value::Array(items) = value else {
+            return match value {
+                Value::String(text) if text.is_empty() => Reading::Converted(Self::new()),
+                one => match (T::read(one), one) {
+                    (Reading::Exact(item) | Reading::Converted(item), _) => Reading::Converted(vec![item]),
+                    (Reading::Unreadable, Value::Object(entries)) => {
+                        let list: Self =
+                            entries.iter().filter_map(|(name, value)| T::from_entry(name, value)).collect();
+                        if list.is_empty() { Reading::Unreadable } else { Reading::Converted(list) }
+                    }
+                    (Reading::Unreadable, _) => Reading::Unreadable,
+                },
+            };
+        };
+        let mut exact = true;
+        let list = items.iter().filter_map(|item| element(item, &mut exact)).collect();
+        Reading::exact_or_converted(exact, list)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self::new())
+    }
+}
+
+/// A list of `{name, value}` stands for an object; entries that can't be read are left out.
+impl<T: Lenient> Lenient for BTreeMap<String, T> {
+    fn read(value: &Value) -> Reading<Self> {
+        let mut exact = true;
+        let entries = match value {
+            Value::Object(entries) => entries,
+            Value::Array(pairs) => {
+                let pair = |pair: &Value| {
+                    let read = T::read(pair.get("value")?);
+                    let (Reading::Exact(value) | Reading::Converted(value)) = read else { return None };
+                    Some((pair.get("name")?.as_str()?.to_owned(), value))
+                };
+                return Reading::Converted(pairs.iter().filter_map(pair).collect());
+            }
+            _ => return Reading::Unreadable,
+        };
+        let entry = |(key, value)| element::<T>(value, &mut exact).map(|value| (String::clone(key), value));
+        let map = entries.iter().filter_map(entry).collect();
+        Reading::exact_or_converted(exact, map)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self::new())
+    }
+}
+
+fn element<T: Lenient>(value: &Value, exact: &mut bool) -> Option<T> {
+    match T::read(value) {
+        Reading::Exact(element) => Some(element),
+        Reading::Converted(element) => {
+            *exact = false;
+            Some(element)
+        }
+        Reading::Unreadable => {
+            *exact = false;
+            None
+        }
+    }
+}
+
+/// The fields of a record that the service sent in another form than documented, as sent.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Malformed(BTreeMap<&'static str, Value>);
+
+impl Malformed {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// Writes one field of a record: as the service sent it if it was malformed.
+    pub(crate) fn write<M: SerializeMap>(
+        &self,
+        map: &mut M,
+        name: &'static str,
+        value: &impl Serialize,
+    ) -> Result<(), M::Error> {
+        match self.0.get(name) {
+            Some(sent) => map.serialize_entry(name, sent),
+            None => map.serialize_entry(name, value),
+        }
+    }
+}
+
+/// `Debug` prints the names alone: a malformed field can hold a secret.
+impl fmt::Debug for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// The fields of one JSON object, taken one by one.
+pub(crate) struct Fields {
+    map: Map<String, Value>,
+    malformed: Malformed,
+}
+
+impl Fields {
+    pub(crate) fn new(map: Map<String, Value>) -> Self {
+        Self { map, malformed: Malformed::default() }
+    }
+
+    /// Takes a field by its first name that is present and not null.
+    pub(crate) fn take<T: Lenient>(&mut self, names: &[&'static str]) -> Result<T, String> {
+        let mut removed = names.iter().map(|name| (*name, self.map.remove(*name)));
+        let found = removed.find_map(|(name, value)| Some((name, value.filter(|value| !value.is_null())?)));
+        let expected = names.first().copied().unwrap_or_default();
+        let Some((name, value)) = found else {
+            return T::absent().ok_or_else(|| format!("missing field `{expected}`"));
+        };
+        let (read, sent) = T::take(value);
+        if let Some(sent) = sent {
+            let sent = self.malformed.0.entry(name).insert_entry(sent);
+            return read.or_else(T::absent).ok_or_else(|| {
+                let kind = match sent.get() {
+                    Value::Null => "null",
+                    Value::Bool(_) => "a boolean",
+                    Value::Number(_) => "a number",
+                    Value::String(_) => "a string",
+                    Value::Array(_) => "an array",
+                    Value::Object(_) => "an object",
+                };
+                format!("field `{name}` has an unexpected type: {kind}")
+            });
+        }
+        read.ok_or_else(|| format!("missing field `{name}`"))
+    }
+
+    pub(crate) fn malformed(self) -> Malformed {
+        self.malformed
+    }
+}
+
+/// Reads a record: for `Deserialize`.
+pub(crate) fn record<'de, R: Record, D: Deserializer<'de>>(deserializer: D) -> Result<R, D::Error> {
+    R::from_fields(Fields::new(Map::deserialize(deserializer)?)).map_err(de::Error::custom)
+}
+
+/// Reads one value, converting other scalar types: for `Deserialize` and `#[serde(deserialize_with)]`.
+pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    match T::read(&value) {
+        Reading::Exact(read) | Reading::Converted(read) => Ok(read),
+        Reading::Unreadable => Err(de::Error::custom(format!("invalid type: {value}"))),
+    }
+}
+
+/// Reads one value; what can't be read counts as missing: for `#[serde(default, deserialize_with)]` on fields whose raw value isn't kept.
+#[allow(dead_code, reason = "for records that derive `Deserialize`")]
+pub(crate) fn or_absent<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let (read, sent) = T::take(Value::deserialize(deserializer)?);
+    read.or_else(T::absent)
+        .ok_or_else(|| de::Error::custom(format!("invalid type: {}", sent.unwrap_or_default())))
+}
+
+/// Declares records: what the service returns.
+///
+/// Every field is read tolerantly. A field that is missing or null has the type's absent value (`None`, empty, `false`); a field of another
+/// type is converted where it has one meaning and absent otherwise, and `malformed_fields` has it as the service sent it. Only a missing
+/// identifier or secret fails the record. `name as "wire"` gives the name on the wire, `or "other"` further ones; serializing the record leaves
+/// a field out that is marked `- secret`.
+///
+/// `pub struct Detail: Summary { … }` has all fields of the first record and its own.
+macro_rules! record {
+    (
+        $(#[$meta:meta])*
+        pub struct $base:ident $common:tt
+        $($(#[$more:meta])* pub struct $name:ident : $of:ident $fields:tt)*
+    ) => {
+        record! { @merge [$(#[$meta])*] $base $common {} }
+        $(record! { @merge [$(#[$more])*] $name $common $fields })*
+    };
+    (@merge [$($meta:tt)*] $name:ident { $($common:tt)* } { $($fields:tt)* }) => {
+        record! { @define [$($meta)*] $name { $($common)* $($fields)* } }
+    };
+    (@define [$($meta:tt)*] $name:ident {
+        $($(#[$attr:meta])* pub $field:ident $(as $wire:literal $(or $other:literal)*)? $(- $unwritten:ident)? : $ty:ty,)*
+    }) => {
+        $($meta)*
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub struct $name {
+            $($(#[$attr])* pub $field: $ty,)*
+            malformed: $crate::types::lenient::Malformed,
+        }
+
+        impl $name {
+            /// Returns the fields that the service sent in another form than documented, as sent.
+            pub fn malformed_fields(&self) -> impl Iterator<Item = (&str, &serde_json::Value)> {
+                self.malformed.iter()
+            }
+        }
+
+        #[allow(deprecated, reason = "deprecated fields are still read and written")]
+        impl $crate::types::lenient::Record for $name {
+            fn from_fields(mut fields: $crate::types::lenient::Fields) -> Result<Self, String> {
+                Ok(Self {
+                    $($field: fields.take(record!(@names $field $($wire $($other)*)?))?,)*
+                    malformed: fields.malformed(),
+                })
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::types::lenient::record(deserializer)
+            }
+        }
+
+        #[allow(deprecated, reason = "deprecated fields are still read and written")]
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                $(record!(@write self map record!(@name $field $($wire)?), $field $($unwritten)?);)*
+                serde::ser::SerializeMap::end(map)
+            }
+        }
+    };
+    (@write $self:ident $map:ident $name:expr, $field:ident secret) => {};
+    (@write $self:ident $map:ident $name:expr, $field:ident) => {
+        $self.malformed.write(&mut $map, $name, &$self.$field)?;
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $wire:literal) => { $wire };
+    (@names $field:ident) => { &[stringify!($field)] };
+    (@names $field:ident $($wire:literal)+) => { &[$($wire),+] };
+}
+
+#[cfg(test)]
+#[allow(unreachable_pub, dead_code, reason = "the macro declares public types")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::types::{EmailId, Timestamp};
+
+    record! {
+        /// A summary.
+        #[derive(PartialEq)]
+        pub struct Summary {
+            /// An ID.
+            pub id: EmailId,
+            /// A text.
+            pub name: String,
+            /// A number.
+            pub size: Option<u64>,
+            /// Another.
+            pub priority as "prio" or "rank": Option<u16>,
+            /// A switch.
+            pub on: Option<bool>,
+            /// A list.
+            pub to: Vec<String>,
+            /// A time.
+            pub created_at: Option<Timestamp>,
+        }
+        /// The detail record.
+        pub struct Detail: Summary {
+            /// A body.
+            pub html: Option<String>,
+            /// Nested.
+            pub inner: Option<Inner>,
+        }
+    }
+
+    record! {
+        /// A nested record.
+        #[derive(PartialEq)]
+        pub struct Inner {
+            /// A text.
+            pub text: Option<String>,
+        }
+    }
+
+    fn read(value: Value) -> Detail {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn documented_types_are_read_and_written_unchanged() {
+        let sent = json!({
+            "id": "e1", "name": "n", "size": 12, "prio": 10, "on": true, "to": ["a", "b"], "created_at": "2026-01-01T00:00:00Z",
+            "html": "<p>", "inner": { "text": "t" },
+        });
+        let detail = read(sent.clone());
+        assert_eq!(
+            (detail.id.as_str(), detail.size, detail.priority, detail.on),
+            ("e1", Some(12), Some(10), Some(true))
+        );
+        assert_eq!(detail.malformed_fields().count(), 0);
+        assert_eq!(serde_json::to_value(&detail).unwrap(), sent);
+    }
+
+    #[test]
+    fn scalars_of_other_types_convert_and_keep_their_raw_value() {
+        let sent = json!({
+            "id": 7, "name": 1.5, "size": "12", "prio": 10.0, "on": "true", "to": "a", "created_at": 1_700_000_000, "html": false,
+            "inner": { "text": 5 },
+        });
+        let detail = read(sent.clone());
+        assert_eq!((detail.id.as_str(), detail.name.as_str(), detail.size), ("7", "1.5", Some(12)));
+        assert_eq!(
+            (detail.priority, detail.on, detail.to.as_slice()),
+            (Some(10), Some(true), ["a".to_owned()].as_slice())
+        );
+        assert_eq!(detail.created_at.as_ref().map(Timestamp::as_str), Some("1700000000"));
+        assert_eq!(
+            (detail.html.as_deref(), detail.inner.as_ref().unwrap().text.as_deref()),
+            (Some("false"), Some("5"))
+        );
+        assert_eq!(serde_json::to_value(&detail).unwrap(), sent);
+        let names: Vec<_> = detail.malformed_fields().map(|(name, _)| name).collect();
+        assert_eq!(names, ["created_at", "html", "id", "name", "on", "prio", "size", "to"]);
+    }
+
+    #[test]
+    fn unreadable_and_out_of_range_values_are_absent_and_keep_their_raw_value() {
+        for size in [json!(1e30), json!(-1), json!(1.5), json!("much"), json!([]), json!({}), json!(true)] {
+            let sent = json!({
+                "id": "e", "name": [], "size": size, "prio": 70_000, "on": 2, "to": ["a", {}, 5], "created_at": {}, "html": ["x"], "inner": 5,
+            });
+            let detail = read(sent.clone());
+            assert_eq!(
+                (detail.name.as_str(), detail.size, detail.priority, detail.on),
+                ("", None, None, None)
+            );
+            assert_eq!(detail.to, ["a", "5"]);
+            assert!(detail.created_at.is_none() && detail.html.is_none() && detail.inner.is_none());
+            assert_eq!(serde_json::to_value(&detail).unwrap(), sent);
+        }
+    }
+
+    #[test]
+    fn null_and_missing_fields_are_absent() {
+        let sent = json!({
+            "id": "e", "name": null, "size": null, "prio": null, "rank": 3, "on": null, "to": null, "created_at": null, "html": null,
+            "inner": null,
+        });
+        for sent in [sent, json!({ "id": "e", "rank": 3 })] {
+            let detail = read(sent);
+            assert!(detail.name.is_empty() && detail.to.is_empty() && detail.on.is_none());
+            assert_eq!((detail.priority, detail.malformed_fields().count()), (Some(3), 0));
+        }
+    }
+
+    #[test]
+    fn a_record_without_its_identifier_is_refused_with_the_field_name() {
+        for (sent, message) in [
+            (json!({ "name": "n" }), "missing field `id`"),
+            (json!({ "id": null }), "missing field `id`"),
+            (json!({ "id": ["e"] }), "field `id` has an unexpected type: an array"),
+        ] {
+            assert_eq!(serde_json::from_value::<Summary>(sent).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn malformed_values_never_show_in_debug() {
+        let summary: Summary = serde_json::from_value(json!({ "id": "e", "on": "sentinel" })).unwrap();
+        let shown = format!("{summary:?}");
+        assert!(shown.contains("\"on\"") && !shown.contains("sentinel"), "{shown}");
+    }
+}
