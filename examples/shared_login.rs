@@ -66,12 +66,12 @@ impl TokenStore for Database {
         Box::pin(self.record())
     }
 
-    fn lock(&self, patience: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
         Box::pin(async move {
             let path = self.lock.clone();
             let taken = blocking(move || {
                 let lock = Connection::open(path)?;
-                lock.busy_timeout(patience)?;
+                lock.busy_timeout(timeout)?;
                 lock.execute_batch("BEGIN IMMEDIATE")?;
                 Ok(lock)
             });

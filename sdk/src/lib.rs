@@ -33,8 +33,18 @@
 //! Retries, time limits and pace have defaults that suit a service in production; [`ClientBuilder`] changes them for all calls
 //! and [`Call`] for one.
 //!
-//! It runs on tokio. HTTP goes over reqwest, which appears in no public type: with `default-features = false` an application
-//! brings its own [`Transport`](transport::Transport).
+//! It runs on tokio. HTTP goes over reqwest: with `default-features = false` an application brings its own
+//! [`Transport`](transport::Transport).
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `reqwest` | the default transport |
+//! | `oauth` | logins: the authorization code flow, sessions that refresh themselves, token stores |
+//! | `redirect-listener` | the loopback server that receives the browser's redirect; implies `oauth` |
+//!
+//! All are on by default.
 
 #[macro_use]
 mod macros;

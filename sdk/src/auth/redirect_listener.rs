@@ -5,7 +5,7 @@
 //!
 //! | against | measure |
 //! |---|---|
-//! | other machines | `127.0.0.1`, else `[::1]`, and never a name that somebody else resolves; the redirect address names what was bound |
+//! | other machines | `127.0.0.1`, else `[::1]`, never a name that another host resolves; the redirect URI names the bound address |
 //! | pages in the browser, and names that resolve to this machine | `Host` has to be the address that was bound; no `Origin`; only what a browser fetches to show it |
 //! | a forged answer | `state` first, in constant time; only then `code` or `error` |
 //! | a code in the history or in a `Referer` | the browser is sent on at once, to a page that says nothing of the outcome and loads nothing |

@@ -1,4 +1,4 @@
-//! What can go wrong with a login, and what to do.
+//! Errors of logins and their sessions.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,11 +15,11 @@ use crate::{
 open_enum! {
     /// The name of an error of the authorization or the token endpoint (`SPEC.md`, Errors; RFC 6749, 4.1.2.1 and 5.2).
     OAuthErrorCode {
-        /// The person said no.
+        /// The user declined.
         AccessDenied = "access_denied",
         /// The client is unknown or disabled.
         InvalidClient = "invalid_client",
-        /// The code or refresh token is not (or no longer) good.
+        /// The code or refresh token is invalid or expired.
         InvalidGrant = "invalid_grant",
         /// A parameter is missing or malformed.
         InvalidRequest = "invalid_request",
@@ -38,7 +38,7 @@ open_enum! {
     }
 }
 
-/// An error that the authorization or the token endpoint sent.
+/// An error response of the authorization or the token endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}", .code.as_str(), .description.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
 #[non_exhaustive]
@@ -51,17 +51,17 @@ pub struct OAuthError {
     pub status: Option<StatusCode>,
 }
 
-/// What a login can fail with.
+/// An error of a login or its session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {
-    /// The service refused. The tokens are as they were.
+    /// The service refused. The tokens are unchanged.
     #[error(transparent)]
     Refused(#[from] OAuthError),
     /// The store holds no login.
     #[error("not logged in")]
     LoggedOut,
-    /// The grant is over; only a new login helps.
+    /// The grant has ended; log in again.
     #[error("{}", ended(.0))]
     Ended(Ended),
     /// The login is bound to another origin. Nothing was sent.
@@ -84,7 +84,7 @@ pub enum AuthError {
         /// How long to wait.
         retry_after: Duration,
     },
-    /// The token endpoint could not be reached. The tokens are as they were.
+    /// The token endpoint could not be reached. The tokens are unchanged.
     #[error("the token endpoint could not be reached")]
     Unreachable(#[source] TransportError),
     /// The authorization server is overloaded (429 or 503). The tokens are unchanged.
@@ -222,44 +222,44 @@ impl AuthError {
     }
 }
 
-/// How a grant came to its end.
+/// The end of a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Ended {
     /// Why.
     pub why: EndReason,
-    /// When it was found out.
+    /// When it was detected.
     #[serde(with = "instant")]
     pub at: SystemTime,
 }
 
-/// Why a grant is over.
+/// Why a grant has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndReason {
-    /// The service refused the refresh token the first time it was shown: it is older than 60 days, or the grant was revoked.
+    /// The service rejected the refresh token the first time it was sent: it is older than 60 days, or the grant was revoked.
     Rejected,
-    /// The answer to an earlier refresh was lost. The service then takes the token it had replaced for a stolen one.
+    /// The response to an earlier refresh was lost. The service then treats the token that it had replaced as stolen.
     LostAnswer {
-        /// When the refresh began whose answer was lost.
+        /// When the refresh whose response was lost began.
         #[serde(with = "instant")]
         since: SystemTime,
     },
 }
 
-/// Why something that came to the redirect address is not the answer.
+/// Why a request to the redirect URI is not the awaited response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallbackError {
-    /// It is another address.
-    #[error("this is not the address that the browser was to come back to")]
+    /// It is another URL.
+    #[error("this is not the redirect URI of this login")]
     Address,
     /// Its `state` is missing or not the one of this login.
     #[error("its `state` is not the one of this login")]
     State,
-    /// Its parameters can't be those of an answer.
-    #[error("its parameters are not those of an answer: {0}")]
+    /// Its parameters are invalid.
+    #[error("its parameters are invalid: {0}")]
     Parameters(&'static str),
 }
 

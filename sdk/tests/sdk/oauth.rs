@@ -1,11 +1,14 @@
 //! The authorization server as the client asks it: one request each, in the right form, judged by what it leaves behind.
 
+use std::{sync::Arc, time::Duration};
+
 use posthaste::{
-    Error,
+    Client, Error,
     auth::{
-        AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, NewOAuthClient,
-        OAuthErrorCode, Scope,
+        AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, MemoryStore, NewOAuthClient,
+        OAuthErrorCode, Scope, Session,
     },
+    transport::Transport,
 };
 use serde_json::json;
 use url::{Url, form_urlencoded};
@@ -145,4 +148,33 @@ async fn a_program_registers_as_a_public_client() {
             .odd();
     let error = auth_error(server(&script).register(&asked).await.unwrap_err());
     assert!(matches!(error, AuthError::Refused(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn one_transport_serves_the_authorization_server_a_session_and_a_client() {
+    let tokens = |refresh: &str| json!({"access_token": refresh, "token_type": "Bearer", "expires_in": 900, "refresh_token": refresh, "scope": "emails:send"});
+    let script = Script::of([
+        Step::Answer(200, tokens("one")),
+        Step::Answer(200, tokens("two")),
+        Step::Answer(200, json!({"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"})),
+    ])
+    .odd();
+    let transport: Arc<dyn Transport> = Arc::new(script.clone());
+    let server = AuthorizationServer::of("http://127.0.0.1:9").unwrap().transport(Arc::clone(&transport));
+    let (authorization, code) = authorized(&server);
+    let mut login = server.exchange(&authorization, &code).await.unwrap();
+    login.expires_in = Duration::ZERO;
+    let session =
+        Session::builder().transport(Arc::clone(&transport)).start(MemoryStore::new(), login).await.unwrap();
+    let client = Client::builder()
+        .base_url("http://127.0.0.1:9")
+        .session(session)
+        .transport(transport)
+        .build()
+        .unwrap();
+    let email = posthaste::Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
+    client.emails().send(&email).await.unwrap();
+    let seen: Vec<_> = script.seen().iter().map(|seen| (seen.url.clone(), seen.new_connection)).collect();
+    let token = ("http://127.0.0.1:9/oauth/token".to_owned(), true);
+    assert_eq!(seen, [token.clone(), token, ("http://127.0.0.1:9/emails".to_owned(), false)]);
 }

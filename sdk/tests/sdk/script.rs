@@ -40,6 +40,8 @@ pub(crate) struct Seen {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) at: Instant,
+    #[cfg_attr(not(feature = "oauth"), expect(dead_code, reason = "token requests alone set it"))]
+    pub(crate) new_connection: bool,
 }
 
 impl Seen {
@@ -110,6 +112,7 @@ impl Transport for Script {
                 headers: request.headers.clone(),
                 body: pieces.concat().into(),
                 at: Instant::now(),
+                new_connection: request.new_connection,
             });
             let step = self.steps.lock().unwrap().pop_front();
             let failed = |reached, kind| Err(TransportError::new(reached, kind));

@@ -159,8 +159,8 @@ impl AuthorizationRequest {
                 description: description.map(|text| printable(&text, 200)),
                 status: None,
             })),
-            (Some(_), None) => Err(CallbackError::Parameters("its `code` is no code").into()),
-            _ => Err(CallbackError::Parameters("exactly one of `code` and `error` belongs in it").into()),
+            (Some(_), None) => Err(CallbackError::Parameters("`code` is malformed").into()),
+            _ => Err(CallbackError::Parameters("exactly one of `code` and `error` must be present").into()),
         }
     }
 

@@ -118,7 +118,7 @@ impl RedirectListener {
         };
         let mut connections = Connections::new(&self.listener, &shared);
         if tokio::time::timeout(timeout, connections.until(|| shared.has_answer())).await.is_ok() {
-            // A browser that never asks for the page keeps nobody waiting.
+            // The browser may never load the final page.
             let _ =
                 tokio::time::timeout(PAGE_GRACE, connections.until(|| shared.seen.load(Ordering::Relaxed)))
                     .await;

@@ -1,4 +1,4 @@
-//! What the browser is told: as little as possible. The outcome is told where the login was begun.
+//! The pages for the browser. They say as little as possible; the program that started the login reports its outcome.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};

@@ -1,4 +1,4 @@
-//! The receiver under attack: raw requests of every kind, while a well-behaved browser still gets through.
+//! The listener under attack: raw requests of every kind, while a well-behaved browser still gets through.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -26,7 +26,7 @@ impl Login {
     fn begin_with(
         receiver: RedirectListener,
         change: impl FnOnce(&mut AuthorizationServer),
-        patience: Duration,
+        timeout: Duration,
     ) -> Self {
         let mut server = AuthorizationServer::of("https://api.example.com").unwrap();
         change(&mut server);
@@ -35,7 +35,7 @@ impl Login {
         let sent: HashMap<_, _> = authorization.url().query_pairs().into_owned().collect();
         let host = receiver.host.clone();
         let waiting = tokio::spawn(async move {
-            match receiver.wait(&authorization, patience).await {
+            match receiver.wait(&authorization, timeout).await {
                 Ok(code) => Ok(code.expose().to_owned()),
                 Err(crate::Error::Auth(error)) => Err(std::sync::Arc::into_inner(error).unwrap()),
                 Err(other) => panic!("{other:?}"),
@@ -272,7 +272,7 @@ async fn of_requests_in_a_row_on_one_connection_only_the_first_is_answered() {
 }
 
 #[tokio::test]
-async fn nobody_coming_back_ends_the_wait_and_closes_the_port() {
+async fn a_wait_without_a_redirect_times_out_and_closes_the_port() {
     let receiver = RedirectListener::bind().await.unwrap();
     let login = Login::begin_with(receiver, |_| {}, Duration::from_millis(50));
     let host = login.host.clone();

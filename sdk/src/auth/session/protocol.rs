@@ -1,7 +1,7 @@
-//! The refresh protocol as a state machine without I/O: it is told what happened and when, and says what to do next.
+//! The refresh protocol as a state machine without I/O: it takes an event and the time, and returns the next command.
 //!
-//! It sees no token: whoever carries its commands out holds the record, and tells it what matters of it ([`Held`]). So the very same machine runs
-//! in a program and under a search over all interleavings (`model`), whose states are its own.
+//! It sees no token: the driver holds the record, and passes on what matters of it ([`Held`]). So the very same machine runs
+//! in a program and under a search over all interleavings (`model_check`), whose states are its own.
 
 #[cfg(test)]
 mod tests;
@@ -92,7 +92,7 @@ pub(crate) enum Event {
         hard: Duration,
     },
     Locked,
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     Busy,
     Found(Option<Held>),
     Written,
@@ -142,7 +142,7 @@ pub(crate) enum Verdict {
     UseUnsaved,
     LoggedOut,
     Ended,
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     Busy,
     /// An answer is missing, and it is too early to ask again.
     Wait(Duration),
@@ -155,7 +155,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Renewal {
     policy: Policy,
     phase: Phase,
-    /// Nobody is waited for.
+    /// Doesn't wait for other holders of the lock.
     soft: bool,
     /// Until when others may be waited for.
     deadline: Duration,
@@ -170,7 +170,7 @@ pub(crate) struct Renewal {
     sends: u8,
     /// The mark whose settle time was waited for here, whatever the wall clock says.
     settled: Option<RefreshPending>,
-    /// A record by somebody who keeps no lock was met.
+    /// A writer that takes no lock has replaced the record.
     stranger: bool,
 }
 
@@ -338,7 +338,7 @@ impl Renewal {
 
     /// How long until an attempt after this mark can do no harm.
     fn due(&self, mark: &RefreshPending, now: Now) -> Duration {
-        // A mark from the future: the wall clock was set back, and nobody can say how long ago it was.
+        // A mark from the future: the wall clock was set back, so its age is unknown.
         let elapsed = now.wall.duration_since(mark.since).unwrap_or_default();
         if elapsed < self.policy.grace || self.settled.as_ref() == Some(mark) {
             return Duration::ZERO;
@@ -381,7 +381,7 @@ impl Renewal {
                 }
             }
             Outcome::NotSent { .. } | Outcome::Refused => self.restore(now),
-            // Perhaps somebody was faster who keeps no lock.
+            // A writer that takes no lock may have been faster.
             Outcome::InvalidGrant => self.go(Phase::Rereading, Command::Read),
             Outcome::Unknown { access_for: Some(left) } => {
                 self.usable_until = now.monotonic.saturating_add(left);
@@ -404,7 +404,7 @@ impl Renewal {
         self.go(Phase::Saving { tries }, Command::Write(Change::Tokens))
     }
 
-    /// Nothing of this attempt arrived: its mark goes. That of an earlier one stays, since of that nobody knows.
+    /// Nothing of this attempt was executed: removes its mark. That of an earlier attempt stays, since its outcome is unknown.
     fn restore(&mut self, now: Now) -> Command {
         let verdict = self.or_use(Verdict::Failed, now);
         self.go(Phase::Restoring(verdict), Command::Write(Change::Pending(self.before.clone())))
