@@ -1,10 +1,14 @@
 //! The client: settings, lists, waits, and requests to operations without a type of their own.
 
+#[cfg(feature = "blocking")]
+mod blocking;
 mod builder;
 mod handle;
 pub mod page;
 mod wait;
 
+#[cfg(feature = "blocking")]
+pub use blocking::BlockingIter;
 pub use builder::ClientBuilder;
 pub use handle::Client;
 pub(crate) use page::Item;

@@ -40,11 +40,16 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `reqwest` | the default transport |
+//! | `reqwest` | the default transport, over plain HTTP alone |
+//! | `rustls` | TLS by rustls, which trusts what the operating system trusts; implies `reqwest` |
+//! | `native-tls` | TLS by the operating system's library instead; implies `reqwest`; off by default |
 //! | `oauth` | logins: the authorization code flow, sessions that refresh themselves, token stores |
 //! | `redirect-listener` | the loopback server that receives the browser's redirect; implies `oauth` |
 //!
-//! All are on by default.
+//! | `blocking` | `blocking()` on calls, lists and waits, for programs without an async runtime; off by default |
+//!
+//! The others are on by default. With `default-features = false, features = ["rustls"]` a program that only sends builds neither an HTTP
+//! server nor the OAuth crate.
 
 #[macro_use]
 mod macros;
@@ -58,10 +63,16 @@ pub mod body;
 mod call;
 mod client;
 mod error;
+pub mod guide;
 pub mod resources;
 pub mod transport;
 
+/// The crates whose types are part of this API.
+pub use {bytes, http, url};
+
 pub use call::{Call, Preview, RateLimit, RetryEvent, RetryPolicy, WithResponse};
+#[cfg(feature = "blocking")]
+pub use client::BlockingIter;
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
 pub use error::{
     ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, PagingError, RateLimitError,

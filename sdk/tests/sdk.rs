@@ -6,6 +6,7 @@ mod sdk {
     mod domains;
     mod downloads;
     mod ids;
+    mod layers;
     #[cfg(feature = "oauth")]
     mod oauth;
     mod outcomes;

@@ -94,7 +94,7 @@ impl<T> Call<T> {
         self
     }
 
-    /// Adds a header; one of the client's own is replaced.
+    /// Sets a header; it replaces one of the client's own or a default header of the same name.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         match (HeaderName::from_str(name), HeaderValue::from_str(value)) {
@@ -105,10 +105,13 @@ impl<T> Call<T> {
                 return self.idempotency_key(value.to_str().unwrap_or_default());
             }
             (Ok(name), Ok(value)) => drop(self.operation.headers.insert(name, value)),
-            _ => {
-                self.fault(
-                    Problem::new("", "header", "not an HTTP header").found(format!("{name}: {value}")),
-                );
+            (Err(_), _) => {
+                self.fault(Problem::new("", "header", "an HTTP header needs a valid name").found(name));
+            }
+            // A value can be a credential, so it is not repeated.
+            (Ok(name), Err(_)) => {
+                let rule = "an HTTP header's value has only visible ASCII characters";
+                self.fault(Problem::new("", "header", rule).found(format_args!("in {name}")));
             }
         }
         self
@@ -198,7 +201,7 @@ impl Call<serde_json::Value> {
     }
 }
 
-impl Call<crate::AcceptedBatch> {
+impl<T> Call<T> {
     pub(crate) fn batch_validation(mut self, mode: HeaderValue) -> Self {
         self.operation.headers.insert("x-batch-validation", mode);
         self.operation.ids = None;

@@ -156,6 +156,8 @@ struct Execution<'a> {
     reauthorized: bool,
     /// The response that was accepted and could not be read.
     unread: Option<Box<DecodeError>>,
+    /// A complete response could not be decoded.
+    undecodable: bool,
     /// The error of the attempt before this one.
     last_error: Option<Error>,
 }
@@ -181,6 +183,7 @@ impl<'a> Execution<'a> {
             rejected: None,
             reauthorized: false,
             unread: None,
+            undecodable: false,
             last_error: None,
             operation,
         }
@@ -322,10 +325,15 @@ impl<'a> Execution<'a> {
                 Box::new(DecodeError::new(head, &bytes, String::new(), DecodeCause::Incomplete(missing)))
             }
         };
-        // The service keeps the response to a keyed request, so asking again fetches it. Nothing else would answer differently.
-        let too_large = matches!(&error.source, DecodeCause::Incomplete(error) if error.kind() == TransportErrorKind::TooLarge);
+        // The service keeps the response to a keyed request, so asking again fetches it: once if it is no JSON, since it won't be next time.
+        let (incomplete, too_large) = match &error.source {
+            DecodeCause::Incomplete(error) => (true, error.kind() == TransportErrorKind::TooLarge),
+            DecodeCause::Json(_) => (false, false),
+        };
         let transient = self.operation.keyed && !too_large;
-        let again = self.state.record(AttemptResult::Accepted { transient });
+        let again =
+            self.state.record(AttemptResult::Accepted { transient }) && (incomplete || !self.undecodable);
+        self.undecodable |= !incomplete;
         let cause = Cause::unreadable(error.status);
         self.unread = Some(error);
         Err(Failure { error: None, retry: again.then_some(cause) })

@@ -11,10 +11,19 @@ use crate::{
     transport::{Transport, endpoint::base_url},
     types::{AccessToken, ApiKey},
 };
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// The default limit of a response body.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
+/// What no default header may replace.
+const RESERVED_HEADERS: [HeaderName; 6] = [
+    header::AUTHORIZATION,
+    header::HOST,
+    header::USER_AGENT,
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    HeaderName::from_static("idempotency-key"),
+];
 
 impl Client {
     /// A client for the service at `base_url`, with an API key and the default settings.
@@ -46,6 +55,7 @@ pub struct ClientBuilder {
     base_url: Option<String>,
     credentials: Option<Result<Credentials, SettingsError>>,
     user_agent: Option<String>,
+    default_headers: Vec<(String, String)>,
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
     connect_timeout: Duration,
@@ -63,6 +73,7 @@ impl Default for ClientBuilder {
             base_url: None,
             credentials: None,
             user_agent: None,
+            default_headers: Vec::new(),
             timeout: None,
             attempt_timeout: None,
             connect_timeout: Duration::from_secs(5),
@@ -121,6 +132,15 @@ impl ClientBuilder {
     /// Puts an application's name before the client's own in `User-Agent`: `acme-shop/1.2`.
     pub fn user_agent(mut self, product: impl Into<String>) -> Self {
         self.user_agent = Some(product.into());
+        self
+    }
+
+    /// Adds a header to all requests to the service, such as one that a gateway in front of it needs. A header of one call takes its place
+    /// ([`Call::header`](crate::Call::header)). It is not sent to download addresses, which can be another company's.
+    ///
+    /// [`build`](Self::build) refuses names and values that HTTP doesn't allow, and headers that the client sets itself.
+    pub fn default_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.default_headers.push((name.into(), value.into()));
         self
     }
 
@@ -207,7 +227,7 @@ impl ClientBuilder {
         };
         let core = Core {
             base_url,
-            headers: common_headers(self.user_agent.as_deref())?,
+            headers: common_headers(self.user_agent.as_deref(), &self.default_headers)?,
             credentials,
             transport,
             timeout: self.timeout,
@@ -244,7 +264,7 @@ fn default_transport(_: Duration) -> Result<Box<dyn Transport>, SettingsError> {
     ))
 }
 
-fn common_headers(product: Option<&str>) -> Result<HeaderMap, SettingsError> {
+fn common_headers(product: Option<&str>, more: &[(String, String)]) -> Result<HeaderMap, SettingsError> {
     let own = concat!("posthaste/", env!("CARGO_PKG_VERSION"));
     let agent = product.map_or_else(|| own.to_owned(), |product| format!("{product} {own}"));
     let agent = HeaderValue::try_from(agent).map_err(|_| {
@@ -252,7 +272,20 @@ fn common_headers(product: Option<&str>) -> Result<HeaderMap, SettingsError> {
             .found(format!("{product:?}"))
     })?;
     let json = HeaderValue::from_static("application/json");
-    Ok(HeaderMap::from_iter([(header::USER_AGENT, agent), (header::ACCEPT, json)]))
+    let mut headers = HeaderMap::from_iter([(header::USER_AGENT, agent), (header::ACCEPT, json)]);
+    for (name, value) in more {
+        let wrong = |rule: &str| SettingsError::new("default_header", rule).found(format!("{name:?}"));
+        let parsed = HeaderName::try_from(name).map_err(|_| wrong("must have a valid HTTP header name"))?;
+        if RESERVED_HEADERS.contains(&parsed) {
+            return Err(wrong("must not be a header that the client sets itself"));
+        }
+        // A value can be a credential, so it is neither repeated in an error nor shown in `Debug`.
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| wrong("must have a value of visible ASCII characters"))?;
+        value.set_sensitive(true);
+        headers.insert(parsed, value);
+    }
+    Ok(headers)
 }
 
 #[cfg(feature = "reqwest")]
@@ -305,6 +338,23 @@ mod tests {
         let base = || Client::builder().base_url("http://127.0.0.1:1").api_key("re_x");
         assert!(base().timeout(Duration::ZERO).build().is_err());
         assert!(base().timeout(Duration::MAX).attempt_timeout(Duration::MAX).build().is_ok());
+    }
+
+    #[test]
+    fn a_default_header_is_sent_with_every_request_and_its_value_is_never_shown() {
+        let base = || Client::builder().base_url("http://127.0.0.1:1").api_key("re_x");
+        let client = base().default_header("x-gateway", "sentinel").build().unwrap();
+        let preview = client.request(http::Method::GET, "/x").preview().unwrap();
+        assert_eq!(preview.headers()["x-gateway"], "sentinel");
+        assert!(!format!("{:?}", preview.headers()).contains("sentinel"));
+        let own = client.request(http::Method::GET, "/x").header("x-gateway", "own").preview().unwrap();
+        assert_eq!(own.headers()["x-gateway"], "own");
+        for (name, value) in
+            [("a b", "x"), ("x", "sentinel\n"), ("Authorization", "x"), ("Idempotency-Key", "x"), ("", "x")]
+        {
+            let error = base().default_header(name, value).build().unwrap_err().to_string();
+            assert!(error.starts_with("default_header ") && !error.contains("sentinel"), "{error}");
+        }
     }
 
     #[test]

@@ -31,6 +31,7 @@ use super::{
 /// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`] and give a clone to each.
 ///
 /// ```
+/// # #[cfg(feature = "rustls")]
 /// # fn example(ca: reqwest::Certificate) -> posthaste::Result<()> {
 /// use std::sync::Arc;
 ///
@@ -111,6 +112,7 @@ impl ReqwestTransport {
         if !matches!(route, Route::Remote) {
             builder = builder.no_proxy();
         }
+        #[cfg(any(feature = "rustls", feature = "native-tls"))]
         if matches!(route, Route::LoopbackPlain) {
             builder = builder.tls_certs_only([]);
         }

@@ -322,3 +322,76 @@ async fn no_error_repeats_a_credential_or_a_body() {
         assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_malformed_headers_value_is_not_repeated() {
+    let script = Script::of([]);
+    let error = script.client().emails().get("e1").header("x-token", "sentinel\n").await.unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error:?}");
+    let shown = format!("{error} {error:?}");
+    assert!(shown.contains("x-token") && !shown.contains("sentinel"), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_response_shows_no_secret_in_debug() {
+    let script = Script::of([Step::Text(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
+    let error = script.client().api_keys().create(&posthaste::NewApiKey::new("ci")).await.unwrap_err();
+    let Error::Decode(decode) = &error else { panic!("{error:?}") };
+    assert!(decode.sample.contains("re_sentinel"), "whoever asks for it gets it");
+    assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_brings() {
+    for second in
+        [Step::Text(422, r#"{"name":"validation_error"}"#), Step::Refused, Step::Lost, Step::Untrusted]
+    {
+        let script = Script::of([Step::Text(200, "{"), second, Step::Refused, Step::Refused]);
+        let error = script.client().emails().send(&email()).idempotency_key("k").await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::Accepted, "{error:?}");
+        assert_eq!(error.idempotency_key().unwrap().as_str(), "k");
+        assert!(error.to_string().contains("accepted"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empty() {
+    let event = posthaste::EventOccurrence::of_email("user.created", "ada@example.com");
+    let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
+    let error = script.client().events().send(&event).idempotency_key("k").await.unwrap_err();
+    assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::Accepted, false, 1));
+    let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
+    script.client().broadcasts().send("b1").idempotency_key("k").await.unwrap_err();
+    assert_eq!(script.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_of_one_attempt_sends_one_request_whatever_its_response() {
+    for step in [Step::Text(200, "{"), Step::Lost, Step::Text(503, ""), Step::Text(401, "")] {
+        let script = Script::of([step]);
+        let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
+        client.emails().send(&email()).await.unwrap_err();
+        assert_eq!(script.seen().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_fails_leaves_nothing_open_and_a_large_answer_is_not_asked_for_again() {
+    let script = Script::of([Step::Text(503, ""), Step::Text(503, ""), Step::Text(503, "")]);
+    let error = script.client().emails().get("e1").await.unwrap_err();
+    assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Rejected, true));
+    let script = Script::of([Step::Text(200, "0123456789")]).odd();
+    let client = script.builder().response_limit(9).build().unwrap();
+    let error = client.request(http::Method::GET, "/x").await.unwrap_err();
+    assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::NotSent, false, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_of_protocols_leaves_the_outcome_of_a_send_unknown() {
+    let script = Script::of([Step::Text(101, "")]);
+    let error = script.client().emails().send(&email()).await.unwrap_err();
+    assert_eq!(
+        (error.outcome(), error.status().map(|status| status.as_u16())),
+        (Outcome::Unknown, Some(101))
+    );
+}

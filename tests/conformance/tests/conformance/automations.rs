@@ -217,7 +217,7 @@ async fn a_run_is_in_each_of_four_states() {
     assert_eq!(running.summary.completed_at, None);
     assert!(running.summary.started_at.is_some() && running.summary.created_at.is_some());
     assert_eq!(statuses(&running), [("start", "completed"), ("pause", "waiting")]);
-    let early = client.automations().wait_for_run(&pause, &running.summary.id).limit(Duration::ZERO).await;
+    let early = client.automations().wait_for_run(&pause, &running.summary.id).max_wait(Duration::ZERO).await;
     assert!(matches!(early, Err(Error::WaitTimeout(_))), "{early:?}");
 
     let failed = newest(&bench, &fails).await;

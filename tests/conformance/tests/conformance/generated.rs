@@ -13,15 +13,15 @@ use serde_json::Value;
 use self::schema::{ADDED, Manners, Schemas};
 use crate::operations::{Document, Operation};
 
-/// What the client leaves out of a value that it writes: the contract says the same of every value of that kind.
-const KIND: &str = "object";
+/// What no record writes: the service's own kind of the record, what it may add later, and secrets, which only `expose()` gives.
+const UNWRITTEN: [&str; 4] = ["object", ADDED, "token", "signing_secret"];
 
 /// The first thing that the value written again lacks or says in another way.
 fn lost(answered: &Value, written: &Value, place: &str) -> Option<String> {
     match (answered, written) {
         (Value::Object(answered), Value::Object(written)) => answered
             .iter()
-            .filter(|(key, value)| !(key.as_str() == ADDED || key.as_str() == KIND || value.is_null()))
+            .filter(|(key, value)| !(UNWRITTEN.contains(&key.as_str()) || value.is_null()))
             .find_map(|(key, value)| {
                 lost(value, written.get(key).unwrap_or(&Value::Null), &format!("{place}/{key}"))
             }),

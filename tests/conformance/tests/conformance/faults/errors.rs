@@ -22,7 +22,9 @@ async fn an_error_survives_whatever_its_body_is() {
         (r#"{"name":7,"message":["x"]}"#, "", ""),
         ("[1]", "", ""),
         ("null", "", ""),
-        ("<html><h1>Nope</h1></html>", "", ""),
+        ("<html><h1>Nope</h1></html>", "", "Nope"),
+        (r#"{"title":"No.","detail":"Too old."}"#, "", "Too old."),
+        ("upstream error", "", "upstream error"),
         ("", "", ""),
     ] {
         let peer = Peer::acting([Act::json(422, body)]).await;

@@ -1,0 +1,95 @@
+//! Logs what the client does: one span per call, one event per attempt.
+
+use posthaste::{Accepted, Client, Email};
+
+/// Sends a greeting. With a subscriber at level `debug`, a send that succeeds at its second attempt logs lines such as
+///
+/// ```text
+/// DEBUG posthaste{operation="emails.send" method=POST route=/emails status=503 attempts=1}: response attempt=1 status=503
+/// DEBUG posthaste{operation="emails.send" method=POST route=/emails status=503 attempts=1}: retrying attempt=1 cause="503 …"
+/// DEBUG posthaste{operation="emails.send" method=POST route=/emails status=200 attempts=2}: response attempt=2 status=200
+/// ```
+///
+/// Neither an address nor a body nor a credential is ever in them.
+async fn story(client: &Client) -> posthaste::Result<Accepted> {
+    let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
+    client.emails().send(&email).await
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the id is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(std::io::stderr).init();
+    let accepted = story(&Client::from_env()?).await?;
+    println!("{}", accepted.id);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
+
+    use posthaste::RetryPolicy;
+    use posthaste_reference_server::{
+        ReferenceServer,
+        faults::{Action, Rule},
+    };
+
+    use super::*;
+
+    /// Keeps what is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_send_logs_a_span_and_its_attempts_and_nothing_private() {
+        let server = ReferenceServer::start().await;
+        let unavailable = Action::Answer {
+            status: http::StatusCode::SERVICE_UNAVAILABLE,
+            headers: http::HeaderMap::new(),
+            body: bytes::Bytes::new(),
+        };
+        server.service().faults().add(Rule::new(unavailable).on(http::Method::POST, "/emails"));
+        let client = Client::builder()
+            .base_url(server.base_url())
+            .api_key(server.api_key())
+            .retry(RetryPolicy::default().base(std::time::Duration::from_millis(1)))
+            .build()
+            .unwrap();
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        let _default = tracing::subscriber::set_default(subscriber);
+        story(&client).await.unwrap();
+
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("posthaste{")).collect();
+        for part in ["operation=\"emails.send\"", "method=POST", "route=/emails", "status=503", "attempts=1"]
+        {
+            assert!(lines[0].contains(part), "{part}: {text}");
+        }
+        assert!(lines.iter().any(|line| line.contains("retrying") && line.contains("attempt=1")), "{text}");
+        assert!(lines.last().unwrap().contains("attempts=2"), "{text}");
+        assert!(lines.iter().any(|line| line.contains("request_id=")), "{text}");
+        for private in ["ada@", "acme.test", "It works", "Hello", "Bearer", server.api_key().as_str()] {
+            assert!(!lines.iter().any(|line| line.contains(private)), "{private}: {text}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Calls for programs without an async runtime.
+
+use std::{
+    future::{Future, IntoFuture},
+    io,
+    sync::{OnceLock, mpsc},
+};
+
+use futures_util::StreamExt as _;
+use tokio::runtime::{Builder, Runtime};
+
+use super::{
+    page::{Item, List, Page, Paginator},
+    wait::Wait,
+};
+use crate::{
+    call::Call,
+    error::{Error, Result},
+    problem::SettingsError,
+};
+
+/// The runtime of all blocking calls: one thread, started by the first one.
+fn runtime() -> Result<&'static Runtime> {
+    static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
+    let start =
+        || Builder::new_multi_thread().worker_threads(1).thread_name("posthaste").enable_all().build();
+    RUNTIME.get_or_init(start).as_ref().map_err(|error| {
+        Error::from(SettingsError::new("blocking", "needs a thread of its own").found(error.to_string()))
+    })
+}
+
+/// Runs a future on that thread and waits for its value. Works inside another runtime too, whose thread it then blocks.
+fn wait_for<T: Send + 'static>(future: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let (done, value) = mpsc::sync_channel(1);
+    let task = runtime()?.spawn(async move {
+        // The receiver waits below.
+        let _ = done.send(future.await);
+    });
+    match value.recv() {
+        Ok(value) => value,
+        Err(_) => match runtime()?.block_on(task) {
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            _ => Err(SettingsError::new("blocking", "needs a thread that runs").into()),
+        },
+    }
+}
+
+impl<T: Send + 'static> Call<T> {
+    /// Sends the request and blocks the thread until its outcome is known (feature `blocking`).
+    ///
+    /// ```no_run
+    /// # fn example() -> posthaste::Result<()> {
+    /// let client = posthaste::Client::from_env()?;
+    /// let email = posthaste::Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
+    /// println!("accepted as {}", client.emails().send(&email).blocking()?.id);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn blocking(self) -> Result<T> {
+        wait_for(self.into_future())
+    }
+}
+
+impl<T: Item> List<T> {
+    /// Requests one page and blocks the thread until it is there (feature `blocking`).
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn blocking(self) -> Result<Page<T>> {
+        wait_for(self.into_future())
+    }
+
+    /// All items, page after page, as [`stream`](Self::stream) yields them; each page blocks the thread (feature `blocking`).
+    pub fn blocking_iter(self) -> BlockingIter<T> {
+        BlockingIter(Some(self.stream()))
+    }
+}
+
+impl<T: Send + 'static> Wait<T> {
+    /// Blocks the thread until the wait is over (feature `blocking`).
+    ///
+    /// # Errors
+    /// Those of the wait.
+    pub fn blocking(self) -> Result<T> {
+        wait_for(self.into_future())
+    }
+}
+
+/// The items of a list, one by one: [`List::blocking_iter`].
+#[derive(Debug)]
+#[must_use = "an iterator does nothing until it is used"]
+pub struct BlockingIter<T>(Option<Paginator<T>>);
+
+impl<T: Item> Iterator for BlockingIter<T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        let mut items = self.0.take()?;
+        let next = wait_for(async move {
+            let item = items.next().await;
+            Ok((item, items))
+        });
+        match next {
+            Ok((item, items)) => {
+                self.0 = item.is_some().then_some(items);
+                item
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
