@@ -1,9 +1,8 @@
 //! Answers that only identify a record.
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::types::lenient::Fields;
+use crate::types::lenient::{self, Fields, Lenient, Names, Record};
 
 /// An answer that only identifies the record that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,15 +22,17 @@ pub struct Deleted<Id> {
     pub deleted: bool,
 }
 
-impl<'de, Id: Deserialize<'de>> Deserialize<'de> for Deleted<Id> {
+impl<Id: Lenient> Record for Deleted<Id> {
+    const NAMES: Names = &[&["id", "contact"], &["deleted"]];
+
+    fn from_fields(mut fields: Fields) -> Result<Self, String> {
+        Ok(Self { id: fields.take()?, deleted: fields.take()? })
+    }
+}
+
+impl<'de, Id: Lenient> Deserialize<'de> for Deleted<Id> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = Fields::new(Map::deserialize(deserializer)?);
-        let id: Value = fields.take(&["id", "contact"]).map_err(D::Error::custom)?;
-        let deleted = fields.take(&["deleted"]).map_err(D::Error::custom)?;
-        if id.is_null() {
-            return Err(D::Error::missing_field("id"));
-        }
-        Ok(Self { id: Id::deserialize(id).map_err(D::Error::custom)?, deleted })
+        lenient::record(deserializer)
     }
 }
 
