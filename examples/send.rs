@@ -28,6 +28,6 @@ mod tests {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let accepted = story(&client).await.unwrap();
-        assert_eq!(client.emails().get(accepted.id).await.unwrap().summary.subject, "Hello");
+        assert_eq!(client.emails().get(accepted.id).await.unwrap().subject, "Hello");
     }
 }

@@ -79,7 +79,7 @@ mod tests {
         let unwanted = send(&client, &topic, &["bob@example.com"]).await.unwrap();
         server.service().clock().advance(Duration::from_secs(10));
         let record = client.emails().get(&unwanted.id).await.unwrap();
-        assert_eq!(record.summary.last_event, Some(LastEvent::Failed));
+        assert_eq!(record.last_event, Some(LastEvent::Failed));
         assert_eq!(server.service().mails("sb_test").len(), 1, "nothing else has left");
     }
 

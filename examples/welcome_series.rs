@@ -99,12 +99,12 @@ mod tests {
         let welcomes = [mail("ada@example.com", "Welcome, Ada"), mail("bob@example.com", "Welcome, Bob")];
         assert_eq!(sent(), welcomes);
         let bob = last_run(&client, &series).await.unwrap().unwrap();
-        assert_eq!(bob.summary.status, Some(RunStatus::Running));
+        assert_eq!(bob.status, Some(RunStatus::Running));
 
         server.service().clock().advance(Duration::from_hours(24));
         let tour = mail("ada@example.com", "Your first day with Acme Pro");
         assert_eq!(sent(), [welcomes[0].clone(), tour, welcomes[1].clone()]);
-        let bob = client.automations().wait_for_run(&series, &bob.summary.id).await.unwrap();
-        assert_eq!(bob.summary.status, Some(RunStatus::Completed));
+        let bob = client.automations().wait_for_run(&series, &bob.id).await.unwrap();
+        assert_eq!(bob.status, Some(RunStatus::Completed));
     }
 }

@@ -8,7 +8,6 @@ mod address;
 #[macro_use]
 mod id;
 mod idempotency_key;
-mod null_default;
 #[macro_use]
 mod open_enum;
 mod patch;
@@ -24,7 +23,6 @@ pub use id::{
     WebhookAttemptId, WebhookEventId, WebhookId,
 };
 pub use idempotency_key::IdempotencyKey;
-pub(crate) use null_default::null_default;
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;
 pub use schedule::ScheduledAt;

@@ -47,7 +47,7 @@ pub(crate) enum State {
 /// use std::time::Duration;
 ///
 /// let email = client.emails().wait("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").max_wait(Duration::from_secs(30)).await?;
-/// println!("{:?}", email.summary.last_event);
+/// println!("{:?}", email.last_event);
 /// # Ok(())
 /// # }
 /// ```

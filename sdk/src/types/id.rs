@@ -50,15 +50,7 @@ macro_rules! id {
             }
         }
 
-        impl $crate::types::lenient::Lenient for $name {
-            fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
-                <String as $crate::types::lenient::Lenient>::read(value).map(Self)
-            }
-
-            fn absent() -> Option<Self> {
-                None
-            }
-        }
+        lenient_text!($name, absent: None);
 
         impl From<&$name> for $name {
             fn from(id: &$name) -> Self {
@@ -127,7 +119,7 @@ id!(
     EmailId
 );
 id!(
-    /// The identifier of a custom event definition.
+    /// The identifier or the name of a custom event: the service accepts either.
     EventId
 );
 id!(

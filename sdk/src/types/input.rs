@@ -32,14 +32,7 @@ macro_rules! input {
                 }
             }
 
-            $($(
-                $(#[$doc])*
-                #[must_use]
-                pub fn $field(mut self, $field: impl Into<$ty>) -> Self {
-                    self.$field = Some($field.into());
-                    self
-                }
-            )*)?
+            $(setters! { $($(#[$doc])* $field: $ty;)* })?
         }
     };
 }
@@ -59,7 +52,7 @@ macro_rules! patch {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
         pub struct $name {
-            $(#[serde(skip_serializing_if = "Patch::is_keep")] $field: $crate::types::Patch<$ty>,)*
+            $(#[serde(skip_serializing_if = "crate::types::Patch::is_keep")] $field: $crate::types::Patch<$ty>,)*
             $($($(#[$other_attr])* $other: $other_ty,)*)?
         }
 
@@ -69,23 +62,19 @@ macro_rules! patch {
                 Self::default()
             }
 
-            $(
-                $(#[$doc])*
-                #[must_use]
-                pub fn $field(mut self, $field: impl Into<$ty>) -> Self {
-                    self.$field = $crate::types::Patch::Set($field.into());
-                    self
-                }
-
+            setters! {
                 $(
-                    $(#[$clear_doc])*
-                    #[must_use]
-                    pub fn $clear(mut self) -> Self {
-                        self.$field = $crate::types::Patch::Clear;
-                        self
-                    }
-                )?
-            )*
+                    $(#[$doc])*
+                    $field: $ty;
+                    $($(#[$clear_doc])* $clear = $crate::types::Patch::Clear => $field;)?
+                )*
+            }
+
+            /// Whether none of the fields is set or cleared; those under `other` aside.
+            #[allow(dead_code, reason = "not every update has to change something")]
+            fn is_untouched(&self) -> bool {
+                true $(&& self.$field.is_keep())*
+            }
         }
     };
 }

@@ -1,8 +1,12 @@
 //! Tolerant reading: a value of another type than documented never fails the record or the page that holds it.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, vec};
 
-use serde::{Deserialize, Deserializer, Serialize, de, ser::SerializeMap};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor},
+    ser::SerializeMap,
+};
 use serde_json::{Map, Value};
 
 /// The result of reading one JSON value.
@@ -41,6 +45,11 @@ pub(crate) trait Lenient: Sized {
         None
     }
 
+    /// Whether [`take`](Self::take) reads this value exactly and without copying it.
+    fn is_plain(_value: &Value) -> bool {
+        false
+    }
+
     /// Reads a value without copying large text. Returns the value if it isn't exactly what the type writes.
     fn take(value: Value) -> (Option<Self>, Option<Value>) {
         match Self::read(&value) {
@@ -53,19 +62,58 @@ pub(crate) trait Lenient: Sized {
 
 /// A record whose fields are read one by one; see the macro `record!`.
 pub(crate) trait Record: Sized {
+    /// The names of each field on the wire. Of several that are present, the first counts.
+    const NAMES: Names;
+
+    /// Takes the fields in the order of [`NAMES`](Self::NAMES).
     fn from_fields(fields: Fields) -> Result<Self, String>;
 }
 
 impl<R: Record> Lenient for R {
     fn read(value: &Value) -> Reading<Self> {
-        let Value::Object(fields) = value else { return Reading::Unreadable };
-        Self::from_fields(Fields::new(fields.clone())).map_or(Reading::Unreadable, Reading::Exact)
+        record(value).map_or(Reading::Unreadable, Reading::Exact)
     }
 
     /// An empty record, if every field may be missing.
     fn absent() -> Option<Self> {
-        Self::from_fields(Fields::new(Map::new())).ok()
+        record(&Value::Object(Map::new())).ok()
     }
+}
+
+/// Implements [`Lenient`] by `Deserialize`, for types whose parts have no value when they are absent.
+macro_rules! strict {
+    ($($name:ty),+) => {
+        $(impl $crate::types::lenient::Lenient for $name {
+            fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
+                use $crate::types::lenient::Reading;
+                <Self as serde::Deserialize>::deserialize(value).map_or(Reading::Unreadable, Reading::Exact)
+            }
+
+            fn absent() -> Option<Self> {
+                None
+            }
+        })+
+    };
+}
+
+/// Implements [`Lenient`] for a newtype over `String`.
+macro_rules! lenient_text {
+    ($name:ty, absent: $absent:expr) => {
+        impl $crate::types::lenient::Lenient for $name {
+            fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
+                <String as $crate::types::lenient::Lenient>::read(value).map(Self)
+            }
+
+            fn absent() -> Option<Self> {
+                $absent
+            }
+
+            fn take(value: serde_json::Value) -> (Option<Self>, Option<serde_json::Value>) {
+                let (text, sent) = <String as $crate::types::lenient::Lenient>::take(value);
+                (text.map(Self), sent)
+            }
+        }
+    };
 }
 
 impl Lenient for Value {
@@ -93,6 +141,10 @@ impl Lenient for String {
 
     fn absent() -> Option<Self> {
         Some(Self::new())
+    }
+
+    fn is_plain(value: &Value) -> bool {
+        value.is_string()
     }
 
     fn take(value: Value) -> (Option<Self>, Option<Value>) {
@@ -143,7 +195,7 @@ macro_rules! integers {
     };
 }
 
-integers!(u16, u64);
+integers!(u16, u64, usize);
 
 impl<T: Lenient> Lenient for Option<T> {
     fn read(value: &Value) -> Reading<Self> {
@@ -187,6 +239,19 @@ impl<T: Lenient> Lenient for Vec<T> {
 
     fn absent() -> Option<Self> {
         Some(Self::new())
+    }
+
+    fn take(value: Value) -> (Option<Self>, Option<Value>) {
+        match value {
+            Value::Array(items) if items.iter().all(T::is_plain) => {
+                (Some(items.into_iter().filter_map(|item| T::take(item).0).collect()), None)
+            }
+            other => match Self::read(&other) {
+                Reading::Exact(list) => (Some(list), None),
+                Reading::Converted(list) => (Some(list), Some(other)),
+                Reading::Unreadable => (None, Some(other)),
+            },
+        }
     }
 }
 
@@ -260,41 +325,44 @@ impl fmt::Debug for Malformed {
     }
 }
 
-/// The fields of one JSON object, taken one by one.
+/// The names of a record's fields on the wire.
+pub(crate) type Names = &'static [&'static [&'static str]];
+
+/// The values of a record's fields, to be taken in the order of [`Record::NAMES`].
 pub(crate) struct Fields {
-    map: Map<String, Value>,
+    fields: vec::IntoIter<Field>,
     malformed: Malformed,
 }
 
-impl Fields {
-    pub(crate) fn new(map: Map<String, Value>) -> Self {
-        Self { map, malformed: Malformed::default() }
-    }
+/// A field with the name it was sent under: `null` if it is missing.
+struct Field {
+    names: &'static [&'static str],
+    name: usize,
+    value: Value,
+}
 
-    /// Takes a field by its first name that is present and not null.
-    pub(crate) fn take<T: Lenient>(&mut self, names: &[&'static str]) -> Result<T, String> {
-        let mut removed = names.iter().map(|name| (*name, self.map.remove(*name)));
-        let found = removed.find_map(|(name, value)| Some((name, value.filter(|value| !value.is_null())?)));
-        let expected = names.first().copied().unwrap_or_default();
-        let Some((name, value)) = found else {
-            return T::absent().ok_or_else(|| format!("missing field `{expected}`"));
+impl Fields {
+    /// Takes the next field.
+    pub(crate) fn take<T: Lenient>(&mut self) -> Result<T, String> {
+        let Some(Field { names, name, value }) = self.fields.next() else {
+            return Err("the record has fewer names than fields".to_owned());
         };
-        let (read, sent) = T::take(value);
-        if let Some(sent) = sent {
-            let sent = self.malformed.0.entry(name).insert_entry(sent);
-            return read.or_else(T::absent).ok_or_else(|| {
-                let kind = match sent.get() {
-                    Value::Null => "null",
-                    Value::Bool(_) => "a boolean",
-                    Value::Number(_) => "a number",
-                    Value::String(_) => "a string",
-                    Value::Array(_) => "an array",
-                    Value::Object(_) => "an object",
-                };
-                format!("field `{name}` has an unexpected type: {kind}")
-            });
+        let name = names.get(name).copied().unwrap_or_default();
+        if value.is_null() {
+            return T::absent().ok_or_else(|| format!("missing field `{name}`"));
         }
-        read.ok_or_else(|| format!("missing field `{name}`"))
+        let (read, sent) = T::take(value);
+        let Some(sent) = sent else { return read.ok_or_else(|| format!("missing field `{name}`")) };
+        let kind = match sent {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        };
+        self.malformed.0.insert(name, sent);
+        read.or_else(T::absent).ok_or_else(|| format!("field `{name}` has an unexpected type: {kind}"))
     }
 
     pub(crate) fn malformed(self) -> Malformed {
@@ -304,24 +372,77 @@ impl Fields {
 
 /// Reads a record: for `Deserialize`.
 pub(crate) fn record<'de, R: Record, D: Deserializer<'de>>(deserializer: D) -> Result<R, D::Error> {
-    R::from_fields(Fields::new(Map::deserialize(deserializer)?)).map_err(de::Error::custom)
+    let fields = deserializer.deserialize_map(FieldsVisitor(R::NAMES))?;
+    R::from_fields(fields).map_err(de::Error::custom)
 }
 
-/// Reads one value, converting other scalar types: for `Deserialize` and `#[serde(deserialize_with)]`.
-pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    match T::read(&value) {
-        Reading::Exact(read) | Reading::Converted(read) => Ok(read),
-        Reading::Unreadable => Err(de::Error::custom(format!("invalid type: {value}"))),
+struct FieldsVisitor(Names);
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let missing = |names: &&'static [&'static str]| Field { names, name: 0, value: Value::Null };
+        let mut fields: Vec<Field> = self.0.iter().map(missing).collect();
+        let mut expected = 0;
+        while let Some(known) = map.next_key_seed(Key { names: self.0, expected })? {
+            let Some((field, name)) = known.and_then(|(at, name)| Some((fields.get_mut(at)?, name))) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let value: Value = map.next_value()?;
+            if !value.is_null() && (field.value.is_null() || name <= field.name) {
+                (field.name, field.value) = (name, value);
+            }
+            expected = known.map_or(expected, |(at, _)| at + 1);
+        }
+        Ok(Fields { fields: fields.into_iter(), malformed: Malformed::default() })
     }
 }
 
-/// Reads one value; what can't be read counts as missing: for `#[serde(default, deserialize_with)]` on fields whose raw value isn't kept.
-#[allow(dead_code, reason = "for records that derive `Deserialize`")]
-pub(crate) fn or_absent<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+/// Reads a key as the positions of the field and of its name. Services send fields in one order, so the search begins at the expected one.
+struct Key {
+    names: Names,
+    expected: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Option<(usize, usize)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Key {
+    type Value = Option<(usize, usize)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        let fields = self.names.iter().enumerate();
+        let mut search = fields.clone().skip(self.expected).chain(fields.take(self.expected));
+        Ok(search.find_map(|(at, names)| Some((at, names.iter().position(|name| *name == key)?))))
+    }
+}
+
+/// Reads one value, converting other scalar types: for `Deserialize`.
+pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let (read, sent) = T::take(Value::deserialize(deserializer)?);
-    read.or_else(T::absent)
-        .ok_or_else(|| de::Error::custom(format!("invalid type: {}", sent.unwrap_or_default())))
+    read.ok_or_else(|| de::Error::custom(format!("invalid type: {}", sent.unwrap_or_default())))
+}
+
+/// Reads `null` as the type's default: for `#[serde(default, deserialize_with)]`.
+pub(crate) fn null_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Declares records: what the service returns.
@@ -364,9 +485,11 @@ macro_rules! record {
 
         #[allow(deprecated, reason = "deprecated fields are still read and written")]
         impl $crate::types::lenient::Record for $name {
+            const NAMES: $crate::types::lenient::Names = &[$(record!(@names $field $($wire $($other)*)?)),*];
+
             fn from_fields(mut fields: $crate::types::lenient::Fields) -> Result<Self, String> {
                 Ok(Self {
-                    $($field: fields.take(record!(@names $field $($wire $($other)*)?))?,)*
+                    $($field: fields.take()?,)*
                     malformed: fields.malformed(),
                 })
             }

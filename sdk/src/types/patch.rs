@@ -1,6 +1,6 @@
 //! A field of an update: kept, cleared, or set.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What an update does with one field. A missing field and `null` differ on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,13 @@ impl<T: Serialize> Serialize for Patch<T> {
             Self::Keep | Self::Clear => serializer.serialize_none(),
             Self::Set(value) => value.serialize(serializer),
         }
+    }
+}
+
+/// Reads `null` as a field that isn't changed.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Keep, Self::Set))
     }
 }
 

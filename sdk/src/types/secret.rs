@@ -105,16 +105,7 @@ macro_rules! issued {
             }
         }
 
-        impl $crate::types::lenient::Lenient for $name {
-            fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
-                use $crate::types::lenient::Reading;
-                value.as_str().map_or(Reading::Unreadable, |text| Reading::Exact(Self(text.into())))
-            }
-
-            fn absent() -> Option<Self> {
-                None
-            }
-        }
+        strict!($name);
     };
 }
 

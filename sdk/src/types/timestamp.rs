@@ -7,11 +7,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
-
-use super::lenient::{self, Lenient, Reading};
+use super::lenient;
 use crate::problem::Problem;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A point in time, kept as the service wrote it and parsed on use.
 ///
@@ -137,15 +135,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-impl Lenient for Timestamp {
-    fn read(value: &Value) -> Reading<Self> {
-        String::read(value).map(Self)
-    }
-
-    fn absent() -> Option<Self> {
-        Some(Self::default())
-    }
-}
+lenient_text!(Timestamp, absent: Some(Self::default()));
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -49,7 +49,7 @@ async fn what_is_settled_already_takes_one_look() {
         let script = Script::of([email(event)]);
         let begun = Instant::now();
         let found = script.client().emails().wait("e1").await.unwrap();
-        assert_eq!(found.summary.last_event.unwrap().as_str(), event);
+        assert_eq!(found.last_event.unwrap().as_str(), event);
         assert_eq!((script.seen().len(), begun.elapsed()), (1, Duration::ZERO));
     }
 }
@@ -60,7 +60,7 @@ async fn the_pauses_grow_to_the_longest_one() {
     steps.push(email("delivered"));
     let script = Script::of(steps);
     let found = script.client().emails().wait("e1").await.unwrap();
-    assert_eq!(found.summary.last_event, Some(LastEvent::Delivered));
+    assert_eq!(found.last_event, Some(LastEvent::Delivered));
     let at = looks(&script);
     let pauses: Vec<_> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(pauses[..4], [500, 750, 1_125, 1_688]);
@@ -107,7 +107,7 @@ async fn a_look_that_fails_for_now_is_no_end() {
     ]);
     let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
     let found = client.emails().wait("e1").await.unwrap();
-    assert_eq!(found.summary.last_event, Some(LastEvent::Delivered));
+    assert_eq!(found.last_event, Some(LastEvent::Delivered));
     assert_eq!(script.seen().len(), 6);
 
     let script = Script::of((0..3).map(|_| refusal(503, "service_unavailable")));
@@ -157,7 +157,7 @@ async fn every_look_is_told_and_dropping_gives_up() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&told);
     let wait = script.client().emails().wait("e1").on_poll(move |email| {
-        listener.lock().unwrap().push(email.summary.last_event.clone().unwrap());
+        listener.lock().unwrap().push(email.last_event.clone().unwrap());
     });
     let half = tokio::time::timeout(Duration::from_millis(700), wait.into_future()).await;
     assert!(half.is_err());

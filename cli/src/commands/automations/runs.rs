@@ -147,7 +147,7 @@ async fn until_ended(args: &GetArgs, timeout: Duration, context: &Context) -> Re
 }
 
 fn end(run: &AutomationRun) -> End {
-    match &run.summary.status {
+    match &run.status {
         Some(RunStatus::Completed) => End::Good(COMPLETED.to_owned()),
         status => End::Bad(status.as_ref().map_or("unknown", RunStatus::as_str).to_owned()),
     }

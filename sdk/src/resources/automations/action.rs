@@ -8,7 +8,7 @@ use super::{
     rule::{Rule, given},
     value::RunValue,
 };
-use crate::types::{SegmentId, TemplateId, null_default};
+use crate::types::{SegmentId, TemplateId, lenient::null_default};
 
 /// What starts a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

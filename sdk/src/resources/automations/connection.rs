@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::null_default;
+use crate::types::lenient::null_default;
 
 open_enum! {
     /// When a connection is taken.
@@ -32,6 +32,8 @@ pub struct Connection {
     #[serde(rename = "type", default, deserialize_with = "null_default")]
     pub kind: ConnectionType,
 }
+
+strict!(Connection);
 
 #[expect(clippy::derivable_impls, reason = "the macro that defines the type derives no default")]
 impl Default for ConnectionType {

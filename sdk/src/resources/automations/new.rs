@@ -1,49 +1,45 @@
-//! An automation to create.
+//! The input of an automation creation.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{connection::Connection, definition, record::AutomationStatus, step::Step};
 use crate::problem::{Problem, Problems, Validator};
 
-/// An automation to create with [`Automations::create`](super::Automations::create).
-///
-/// ```
-/// use posthaste::{AutomationStatus, Connection, NewAutomation, Rule, Step};
-///
-/// let series = NewAutomation::new("Welcome series")
-///     .status(AutomationStatus::Enabled)
-///     .step(Step::trigger("signed_up", "user.created"))
-///     .step(Step::send_email("welcome", "welcome-mail"))
-///     .step(Step::delay("a_day", "1 day"))
-///     .step(Step::condition("is_pro", Rule::equals("event.plan", "pro")))
-///     .step(Step::send_email("tour", "pro-tour"))
-///     .connection(Connection::new("signed_up", "welcome"))
-///     .connection(Connection::new("welcome", "a_day"))
-///     .connection(Connection::new("a_day", "is_pro"))
-///     .connection(Connection::if_met("is_pro", "tour"));
-/// series.check()?;
-/// # Ok::<(), posthaste::Problems>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct NewAutomation {
-    name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    status: Option<AutomationStatus>,
-    steps: Vec<Step>,
-    connections: Vec<Connection>,
+input! {
+    /// An automation to create with [`Automations::create`](super::Automations::create).
+    ///
+    /// ```
+    /// use posthaste::{AutomationStatus, Connection, NewAutomation, Rule, Step};
+    ///
+    /// let series = NewAutomation::new("Welcome series")
+    ///     .status(AutomationStatus::Enabled)
+    ///     .step(Step::trigger("signed_up", "user.created"))
+    ///     .step(Step::send_email("welcome", "welcome-mail"))
+    ///     .step(Step::delay("a_day", "1 day"))
+    ///     .step(Step::condition("is_pro", Rule::equals("event.plan", "pro")))
+    ///     .step(Step::send_email("tour", "pro-tour"))
+    ///     .connection(Connection::new("signed_up", "welcome"))
+    ///     .connection(Connection::new("welcome", "a_day"))
+    ///     .connection(Connection::new("a_day", "is_pro"))
+    ///     .connection(Connection::if_met("is_pro", "tour"));
+    /// series.check()?;
+    /// # Ok::<(), posthaste::Problems>(())
+    /// ```
+    #[derive(serde::Deserialize)]
+    pub struct NewAutomation {
+        /// Creates an automation without steps. The name must not be empty, and one step must be a trigger.
+        new(name: String);
+        optional {
+            /// Sets whether events start runs; [`AutomationStatus::Disabled`] by default.
+            status: AutomationStatus,
+        }
+        other { steps: Vec<Step>, connections: Vec<Connection>, }
+    }
 }
 
 impl NewAutomation {
-    /// Creates an automation without steps, of at least one character's name. It needs one trigger at least.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), status: None, steps: Vec::new(), connections: Vec::new() }
-    }
-
     setters! {
-        /// Sets whether events start runs; [`AutomationStatus::Disabled`] without it.
-        status: AutomationStatus;
         /// Adds a step; 1 to 150 in all.
         step += Step => steps;
         /// Adds a connection.
@@ -67,7 +63,7 @@ impl NewAutomation {
     /// Reads an automation from JSON, such as a file.
     ///
     /// # Errors
-    /// Every problem of shape and rule at its place.
+    /// All problems of shape and rules, each with its JSON pointer.
     pub fn from_json(json: &Value) -> Result<Self, Problems> {
         Validator::run(|v| definition::new_automation(v, json))?;
         Self::deserialize(json).map_err(|error| Problem::new("", "type", error.to_string()).into())

@@ -1,7 +1,5 @@
 //! The operations on automations.
 
-use http::Method;
-
 use super::{
     new::NewAutomation,
     patch::AutomationPatch,
@@ -9,63 +7,51 @@ use super::{
     run::{AutomationRun, AutomationRunSummary, RunStatus},
 };
 use crate::{
-    call::{Call, Operation},
-    client::{Client, List, State, Wait},
+    call::Call,
+    client::{List, State, Wait},
     resources::shared::{Deleted, Reference},
     types::{AutomationId, AutomationRunId},
 };
 
-/// The operations on automations: [`Client::automations`].
-///
-/// ```
-/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-/// use posthaste::{AutomationPatch, AutomationStatus, Connection, EventOccurrence, NewAutomation, Step};
-///
-/// let welcome = NewAutomation::new("Welcome")
-///     .step(Step::trigger("signed_up", "user.created"))
-///     .step(Step::send_email("welcome", "welcome-mail"))
-///     .connection(Connection::new("signed_up", "welcome"));
-/// let id = client.automations().create(&welcome).await?.id;
-/// client.automations().update(&id, &AutomationPatch::new().status(AutomationStatus::Enabled)).await?;
-///
-/// client.events().send(&EventOccurrence::of_email("user.created", "ada@example.com")).await?;
-/// for run in client.automations().runs(&id).await?.data {
-///     let run = client.automations().run(&id, &run.id).await?;
-///     println!("{:?}: {:?}", run.summary.status, run.steps);
-/// }
-///
-/// let copy = client.automations().duplicate(&id).await?.id;
-/// println!("{:?}", client.automations().get(&copy).await?.steps);
-/// client.automations().stop(&id).await?;
-/// client.automations().delete(&copy).await?;
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Automations<'a> {
-    client: &'a Client,
-}
+operations! {
+    /// The operations on automations: [`Client::automations`](crate::Client::automations).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use posthaste::{AutomationPatch, AutomationStatus, Connection, EventOccurrence, NewAutomation, Step};
+    ///
+    /// let welcome = NewAutomation::new("Welcome")
+    ///     .step(Step::trigger("signed_up", "user.created"))
+    ///     .step(Step::send_email("welcome", "welcome-mail"))
+    ///     .connection(Connection::new("signed_up", "welcome"));
+    /// let id = client.automations().create(&welcome).await?.id;
+    /// client.automations().update(&id, &AutomationPatch::new().status(AutomationStatus::Enabled)).await?;
+    ///
+    /// client.events().send(&EventOccurrence::of_email("user.created", "ada@example.com")).await?;
+    /// for run in client.automations().runs(&id).await?.data {
+    ///     let run = client.automations().run(&id, &run.id).await?;
+    ///     println!("{:?}: {:?}", run.status, run.steps);
+    /// }
+    ///
+    /// let copy = client.automations().duplicate(&id).await?.id;
+    /// println!("{:?}", client.automations().get(&copy).await?.steps);
+    /// client.automations().stop(&id).await?;
+    /// client.automations().delete(&copy).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Automations;
 
-impl Client {
     /// Returns the operations on automations.
-    pub fn automations(&self) -> Automations<'_> {
-        Automations { client: self }
-    }
-}
+    accessor automations;
 
-impl Automations<'_> {
     /// Creates an automation: `POST /automations`.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewAutomation::check`] finds; nothing is sent then.
-    pub fn create(&self, automation: &NewAutomation) -> Call<Reference<AutomationId>> {
-        let operation = Operation::new("automations.create", Method::POST, "/automations")
-            .validated(automation)
-            .with_json(automation);
-        Call::new(&self.client.core, operation)
-    }
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewAutomation::check`] finds, before anything is sent.
+    fn create() with (automation: &NewAutomation) -> Call<Reference<AutomationId>> = POST["/automations"];
 
-    /// Lists the automations, newest first: `GET /automations`, 20 a page unless a limit is given.
+    /// Lists automations, newest first: `GET /automations`, 20 per page unless a limit is given.
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -76,43 +62,26 @@ impl Automations<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn list(&self) -> List<AutomationSummary> {
-        List::new(self.client, Operation::get("automations.list", "/automations"))
-    }
+    fn list() -> List<AutomationSummary> = GET["/automations"];
 
-    /// Returns one automation with its definition: `GET /automations/{id}`.
-    pub fn get(&self, id: impl Into<AutomationId>) -> Call<Automation> {
-        Call::new(&self.client.core, on("automations.get", Method::GET, &id.into(), ""))
-    }
+    /// Gets an automation with its definition: `GET /automations/{id}`.
+    fn get(id: AutomationId) -> Call<Automation> = GET["/automations/" id];
 
     /// Updates an automation: `PATCH /automations/{id}`.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`AutomationPatch::check`] finds; nothing is sent then.
-    pub fn update(
-        &self,
-        id: impl Into<AutomationId>,
-        patch: &AutomationPatch,
-    ) -> Call<Reference<AutomationId>> {
-        let operation =
-            on("automations.update", Method::PATCH, &id.into(), "").validated(patch).with_json(patch);
-        Call::new(&self.client.core, operation)
-    }
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`AutomationPatch::check`] finds, before anything is sent.
+    fn update(id: AutomationId) with (patch: &AutomationPatch) -> Call<Reference<AutomationId>> = PATCH["/automations/" id];
 
     /// Deletes an automation with its runs: `DELETE /automations/{id}`.
-    pub fn delete(&self, id: impl Into<AutomationId>) -> Call<Deleted<AutomationId>> {
-        Call::new(&self.client.core, on("automations.delete", Method::DELETE, &id.into(), ""))
-    }
+    fn delete(id: AutomationId) -> Call<Deleted<AutomationId>> = DELETE["/automations/" id];
 
-    /// Disables an automation and cancels its runs: `POST /automations/{id}/stop`. Stopping it twice does no more than once.
-    pub fn stop(&self, id: impl Into<AutomationId>) -> Call<StoppedAutomation> {
-        Call::new(&self.client.core, on("automations.stop", Method::POST, &id.into(), "/stop").repeatable())
-    }
+    /// Disables an automation and cancels its runs: `POST /automations/{id}/stop`. It is safe to repeat, so the client retries it when its
+    /// outcome is unknown.
+    fn stop(id: AutomationId) -> Call<StoppedAutomation> = POST["/automations/" id "/stop"].repeatable();
 
-    /// Creates a disabled automation of the same definition: `POST /automations/{id}/duplicate`.
-    pub fn duplicate(&self, id: impl Into<AutomationId>) -> Call<Reference<AutomationId>> {
-        Call::new(&self.client.core, on("automations.duplicate", Method::POST, &id.into(), "/duplicate"))
-    }
+    /// Creates a disabled automation with the same definition: `POST /automations/{id}/duplicate`.
+    fn duplicate(id: AutomationId) -> Call<Reference<AutomationId>> = POST["/automations/" id "/duplicate"];
 
     /// Lists the runs of an automation, newest first: `GET /automations/{id}/runs`, all of them unless a limit is given.
     ///
@@ -126,17 +95,13 @@ impl Automations<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn runs(&self, id: impl Into<AutomationId>) -> List<AutomationRunSummary> {
-        List::new(self.client, on("automations.runs", Method::GET, &id.into(), "/runs"))
-    }
+    fn runs(id: AutomationId) -> List<AutomationRunSummary> = GET["/automations/" id "/runs"];
 
-    /// Returns one run with its steps: `GET /automations/{id}/runs/{run_id}`.
-    pub fn run(&self, id: impl Into<AutomationId>, run: impl Into<AutomationRunId>) -> Call<AutomationRun> {
-        let (id, run) = (id.into(), run.into());
-        let (outer, inner) = (("/automations/", id.as_str()), ("/runs/", run.as_str()));
-        Call::new(&self.client.core, Operation::on_inner("automations.run", Method::GET, outer, inner, ""))
-    }
+    /// Gets a run with its steps: `GET /automations/{id}/runs/{run_id}`.
+    fn run(id: AutomationId, run_id: AutomationRunId) -> Call<AutomationRun> = GET["/automations/" id "/runs/" run_id];
+}
 
+impl Automations<'_> {
     /// Waits until a run is in a terminal state: [`RunStatus::is_final`].
     pub fn wait_for_run(
         &self,
@@ -146,7 +111,7 @@ impl Automations<'_> {
         let (client, id, run) = (self.client.clone(), id.into(), run.into());
         Wait::new(
             move || client.automations().run(&id, &run),
-            |run| match &run.summary.status {
+            |run| match &run.status {
                 Some(status) if status.is_final() => State::Settled,
                 status => State::Open(status.as_ref().map(ToString::to_string)),
             },
@@ -155,7 +120,7 @@ impl Automations<'_> {
 }
 
 impl List<AutomationSummary> {
-    /// Only automations of this status.
+    /// Lists only automations with this status.
     #[expect(clippy::needless_pass_by_value, reason = "a status is named where it is given")]
     pub fn status(self, status: AutomationStatus) -> Self {
         self.with_query("status", status.as_str())
@@ -163,7 +128,7 @@ impl List<AutomationSummary> {
 }
 
 impl List<AutomationRunSummary> {
-    /// Only runs of these statuses. None at all is no filter.
+    /// Lists only runs with these statuses; all runs if there are none.
     pub fn status(self, statuses: impl IntoIterator<Item = RunStatus>) -> Self {
         let mut words: Vec<String> = Vec::new();
         for status in statuses {
@@ -173,8 +138,4 @@ impl List<AutomationRunSummary> {
         }
         if words.is_empty() { self } else { self.with_query("status", words.join(",")) }
     }
-}
-
-fn on(name: &'static str, method: Method, id: &AutomationId, after: &'static str) -> Operation {
-    Operation::on(name, method, "/automations/", id.as_str(), after)
 }

@@ -1,6 +1,6 @@
-//! A change of an automation.
+//! The input of an automation update.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{connection::Connection, definition, record::AutomationStatus, step::Step};
@@ -9,35 +9,26 @@ use crate::{
     types::Patch,
 };
 
-/// A change of an automation: [`Automations::update`](super::Automations::update). Fields that aren't set stay as they are, and at least
-/// one must be set.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct AutomationPatch {
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    name: Patch<String>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    status: Patch<AutomationStatus>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    steps: Patch<Vec<Step>>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    connections: Patch<Vec<Connection>>,
+patch! {
+    /// Changes to an automation: [`Automations::update`](super::Automations::update). Fields that aren't set keep their value; at least one
+    /// must be set.
+    #[derive(serde::Deserialize)]
+    #[serde(default)]
+    pub struct AutomationPatch {
+        /// Sets the name, which must not be empty.
+        name: String,
+        /// Sets whether events start runs. Current runs continue; [`Automations::stop`](super::Automations::stop) cancels them too.
+        status: AutomationStatus,
+    } other {
+        #[serde(skip_serializing_if = "Patch::is_keep")]
+        steps: Patch<Vec<Step>>,
+        #[serde(skip_serializing_if = "Patch::is_keep")]
+        connections: Patch<Vec<Connection>>,
+    }
 }
 
 impl AutomationPatch {
-    /// Creates a patch that changes nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    setters! {
-        /// Sets the name, of at least one character.
-        name: String;
-        /// Sets whether events start runs. Current runs continue; [`Automations::stop`](super::Automations::stop) cancels them too.
-        status: AutomationStatus;
-    }
-
-    /// Replaces steps and connections, which the service takes only together. Current runs continue with the old ones.
+    /// Replaces steps and connections, which the service accepts only together. Current runs continue with the previous ones.
     #[must_use]
     pub fn definition(
         mut self,
@@ -49,27 +40,15 @@ impl AutomationPatch {
         self
     }
 
-    /// Reads a patch from JSON, such as a file.
+    /// Reads a patch from JSON, such as a file. `null` counts as missing.
     ///
     /// # Errors
-    /// Every problem of shape and rule at its place.
+    /// All problems of shape and rules, each with its JSON pointer.
     pub fn from_json(json: &Value) -> Result<Self, Problems> {
-        #[derive(Deserialize)]
-        struct Wire {
-            name: Option<String>,
-            status: Option<AutomationStatus>,
-            steps: Option<Vec<Step>>,
-            connections: Option<Vec<Connection>>,
-        }
         Validator::run(|v| definition::patch(v, json))?;
-        let wire = Wire::deserialize(json).map_err(|error| Problem::new("", "type", error.to_string()))?;
-        Ok(Self {
-            name: wire.name.map_or(Patch::Keep, Patch::Set),
-            status: wire.status.map_or(Patch::Keep, Patch::Set),
-            steps: wire.steps.map_or(Patch::Keep, Patch::Set),
-            connections: wire.connections.map_or(Patch::Keep, Patch::Set),
-        })
+        Self::deserialize(json).map_err(|error| Problem::new("", "type", error.to_string()).into())
     }
+
     fn validate(&self, v: &mut Validator) {
         definition::written(v, self, definition::patch);
     }

@@ -1,73 +1,53 @@
 //! Automations as the service returns them.
 
-use serde::{Deserialize, Serialize};
-
 use super::{connection::Connection, step::Step};
-use crate::{
-    client::Item,
-    types::{AutomationId, Timestamp, null_default},
-};
+use crate::types::{AutomationId, Timestamp};
 
 open_enum! {
-    /// Whether an automation starts runs.
+    /// Whether events start runs of an automation.
     AutomationStatus {
         /// Events start runs.
         Enabled = "enabled",
-        /// Events start nothing.
+        /// Events start no runs.
         Disabled = "disabled",
     }
 }
 
-/// An automation as the list shows it (`SPEC.md`, Automation).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct AutomationSummary {
-    /// The automation's id.
-    pub id: AutomationId,
-    /// Its name.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// Whether it starts runs.
-    #[serde(default)]
-    pub status: Option<AutomationStatus>,
-    /// When it was made.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// When it was last changed.
-    #[serde(default)]
-    pub updated_at: Option<Timestamp>,
-}
+record! {
+    /// An automation in a list (`SPEC.md`, Automation).
+    pub struct AutomationSummary {
+        /// The automation's ID.
+        pub id: AutomationId,
+        /// The automation's name.
+        pub name: Option<String>,
+        /// Whether events start runs.
+        pub status: Option<AutomationStatus>,
+        /// When the automation was created.
+        pub created_at: Option<Timestamp>,
+        /// When the automation was last updated.
+        pub updated_at: Option<Timestamp>,
+    }
 
-impl Item for AutomationSummary {
-    fn cursor(&self) -> Option<&str> {
-        Some(self.id.as_str())
+    /// An automation with its definition. (The specification is silent on the definition.)
+    pub struct Automation: AutomationSummary {
+        /// The steps.
+        pub steps: Vec<Step>,
+        /// The connections between the steps.
+        pub connections: Vec<Connection>,
     }
 }
 
-/// An automation with its definition. (The specification is silent on the definition.)
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Automation {
-    /// What the list shows of it.
-    #[serde(flatten)]
-    pub summary: AutomationSummary,
-    /// What it does.
-    #[serde(default, deserialize_with = "null_default")]
-    pub steps: Vec<Step>,
-    /// Which step follows which.
-    #[serde(default, deserialize_with = "null_default")]
-    pub connections: Vec<Connection>,
-}
+items!(AutomationSummary);
 
-/// The answer to a stop: the automation, which starts nothing any more.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct StoppedAutomation {
-    /// The automation's id.
-    pub id: AutomationId,
-    /// What it is now.
-    #[serde(default)]
-    pub status: Option<AutomationStatus>,
+record! {
+    /// The answer to [`Automations::stop`](super::Automations::stop).
+    #[derive(PartialEq, Eq)]
+    pub struct StoppedAutomation {
+        /// The automation's ID.
+        pub id: AutomationId,
+        /// The automation's status.
+        pub status: Option<AutomationStatus>,
+    }
 }
 
 #[cfg(test)]
@@ -77,11 +57,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_automation_of_tomorrow_is_read() {
+    fn an_automation_with_unknown_values_is_read() {
         let read: Automation =
             serde_json::from_value(json!({"id": "a", "status": "paused", "steps": null, "owner": 1}))
                 .unwrap();
-        assert_eq!(read.summary.status.unwrap().as_str(), "paused");
+        assert_eq!(read.status.unwrap().as_str(), "paused");
         assert!(read.steps.is_empty() && read.connections.is_empty());
     }
 }

@@ -1,115 +1,90 @@
-//! Runs: what an automation did for one contact, step by step.
+//! Runs of automations, each for one contact.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    client::Item,
-    types::{AutomationRunId, Timestamp, null_default},
-};
+use crate::types::{AutomationRunId, Timestamp};
 
 open_enum! {
-    /// How far a run is.
+    /// The status of a run.
     RunStatus {
-        /// On its way; it may be waiting.
+        /// In progress, or waiting for a time or an event.
         Running = "running",
-        /// Done.
+        /// Completed.
         Completed = "completed",
-        /// A step could not be done.
+        /// A step failed.
         Failed = "failed",
-        /// Stopped on its way.
+        /// Canceled before its end.
         Cancelled = "cancelled",
     }
 }
 
 impl RunStatus {
-    /// Whether it has ended, well or badly. A status of tomorrow has not.
+    /// Returns whether the run has ended. `Unknown` counts as not ended.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
 open_enum! {
-    /// How far one step of a run is.
+    /// The status of a step of a run.
     StepStatus {
-        /// The run has not come to it.
+        /// Not reached yet.
         Pending = "pending",
-        /// It is being done.
+        /// In progress.
         Running = "running",
-        /// It is done.
+        /// Completed.
         Completed = "completed",
-        /// It could not be done.
+        /// Failed.
         Failed = "failed",
-        /// The run went another way, or ended before it.
+        /// Skipped: the run took another path or ended before.
         Skipped = "skipped",
-        /// It waits, for a time or an event.
+        /// Waiting for a time or an event.
         Waiting = "waiting",
     }
 }
 
-/// A run as the list shows it (`SPEC.md`, Automation run).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct AutomationRunSummary {
-    /// The run's id.
-    pub id: AutomationRunId,
-    /// How far it is.
-    #[serde(default)]
-    pub status: Option<RunStatus>,
-    /// When its first step began.
-    #[serde(default)]
-    pub started_at: Option<Timestamp>,
-    /// When it ended; none while it is running.
-    #[serde(default)]
-    pub completed_at: Option<Timestamp>,
-    /// When it was made.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-}
+record! {
+    /// A run in a list (`SPEC.md`, Automation run).
+    pub struct AutomationRunSummary {
+        /// The run's ID.
+        pub id: AutomationRunId,
+        /// The run's status.
+        pub status: Option<RunStatus>,
+        /// When the first step started.
+        pub started_at: Option<Timestamp>,
+        /// When the run ended; `None` while it is running.
+        pub completed_at: Option<Timestamp>,
+        /// When the run was created.
+        pub created_at: Option<Timestamp>,
+    }
 
-impl Item for AutomationRunSummary {
-    fn cursor(&self) -> Option<&str> {
-        Some(self.id.as_str())
+    /// A run with its steps. (The specification names the operation and is silent on the fields.)
+    pub struct AutomationRun: AutomationRunSummary {
+        /// The steps with their results.
+        pub steps: Vec<RunStep>,
     }
 }
 
-/// A run with its steps. (The specification names the operation and is silent on the fields.)
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct AutomationRun {
-    /// What the list shows of it.
-    #[serde(flatten)]
-    pub summary: AutomationRunSummary,
-    /// What became of every step.
-    #[serde(default, deserialize_with = "null_default")]
-    pub steps: Vec<RunStep>,
-}
+items!(AutomationRunSummary);
 
-/// What became of one step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct RunStep {
-    /// The step's name within the automation.
-    pub key: String,
-    /// The step's type: `send_email`.
-    #[serde(rename = "type", default)]
-    pub kind: Option<String>,
-    /// How far it is.
-    #[serde(default)]
-    pub status: Option<StepStatus>,
-    /// When it began; none before.
-    #[serde(default)]
-    pub started_at: Option<Timestamp>,
-    /// When it ended; none before.
-    #[serde(default)]
-    pub completed_at: Option<Timestamp>,
-    /// What came of it; its shape depends on the step.
-    #[serde(default)]
-    pub output: Option<Value>,
-    /// Why it could not be done.
-    #[serde(default)]
-    pub error: Option<Value>,
-    /// When it was made.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
+record! {
+    /// A step of a run with its result.
+    pub struct RunStep {
+        /// The step's key in the automation.
+        pub key: String,
+        /// The step's type, such as `send_email`.
+        pub kind as "type": Option<String>,
+        /// The step's status.
+        pub status: Option<StepStatus>,
+        /// When the step started; `None` before.
+        pub started_at: Option<Timestamp>,
+        /// When the step ended; `None` before.
+        pub completed_at: Option<Timestamp>,
+        /// The step's output; its shape depends on the type.
+        pub output: Option<Value>,
+        /// Why the step failed.
+        pub error: Option<Value>,
+        /// When the step was created.
+        pub created_at: Option<Timestamp>,
+    }
 }

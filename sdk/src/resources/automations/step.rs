@@ -181,6 +181,8 @@ impl<'de> Deserialize<'de> for Step {
     }
 }
 
+strict!(Step);
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -2,7 +2,7 @@
 
 use crate::{
     problem::Validator,
-    types::{Patch, Recipients, SegmentId, TopicId},
+    types::{Recipients, SegmentId, TopicId},
 };
 
 patch! {
@@ -61,12 +61,7 @@ impl BroadcastPatch {
             v.addresses("reply_to", reply_to.as_slice());
         }
         v.not_empty("topic_id", self.topic_id.value().map(TopicId::as_str));
-        let texts = [&self.html, &self.text, &self.preview_text, &self.name, &self.from, &self.subject];
-        let nothing = texts.into_iter().all(Patch::is_keep)
-            && self.segment_id.is_keep()
-            && self.reply_to.is_keep()
-            && self.topic_id.is_keep();
-        if nothing {
+        if self.is_untouched() {
             v.report("required", "a change names at least one field");
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{problem::Validator, types::Patch};
+use crate::problem::Validator;
 
 patch! {
     /// Changes to a contact property, which are its fallback: [`ContactProperties::update`](super::ContactProperties::update).

@@ -59,11 +59,7 @@ impl ContactPatch {
                 v.field(key, |v| property::check(v, key, value.value()));
             }
         });
-        let texts = [&self.email, &self.first_name, &self.last_name];
-        let nothing = texts.into_iter().all(Patch::is_keep)
-            && self.unsubscribed.is_keep()
-            && self.properties.is_empty();
-        if nothing {
+        if self.is_untouched() && self.properties.is_empty() {
             v.report("required", "a change names at least one field");
         }
     }

@@ -6,7 +6,7 @@ use crate::{
     resources::shared::Subscription,
     types::{
         ContactId, SegmentId, TopicId,
-        lenient::{self, Fields, Record},
+        lenient::{self, Fields, Names, Record},
     },
 };
 
@@ -63,8 +63,10 @@ pub struct TopicsUpdated {
 }
 
 impl Record for TopicsUpdated {
+    const NAMES: Names = &[&["contact_id", "id"]];
+
     fn from_fields(mut fields: Fields) -> Result<Self, String> {
-        fields.take(&["contact_id", "id"]).map(|id| Self { id })
+        fields.take().map(|id| Self { id })
     }
 }
 

@@ -4,7 +4,7 @@ use super::{
     name::check_label,
     new::{Switch, Switches, Tls, check_capabilities, check_tls},
 };
-use crate::{problem::Validator, types::Patch};
+use crate::problem::Validator;
 
 patch! {
     /// Changes to a domain: [`Domains::update`](super::Domains::update). Fields that aren't set keep their value.
@@ -49,12 +49,7 @@ impl DomainPatch {
     }
 
     fn validate(&self, v: &mut Validator) {
-        let nothing = self.open_tracking.is_keep()
-            && self.click_tracking.is_keep()
-            && self.tracking_subdomain.is_keep()
-            && self.tls.is_keep()
-            && self.capabilities.is_untouched();
-        if nothing {
+        if self.is_untouched() && self.capabilities.is_untouched() {
             return v.report("required", "an update changes at least one field");
         }
         if let Some(label) = self.tracking_subdomain.value() {

@@ -2,102 +2,83 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    client::Item,
-    types::{EmailId, Timestamp, TopicId, null_default},
-};
+use crate::types::{EmailId, Timestamp, TopicId, lenient::null_default};
 
-/// The answer to a send: the email was accepted and has a name now. It may still fail on its way.
+/// The answer to a send: the service accepted the email. Delivery may still fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Accepted {
-    /// The email's id.
+    /// The email's ID.
     pub id: EmailId,
 }
 
 /// The answer to a batch.
+///
+/// Its IDs and indexes are read strictly: an entry that was left out would assign the others to the wrong emails.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AcceptedBatch {
-    /// The accepted emails in the order in which they were given. Unless the call was permissive, entry i belongs to email i.
+    /// The accepted emails in the order of the request. Unless the call was permissive, entry i belongs to email i.
     pub data: Vec<Accepted>,
     /// The emails that a permissive call left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub errors: Vec<BatchError>,
 }
 
-/// One email that a permissive batch left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct BatchError {
-    /// Which email of the request, from 0.
-    pub index: usize,
-    /// What is wrong with it.
-    pub message: String,
-}
-
-/// An email as the list shows it (`SPEC.md`, Sent email).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct SentEmail {
-    /// The email's id.
-    pub id: EmailId,
-    /// The value of its `Message-ID` header, in angle brackets.
-    #[serde(default)]
-    pub message_id: Option<String>,
-    /// The recipients.
-    pub to: Vec<String>,
-    /// The sender, with the friendly name if there was one.
-    pub from: String,
-    /// When it was accepted.
-    pub created_at: Timestamp,
-    /// Its subject.
-    pub subject: String,
-    /// Blind copies.
-    #[serde(default)]
-    pub bcc: Option<Vec<String>>,
-    /// Copies.
-    #[serde(default)]
-    pub cc: Option<Vec<String>>,
-    /// Where answers go.
-    #[serde(default)]
-    pub reply_to: Option<Vec<String>>,
-    /// The newest thing that happened to it.
-    #[serde(default)]
-    pub last_event: Option<LastEvent>,
-    /// When it is to go out, if it was scheduled.
-    #[serde(default)]
-    pub scheduled_at: Option<Timestamp>,
-}
-
-impl Item for SentEmail {
-    fn cursor(&self) -> Option<&str> {
-        Some(self.id.as_str())
+record! {
+    /// An email that a permissive batch left out.
+    #[derive(PartialEq, Eq)]
+    pub struct BatchError {
+        /// The email's position in the request, from 0.
+        pub index: usize,
+        /// Why the email was refused.
+        pub message: String,
     }
 }
 
-/// One email with its body. (The specification names the operation and is silent on the fields.)
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct EmailRecord {
-    /// What the list shows of it.
-    #[serde(flatten)]
-    pub summary: SentEmail,
-    /// The HTML body.
-    #[serde(default)]
-    pub html: Option<String>,
-    /// The plain-text body.
-    #[serde(default)]
-    pub text: Option<String>,
-    /// The tags it was sent with.
-    #[serde(default)]
-    pub tags: Option<Vec<Tag>>,
-    /// The topic it was sent under.
-    #[serde(default)]
-    pub topic_id: Option<TopicId>,
+record! {
+    /// A sent email in a list (`SPEC.md`, Sent email).
+    pub struct SentEmail {
+        /// The email's ID.
+        pub id: EmailId,
+        /// The value of the `Message-ID` header, in angle brackets.
+        pub message_id: Option<String>,
+        /// The recipients.
+        pub to: Vec<String>,
+        /// The sender, with the display name if there was one.
+        pub from: String,
+        /// When the service accepted the email.
+        pub created_at: Timestamp,
+        /// The subject.
+        pub subject: String,
+        /// The recipients of blind copies.
+        pub bcc: Option<Vec<String>>,
+        /// The recipients of copies.
+        pub cc: Option<Vec<String>>,
+        /// The addresses for replies.
+        pub reply_to: Option<Vec<String>>,
+        /// The latest delivery event.
+        pub last_event: Option<LastEvent>,
+        /// The time to send at, if the email was scheduled.
+        pub scheduled_at: Option<Timestamp>,
+    }
+
+    /// An email with its body. (The specification names the operation and is silent on the fields.)
+    pub struct EmailRecord: SentEmail {
+        /// The HTML body.
+        pub html: Option<String>,
+        /// The plain-text body.
+        pub text: Option<String>,
+        /// The tags.
+        pub tags: Option<Vec<Tag>>,
+        /// The topic whose subscribers receive the email.
+        pub topic_id: Option<TopicId>,
+    }
 }
 
-/// A name and a value that an email carries for its sender's own sorting: ASCII letters, digits, `_` and `-`, at most 256 each.
+items!(SentEmail);
+
+/// A name and a value for the sender's own classification: ASCII letters, digits, `_` and `-`, at most 256 each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
     /// The name.
@@ -106,43 +87,45 @@ pub struct Tag {
     pub value: String,
 }
 
+strict!(Tag);
+
 open_enum! {
-    /// The newest thing that happened to an email.
+    /// The latest delivery event of an email.
     LastEvent {
-        /// It waits to be sent.
+        /// Queued for delivery.
         Queued = "queued",
-        /// It goes out at a later time.
+        /// Scheduled for a later time.
         Scheduled = "scheduled",
-        /// It was taken back before it went out.
+        /// Canceled before it was sent.
         Canceled = "canceled",
-        /// It left the service.
+        /// Sent to the recipient's server.
         Sent = "sent",
-        /// The recipient's server took it.
+        /// The recipient's server accepted it.
         Delivered = "delivered",
-        /// The recipient's server asked to try again later.
+        /// The recipient's server asked for another attempt later.
         DeliveryDelayed = "delivery_delayed",
         /// The recipient opened it.
         Opened = "opened",
         /// The recipient followed a link in it.
         Clicked = "clicked",
-        /// The recipient's server refused it for good.
+        /// The recipient's server refused it permanently.
         Bounced = "bounced",
-        /// The recipient called it spam.
+        /// The recipient reported it as spam.
         Complained = "complained",
         /// It could not be sent.
         Failed = "failed",
-        /// It was not sent because the recipient bounced or complained before.
+        /// It was not sent: the recipient bounced or complained before.
         Suppressed = "suppressed",
     }
 }
 
 impl LastEvent {
-    /// Whether the email has arrived: it was delivered, or something happened that only happens afterwards.
+    /// Returns whether the email was delivered. Later events, such as an open, imply a delivery.
     pub fn is_delivered(&self) -> bool {
         matches!(self, Self::Delivered | Self::Opened | Self::Clicked | Self::Complained)
     }
 
-    /// Whether it will never arrive.
+    /// Returns whether the email will never be delivered.
     pub fn is_failed(&self) -> bool {
         matches!(self, Self::Bounced | Self::Failed | Self::Suppressed | Self::Canceled)
     }

@@ -14,31 +14,29 @@ use crate::{
 /// The prefix of names that belong to the service.
 const RESERVED_PREFIX: &str = "resend:";
 
-/// A kind of event to be defined: `POST /events`. (The specification is silent on custom events.)
-///
-/// ```
-/// use posthaste::{NewEvent, PayloadType};
-///
-/// let event = NewEvent::new("user.created").field("plan", PayloadType::String);
-/// event.check()?;
-/// # Ok::<(), posthaste::Problems>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct NewEvent {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schema: Option<BTreeMap<String, PayloadType>>,
+input! {
+    /// A custom event to create with [`Events::create`](super::Events::create). (The specification is silent on custom events.)
+    ///
+    /// ```
+    /// use posthaste::{NewEvent, PayloadType};
+    ///
+    /// let event = NewEvent::new("user.created").field("plan", PayloadType::String);
+    /// event.check()?;
+    /// # Ok::<(), posthaste::Problems>(())
+    /// ```
+    #[derive(Eq)]
+    pub struct NewEvent {
+        /// Creates an event with an unrestricted payload. The name must not be empty or begin with `resend:`, a prefix of the service.
+        new(name: String);
+        other {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            schema: Option<BTreeMap<String, PayloadType>>,
+        }
+    }
 }
 
 impl NewEvent {
-    /// A kind of event whose payload may be anything. The name is not empty and does not begin with `resend:`, which the service
-    /// keeps for itself.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), schema: None }
-    }
-
-    /// What a field of the payload holds. Once one is named, the payload is checked whenever the event is sent.
+    /// Adds a payload field to the schema. The service checks each sent payload against the schema.
     #[must_use]
     pub fn field(mut self, key: impl Into<String>, holds: PayloadType) -> Self {
         self.schema.get_or_insert_default().insert(key.into(), holds);

@@ -2,61 +2,50 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
-    client::Item,
     problem::Validator,
     types::{EventId, Timestamp},
 };
 
 open_enum! {
-    /// What a field of an event's payload holds.
+    /// The type of a field in an event's payload.
     PayloadType {
-        /// A text.
+        /// A string.
         String = "string",
         /// A number.
         Number = "number",
-        /// True or false.
+        /// A boolean.
         Boolean = "boolean",
         /// A date, or a date and time, in ISO 8601.
         Date = "date",
     }
 }
 
-/// A kind of event.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Event {
-    /// The event's id.
-    pub id: EventId,
-    /// Its name, by which triggers and waits know it.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// What the fields of the payload hold; none if the payload may be anything.
-    #[serde(default)]
-    pub schema: Option<BTreeMap<String, PayloadType>>,
-    /// When it was defined.
-    #[serde(default)]
-    pub created_at: Option<Timestamp>,
-    /// When its schema was last changed; none if it never was.
-    #[serde(default)]
-    pub updated_at: Option<Timestamp>,
-}
-
-impl Item for Event {
-    fn cursor(&self) -> Option<&str> {
-        Some(self.id.as_str())
+record! {
+    /// A custom event.
+    pub struct Event {
+        /// The event's ID.
+        pub id: EventId,
+        /// The event's name, which triggers and waits refer to.
+        pub name: Option<String>,
+        /// The types of the payload's fields; `None` if the payload is unrestricted.
+        pub schema: Option<BTreeMap<String, PayloadType>>,
+        /// When the event was created.
+        pub created_at: Option<Timestamp>,
+        /// When the schema was last updated; `None` if it never was.
+        pub updated_at: Option<Timestamp>,
     }
 }
 
-/// The answer to an event that was sent: its runs begin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct SentEvent {
-    /// The event's name.
-    #[serde(default)]
-    pub event: Option<String>,
+items!(Event);
+
+record! {
+    /// The answer to a sent event: its runs start.
+    #[derive(PartialEq, Eq)]
+    pub struct SentEvent {
+        /// The event's name.
+        pub event: Option<String>,
+    }
 }
 
 /// Checks the fields of a schema.

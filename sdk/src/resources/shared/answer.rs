@@ -3,8 +3,6 @@
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
-use crate::types::lenient::Fields;
-
 /// An answer that only identifies the record that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -25,12 +23,10 @@ pub struct Deleted<Id> {
 
 impl<'de, Id: Deserialize<'de>> Deserialize<'de> for Deleted<Id> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = Fields::new(Map::deserialize(deserializer)?);
-        let id: Value = fields.take(&["id", "contact"]).map_err(D::Error::custom)?;
-        let deleted = fields.take(&["deleted"]).map_err(D::Error::custom)?;
-        if id.is_null() {
-            return Err(D::Error::missing_field("id"));
-        }
+        let mut fields = Map::<String, Value>::deserialize(deserializer)?;
+        let mut take = |name: &str| fields.remove(name).filter(|value| !value.is_null());
+        let id = take("id").or_else(|| take("contact")).ok_or_else(|| D::Error::missing_field("id"))?;
+        let deleted = take("deleted").is_some_and(|value| value == true || value == "true");
         Ok(Self { id: Id::deserialize(id).map_err(D::Error::custom)?, deleted })
     }
 }

@@ -1,10 +1,7 @@
 //! The input of a topic update.
 
 use super::{new::check_visibility, record::Visibility};
-use crate::{
-    problem::{Validator, limits},
-    types::Patch,
-};
+use crate::problem::{Validator, limits};
 
 patch! {
     /// Changes to a topic: [`Topics::update`](super::Topics::update). Fields that aren't set keep their value.

@@ -19,10 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
 use super::event_type::EventType;
-use crate::types::{
-    Timestamp,
-    lenient::{Lenient, Reading},
-};
+use crate::types::Timestamp;
 
 /// An event: its type, time and data.
 ///
@@ -86,15 +83,7 @@ impl<'de> Deserialize<'de> for WebhookPayload {
     }
 }
 
-impl Lenient for WebhookPayload {
-    fn read(value: &Value) -> Reading<Self> {
-        Self::from_value(value.clone()).map_or(Reading::Unreadable, Reading::Exact)
-    }
-
-    fn absent() -> Option<Self> {
-        None
-    }
-}
+strict!(WebhookPayload);
 
 /// A body that is not an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -95,11 +95,8 @@ async fn an_automation_is_made_read_changed_copied_and_deleted() {
     ]);
     let id = created(&bench, &series).await;
     let read = client.automations().get(&id).await.unwrap();
-    assert_eq!(
-        (read.summary.name.as_deref(), &read.summary.status),
-        (Some("Series"), &Some(AutomationStatus::Enabled))
-    );
-    assert_eq!(read.summary.created_at, read.summary.updated_at);
+    assert_eq!((read.name.as_deref(), &read.status), (Some("Series"), &Some(AutomationStatus::Enabled)));
+    assert_eq!(read.created_at, read.updated_at);
     let sent = serde_json::to_value(&series).unwrap();
     assert_eq!(serde_json::to_value(&read.steps).unwrap(), sent["steps"]);
     assert_eq!(serde_json::to_value(&read.connections).unwrap(), sent["connections"]);
@@ -109,7 +106,7 @@ async fn an_automation_is_made_read_changed_copied_and_deleted() {
     assert_eq!(client.automations().update(&id, &patch).await.unwrap().id, id);
     let copy = client.automations().duplicate(&id).await.unwrap().id;
     let copied: Automation = client.automations().get(&copy).await.unwrap();
-    assert_eq!(copied.summary.status, Some(AutomationStatus::Disabled));
+    assert_eq!(copied.status, Some(AutomationStatus::Disabled));
     assert_eq!(serde_json::to_value(&copied.steps).unwrap(), sent["steps"]);
     let gone = client.automations().delete(&id).await.unwrap();
     assert!(gone.deleted && gone.id == id);
@@ -191,7 +188,7 @@ async fn a_series_of_emails_goes_out_in_its_time() {
     assert!(mail.html.as_deref().unwrap().contains("Hello Ada, your plan is free"), "{mail:?}");
     let run = newest(&bench, &id).await;
     let email_id = run.steps[1].output.as_ref().unwrap()["email_id"].as_str().unwrap();
-    assert_eq!(client.emails().get(email_id).await.unwrap().summary.subject, "Welcome, Ada");
+    assert_eq!(client.emails().get(email_id).await.unwrap().subject, "Welcome, Ada");
     assert_eq!(bench.mails().len(), 1, "the second waits for its day");
     day(&bench);
     let mails = bench.mails();
@@ -199,7 +196,7 @@ async fn a_series_of_emails_goes_out_in_its_time() {
     let tour = mails.iter().find(|mail| mail.subject == "Your tour").unwrap();
     assert!(tour.from.contains("tour@acme.test"), "{tour:?}");
     assert!(tour.html.as_deref().unwrap().contains("Hello friend, your plan is pro"), "{tour:?}");
-    assert_eq!(newest(&bench, &id).await.summary.status, Some(RunStatus::Completed));
+    assert_eq!(newest(&bench, &id).await.status, Some(RunStatus::Completed));
 }
 
 #[tokio::test]
@@ -213,37 +210,33 @@ async fn a_run_is_in_each_of_four_states() {
     signed_up(&bench, "ada@example.com").await;
 
     let running = newest(&bench, &pause).await;
-    assert_eq!(running.summary.status, Some(RunStatus::Running));
-    assert_eq!(running.summary.completed_at, None);
-    assert!(running.summary.started_at.is_some() && running.summary.created_at.is_some());
+    assert_eq!(running.status, Some(RunStatus::Running));
+    assert_eq!(running.completed_at, None);
+    assert!(running.started_at.is_some() && running.created_at.is_some());
     assert_eq!(statuses(&running), [("start", "completed"), ("pause", "waiting")]);
-    let early = client.automations().wait_for_run(&pause, &running.summary.id).max_wait(Duration::ZERO).await;
+    let early = client.automations().wait_for_run(&pause, &running.id).max_wait(Duration::ZERO).await;
     assert!(matches!(early, Err(Error::WaitTimeout(_))), "{early:?}");
 
     let failed = newest(&bench, &fails).await;
-    assert_eq!(failed.summary.status, Some(RunStatus::Failed));
-    assert!(failed.summary.completed_at.is_some());
+    assert_eq!(failed.status, Some(RunStatus::Failed));
+    assert!(failed.completed_at.is_some());
     assert_eq!(statuses(&failed), [("start", "completed"), ("mail", "failed"), ("gone", "skipped")]);
     let why = failed.steps[1].error.as_ref().unwrap()["message"].as_str().unwrap();
     assert!(why.contains("template"), "{why}");
 
     day(&bench);
-    let completed = client.automations().wait_for_run(&pause, &running.summary.id).await.unwrap();
-    assert_eq!(completed.summary.status, Some(RunStatus::Completed));
-    assert!(completed.summary.completed_at.is_some());
+    let completed = client.automations().wait_for_run(&pause, &running.id).await.unwrap();
+    assert_eq!(completed.status, Some(RunStatus::Completed));
+    assert!(completed.completed_at.is_some());
 
     signed_up(&bench, "ada@example.com").await;
     let stopped = client.automations().stop(&pause).await.unwrap();
     assert_eq!((&stopped.id, &stopped.status), (&pause, &Some(AutomationStatus::Disabled)));
     let cancelled = newest(&bench, &pause).await;
-    assert_eq!(cancelled.summary.status, Some(RunStatus::Cancelled));
-    assert!(cancelled.summary.completed_at.is_some());
+    assert_eq!(cancelled.status, Some(RunStatus::Cancelled));
+    assert!(cancelled.completed_at.is_some());
     signed_up(&bench, "ada@example.com").await;
-    assert_eq!(
-        newest(&bench, &pause).await.summary.id,
-        cancelled.summary.id,
-        "a disabled one starts nothing"
-    );
+    assert_eq!(newest(&bench, &pause).await.id, cancelled.id, "a disabled one starts nothing");
 }
 
 #[tokio::test]

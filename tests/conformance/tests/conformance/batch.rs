@@ -24,7 +24,7 @@ async fn a_batch_is_a_bare_array_and_its_answers_are_in_order() {
     assert_eq!(answer.data.len(), 5);
     for (i, accepted) in answer.data.iter().enumerate() {
         let record = bench.client().emails().get(&accepted.id).await.unwrap();
-        assert_eq!(record.summary.subject, format!("Number {i}"));
+        assert_eq!(record.subject, format!("Number {i}"));
     }
     assert!(answer.errors.is_empty());
 }
@@ -94,7 +94,7 @@ async fn a_permissive_batch_sends_the_valid_ones_and_names_the_others() {
     // Entry by entry, the accepted ones are in the order of the request.
     for (accepted, subject) in answer.data.iter().zip(["Number 0", "Number 1", "Number 2"]) {
         let record = bench.client().emails().get(&accepted.id).await.unwrap();
-        assert_eq!(record.summary.subject, subject);
+        assert_eq!(record.subject, subject);
     }
 }
 

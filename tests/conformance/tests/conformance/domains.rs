@@ -445,7 +445,7 @@ async fn a_scheduled_email_gets_another_time_or_is_taken_back() {
     let left: Vec<_> = bench.mails().into_iter().map(|mail| mail.email_id).collect();
     assert_eq!(left, std::slice::from_ref(&late));
     let record = client.emails().wait(never.as_str()).await.unwrap();
-    assert_eq!(record.summary.last_event.unwrap().as_str(), "canceled");
+    assert_eq!(record.last_event.unwrap().as_str(), "canceled");
     for result in [
         client.emails().cancel(late.as_str()).await,
         client.emails().reschedule(late.as_str(), "in 1 hour").await,

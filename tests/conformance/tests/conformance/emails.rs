@@ -42,7 +42,7 @@ async fn both_doors_of_the_server_serve_the_same() {
     let bench = Bench::over_wiremock().await;
     let email = Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
     let accepted = bench.client().emails().send(&email).await.unwrap();
-    assert_eq!(bench.client().emails().get(&accepted.id).await.unwrap().summary.id, accepted.id);
+    assert_eq!(bench.client().emails().get(&accepted.id).await.unwrap().id, accepted.id);
 }
 
 #[tokio::test]
@@ -328,7 +328,7 @@ async fn the_last_event_moves_on_with_the_emails_fate() {
     let mut seen = Vec::new();
     for seconds in [0, 1, 1] {
         bench.service().clock().advance(std::time::Duration::from_secs(seconds));
-        seen.push(bench.client().emails().get(&id).await.unwrap().summary.last_event.unwrap());
+        seen.push(bench.client().emails().get(&id).await.unwrap().last_event.unwrap());
     }
     assert_eq!(seen, [LastEvent::Sent, LastEvent::Delivered, LastEvent::Opened]);
 }

@@ -315,7 +315,7 @@ async fn the_payload_goes_before_the_template_and_what_both_lack_is_refused() {
         (reply_to(&defaults.mime).as_str(), reply_to(&own.mime).as_str()),
         ("template@acme.test", "own@acme.test")
     );
-    assert_eq!(client.emails().get(&id).await.unwrap().summary.reply_to.unwrap(), ["own@acme.test"]);
+    assert_eq!(client.emails().get(&id).await.unwrap().reply_to.unwrap(), ["own@acme.test"]);
 
     published(&bench, NewTemplate::new("Bare", "<p>x</p>").alias("bare")).await;
     let bare = |more: Value| {

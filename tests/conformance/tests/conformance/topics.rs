@@ -42,7 +42,7 @@ fn letter(to: impl Into<posthaste::Recipients>) -> Email {
 async fn outcome(bench: &Bench, email: &Email) -> Option<LastEvent> {
     let id = bench.client().emails().send(email).await.unwrap().id;
     bench.service().clock().advance(Duration::from_secs(10));
-    bench.client().emails().get(id).await.unwrap().summary.last_event
+    bench.client().emails().get(id).await.unwrap().last_event
 }
 
 #[tokio::test]
@@ -353,7 +353,7 @@ async fn who_opted_in_gets_it_and_who_opted_out_does_not() {
         let id = client.emails().send(&email).await.unwrap().id;
         bench.service().clock().advance(Duration::from_secs(10));
         let record = client.emails().get(&id).await.unwrap();
-        assert_eq!((record.summary.last_event, record.topic_id), (Some(event.clone()), Some(topic)));
+        assert_eq!((record.last_event, record.topic_id), (Some(event.clone()), Some(topic)));
         assert_eq!(bench.mails().len() - before, usize::from(event == LastEvent::Delivered));
     }
 }
@@ -404,7 +404,7 @@ async fn a_batch_goes_under_topics_too() {
     bench.service().clock().advance(Duration::from_secs(10));
     let mut events = Vec::new();
     for one in sent {
-        events.push(client.emails().get(one.id).await.unwrap().summary.last_event.unwrap());
+        events.push(client.emails().get(one.id).await.unwrap().last_event.unwrap());
     }
     assert_eq!(events, [LastEvent::Delivered, LastEvent::Failed]);
     // A topic that is not there is refused like any other wrong field, at its place.
@@ -423,9 +423,9 @@ async fn a_schedule_is_judged_when_it_is_due() {
     let email = letter("ada@example.com").topic_id(&topic).scheduled_at("in 1 hour");
     let id = client.emails().send(&email).await.unwrap().id;
     client.contacts().update_topics("ada@example.com", [(&topic, Subscription::OptOut)]).await.unwrap();
-    assert_eq!(client.emails().get(&id).await.unwrap().summary.last_event, Some(LastEvent::Scheduled));
+    assert_eq!(client.emails().get(&id).await.unwrap().last_event, Some(LastEvent::Scheduled));
     bench.service().clock().advance(Duration::from_hours(2));
-    assert_eq!(client.emails().get(&id).await.unwrap().summary.last_event, Some(LastEvent::Failed));
+    assert_eq!(client.emails().get(&id).await.unwrap().last_event, Some(LastEvent::Failed));
     assert!(bench.mails().is_empty());
 }
 

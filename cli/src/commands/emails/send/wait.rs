@@ -12,7 +12,7 @@ use crate::wait::{self, End, Words};
 pub(super) const DELIVERED: &str = "delivered";
 
 fn end(email: &EmailRecord) -> End {
-    match &email.summary.last_event {
+    match &email.last_event {
         Some(event) if event.is_delivered() => End::Good(event.to_string()),
         event => End::Bad(event.as_ref().map_or("unknown", LastEvent::as_str).to_owned()),
     }

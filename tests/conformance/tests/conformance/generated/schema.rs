@@ -29,8 +29,18 @@ pub(super) enum Manners {
 }
 
 /// Fields that keep their type: identifiers, secrets, and those of the envelope.
-const KEPT: [&str; 8] =
-    ["id", "contact", "contact_id", "token", "signing_secret", "data", "has_more", "deleted"];
+const KEPT: [&str; 10] = [
+    "id",
+    "contact",
+    "contact_id",
+    "token",
+    "signing_secret",
+    "data",
+    "errors",
+    "index",
+    "has_more",
+    "deleted",
+];
 
 /// Makes values after schemas.
 #[derive(Clone, Copy)]
