@@ -56,6 +56,7 @@ pub(crate) enum State {
 /// 5 seconds more. Dropping the future gives up waiting, and
 /// changes nothing at the service.
 #[must_use = "a wait does nothing until it is awaited"]
+#[expect(clippy::struct_field_names, reason = "the fields are named like their setters")]
 pub struct Wait<T> {
     poll: Poll<T>,
     state: fn(&T) -> State,

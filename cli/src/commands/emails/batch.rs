@@ -94,9 +94,12 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let (emails, shape) = BatchEmail::read_all(&documents.items);
     let readable = shape.is_ok();
     let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
-    let rules = check_batch(&emails).or_else(|problems| match permissive {
-        true => Problems::check(problems.into_vec().into_iter().filter(whole)),
-        false => Err(problems),
+    let rules = check_batch(&emails).or_else(|problems| {
+        if permissive {
+            Problems::check(problems.into_vec().into_iter().filter(whole))
+        } else {
+            Err(problems)
+        }
     });
     let mut omitted = documents.omitted;
     if !no_validate && let Err(problems) = Problems::merge(shape, rules) {

@@ -148,8 +148,7 @@ impl<'a> Schemas<'a> {
             let present = values.prop_map(move |value| Some((named.clone(), value)));
             let named = name.clone();
             fields.push(match (required(name), self.manners) {
-                (true, Manners::Contract) => present.boxed(),
-                (true, Manners::Confused) => present.boxed(),
+                (true, Manners::Contract | Manners::Confused) => present.boxed(),
                 (false, Manners::Contract | Manners::Confused) => {
                     prop_oneof![2 => present, 1 => Just(None)].boxed()
                 }
