@@ -15,7 +15,9 @@ mod transport;
 pub use api::{ApiError, ApiErrorKind};
 pub use auth::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode};
 pub use decode::{DecodeCause, DecodeError};
-pub(crate) use headers::{request_id, retry_after};
+pub(crate) use headers::request_id;
+#[cfg(feature = "oauth")]
+pub(crate) use headers::retry_after;
 pub use store::StoreError;
 pub(crate) use summary::CallSummary;
 pub use summary::Outcome;

@@ -10,7 +10,6 @@ mod response;
 
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::ReqwestTransport;
-#[cfg(feature = "oauth")]
 pub(crate) use response::Collected;
 pub use response::ResponseBody;
 

@@ -40,7 +40,6 @@ pub(crate) struct Authorized {
 
 /// An access token that the API answered with a 401, and that response.
 pub(crate) struct Rejected {
-    #[cfg_attr(not(feature = "oauth"), expect(dead_code, reason = "only a session reads it"))]
     pub(crate) token: Token,
     pub(crate) response: ApiError,
 }

@@ -91,7 +91,8 @@ impl Emails<'_> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`], [`LastEvent::is_failed`].
+    /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`](crate::LastEvent::is_delivered),
+    /// [`LastEvent::is_failed`](crate::LastEvent::is_failed).
     pub fn wait(&self, id: impl Into<EmailId>) -> Wait<EmailRecord> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(

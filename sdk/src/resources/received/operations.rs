@@ -69,8 +69,8 @@ impl Received<'_> {
         self.list().before(id.into())
     }
 
-    /// Downloads the contents of a `download_url`, up to the response limit
-    /// ([`ClientBuilder::answer_limit`](crate::ClientBuilder::answer_limit)).
+    /// Downloads what a `download_url` leads to: into memory when awaited (at most
+    /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) bytes), or into a writer with [`Call::write_to`].
     ///
     /// The address itself authorizes the download and may be on another host: the client sends neither its credential nor its default
     /// headers, follows no redirects, and refuses plain http if its base address is https.
