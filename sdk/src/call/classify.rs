@@ -37,16 +37,14 @@ pub(crate) fn transport_error(error: &TransportError, read_only: bool) -> Attemp
 /// The result of an attempt that ended in an error response.
 pub(crate) fn error_response(error: &ApiError, read_only: bool) -> AttemptResult {
     let rejected = |transient| AttemptResult::Rejected { transient };
-    let unknown = |transient| match read_only {
-        true => AttemptResult::Rejected { transient },
-        false => AttemptResult::Unknown { transient },
+    let unknown = |transient| {
+        if read_only { AttemptResult::Rejected { transient } } else { AttemptResult::Unknown { transient } }
     };
     match (error.status.as_u16(), error.kind()) {
-        (_, ApiErrorKind::RateLimited) => rejected(true),
         (_, ApiErrorKind::IdempotencyConflict) if error.name == "concurrent_idempotent_requests" => {
             unknown(true)
         }
-        (421 | 425, _) => rejected(true),
+        (_, ApiErrorKind::RateLimited) | (421 | 425, _) => rejected(true),
         (501 | 505 | 511, _) => rejected(false),
         (_, ApiErrorKind::Server) => unknown(true),
         _ if error.name == "resource_locked" => rejected(true),

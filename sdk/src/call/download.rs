@@ -45,10 +45,7 @@ impl Call<Bytes> {
         let (head, mut body) = execute::open(&core, operation.clone()).await?.into_parts();
         let range = range_validator(&head.headers);
         loop {
-            let error = match copy(&mut body, writer, &mut written, deadline).await? {
-                None => break,
-                Some(error) => error,
-            };
+            let Some(error) = copy(&mut body, writer, &mut written, deadline).await? else { break };
             let timed_out = deadline.is_some_and(|deadline| deadline <= Instant::now());
             let (Some(validator), false) = (&range, timed_out || resumed + 1 >= attempts) else {
                 return Err(incomplete(error, operation.name, resumed + 1));

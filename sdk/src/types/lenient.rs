@@ -372,8 +372,12 @@ impl Fields {
 
 /// Reads a record: for `Deserialize`.
 pub(crate) fn record<'de, R: Record, D: Deserializer<'de>>(deserializer: D) -> Result<R, D::Error> {
-    let fields = deserializer.deserialize_map(FieldsVisitor(R::NAMES))?;
-    R::from_fields(fields).map_err(de::Error::custom)
+    R::from_fields(fields(deserializer, R::NAMES)?).map_err(de::Error::custom)
+}
+
+/// Reads the fields with these names.
+pub(crate) fn fields<'de, D: Deserializer<'de>>(deserializer: D, names: Names) -> Result<Fields, D::Error> {
+    deserializer.deserialize_map(FieldsVisitor(names))
 }
 
 struct FieldsVisitor(Names);
@@ -436,6 +440,13 @@ impl Visitor<'_> for Key {
 pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let (read, sent) = T::take(Value::deserialize(deserializer)?);
     read.ok_or_else(|| de::Error::custom(format!("invalid type: {}", sent.unwrap_or_default())))
+}
+
+/// Reads one value; one that can't be read counts as missing: for `#[serde(default, deserialize_with)]` on fields whose sent value isn't kept.
+pub(crate) fn or_absent<'de, T: Lenient + Default, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(T::take(Value::deserialize(deserializer)?).0.unwrap_or_default())
 }
 
 /// Reads `null` as the type's default: for `#[serde(default, deserialize_with)]`.

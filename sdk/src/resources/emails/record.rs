@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{EmailId, Timestamp, TopicId, lenient::null_default};
+use crate::types::{
+    EmailId, Timestamp, TopicId,
+    lenient::{null_default, or_absent},
+};
 
 /// The answer to a send: the service accepted the email. Delivery may still fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,9 +39,49 @@ record! {
     }
 }
 
+/// A sent email in a list (`SPEC.md`, Sent email).
+///
+/// Lists of emails are long, so their items are read without keeping fields of other types as sent; [`EmailRecord`] keeps them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SentEmail {
+    /// The email's ID.
+    pub id: EmailId,
+    /// The value of the `Message-ID` header, in angle brackets.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub message_id: Option<String>,
+    /// The recipients.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub to: Vec<String>,
+    /// The sender, with the display name if there was one.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub from: String,
+    /// When the service accepted the email.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub created_at: Timestamp,
+    /// The subject.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub subject: String,
+    /// The recipients of blind copies.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub bcc: Option<Vec<String>>,
+    /// The recipients of copies.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub cc: Option<Vec<String>>,
+    /// The addresses for replies.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub reply_to: Option<Vec<String>>,
+    /// The latest delivery event.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub last_event: Option<LastEvent>,
+    /// The time to send at, if the email was scheduled.
+    #[serde(default, deserialize_with = "or_absent")]
+    pub scheduled_at: Option<Timestamp>,
+}
+
 record! {
-    /// A sent email in a list (`SPEC.md`, Sent email).
-    pub struct SentEmail {
+    /// An email with its body. (The specification names the operation and is silent on the fields.)
+    pub struct EmailRecord {
         /// The email's ID.
         pub id: EmailId,
         /// The value of the `Message-ID` header, in angle brackets.
@@ -61,10 +104,6 @@ record! {
         pub last_event: Option<LastEvent>,
         /// The time to send at, if the email was scheduled.
         pub scheduled_at: Option<Timestamp>,
-    }
-
-    /// An email with its body. (The specification names the operation and is silent on the fields.)
-    pub struct EmailRecord: SentEmail {
         /// The HTML body.
         pub html: Option<String>,
         /// The plain-text body.

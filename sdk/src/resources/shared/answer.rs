@@ -1,8 +1,9 @@
 //! Answers that only identify a record.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::Value;
 
-use crate::types::lenient::{self, Fields, Lenient, Names, Record};
+use crate::types::lenient;
 
 /// An answer that only identifies the record that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,17 +23,15 @@ pub struct Deleted<Id> {
     pub deleted: bool,
 }
 
-impl<Id: Lenient> Record for Deleted<Id> {
-    const NAMES: Names = &[&["id", "contact"], &["deleted"]];
-
-    fn from_fields(mut fields: Fields) -> Result<Self, String> {
-        Ok(Self { id: fields.take()?, deleted: fields.take()? })
-    }
-}
-
-impl<'de, Id: Lenient> Deserialize<'de> for Deleted<Id> {
+impl<'de, Id: Deserialize<'de>> Deserialize<'de> for Deleted<Id> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient::record(deserializer)
+        let mut fields = lenient::fields(deserializer, &[&["id", "contact"], &["deleted"]])?;
+        let id: Value = fields.take().map_err(D::Error::custom)?;
+        let deleted = fields.take().map_err(D::Error::custom)?;
+        if id.is_null() {
+            return Err(D::Error::missing_field("id"));
+        }
+        Ok(Self { id: Id::deserialize(id).map_err(D::Error::custom)?, deleted })
     }
 }
 

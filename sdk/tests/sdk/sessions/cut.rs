@@ -98,9 +98,9 @@ async fn a_token_response_cut_on_the_wire_keeps_a_complete_refresh_token() {
     let endpoint = format!("http://{}/oauth/token", listener.local_addr().unwrap());
     let lengths: Vec<_> = (0..=body.len()).collect();
     let whole = body.len();
-    let served = lengths.clone();
+    let sizes = lengths.clone();
     let server = std::thread::spawn(move || {
-        for length in served {
+        for length in sizes {
             let (mut stream, _) = listener.accept().unwrap();
             read_request(&mut stream);
             let head = format!(

@@ -95,10 +95,7 @@ async fn an_automation_is_made_read_changed_copied_and_deleted() {
     ]);
     let id = created(&bench, &series).await;
     let read = client.automations().get(&id).await.unwrap();
-    assert_eq!(
-        (read.name.as_deref(), &read.status),
-        (Some("Series"), &Some(AutomationStatus::Enabled))
-    );
+    assert_eq!((read.name.as_deref(), &read.status), (Some("Series"), &Some(AutomationStatus::Enabled)));
     assert_eq!(read.created_at, read.updated_at);
     let sent = serde_json::to_value(&series).unwrap();
     assert_eq!(serde_json::to_value(&read.steps).unwrap(), sent["steps"]);
@@ -217,7 +214,7 @@ async fn a_run_is_in_each_of_four_states() {
     assert_eq!(running.completed_at, None);
     assert!(running.started_at.is_some() && running.created_at.is_some());
     assert_eq!(statuses(&running), [("start", "completed"), ("pause", "waiting")]);
-    let early = client.automations().wait_for_run(&pause, &running.id).limit(Duration::ZERO).await;
+    let early = client.automations().wait_for_run(&pause, &running.id).max_wait(Duration::ZERO).await;
     assert!(matches!(early, Err(Error::WaitTimeout(_))), "{early:?}");
 
     let failed = newest(&bench, &fails).await;
@@ -239,11 +236,7 @@ async fn a_run_is_in_each_of_four_states() {
     assert_eq!(cancelled.status, Some(RunStatus::Cancelled));
     assert!(cancelled.completed_at.is_some());
     signed_up(&bench, "ada@example.com").await;
-    assert_eq!(
-        newest(&bench, &pause).await.id,
-        cancelled.id,
-        "a disabled one starts nothing"
-    );
+    assert_eq!(newest(&bench, &pause).await.id, cancelled.id, "a disabled one starts nothing");
 }
 
 #[tokio::test]
