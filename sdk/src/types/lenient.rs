@@ -442,13 +442,6 @@ pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> R
     read.ok_or_else(|| de::Error::custom(format!("invalid type: {}", sent.unwrap_or_default())))
 }
 
-/// Reads one value; one that can't be read counts as missing: for `#[serde(default, deserialize_with)]` on fields whose sent value isn't kept.
-pub(crate) fn or_absent<'de, T: Lenient + Default, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Ok(T::take(Value::deserialize(deserializer)?).0.unwrap_or_default())
-}
-
 /// Reads `null` as the type's default: for `#[serde(default, deserialize_with)]`.
 pub(crate) fn null_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,

@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{
-    EmailId, Timestamp, TopicId,
-    lenient::{null_default, or_absent},
-};
+use crate::types::{EmailId, Timestamp, TopicId, lenient::null_default};
 
 /// The answer to a send: the service accepted the email. Delivery may still fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,41 +38,42 @@ record! {
 
 /// A sent email in a list (`SPEC.md`, Sent email).
 ///
-/// Lists of emails are long, so their items are read without keeping fields of other types as sent; [`EmailRecord`] keeps them.
+/// Lists of emails are long, so their items are read for speed: fields may be null or missing, but have their documented types.
+/// [`EmailRecord`] is read tolerantly.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SentEmail {
     /// The email's ID.
     pub id: EmailId,
     /// The value of the `Message-ID` header, in angle brackets.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default)]
     pub message_id: Option<String>,
     /// The recipients.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default, deserialize_with = "null_default")]
     pub to: Vec<String>,
     /// The sender, with the display name if there was one.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default, deserialize_with = "null_default")]
     pub from: String,
     /// When the service accepted the email.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default, deserialize_with = "null_default")]
     pub created_at: Timestamp,
     /// The subject.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default, deserialize_with = "null_default")]
     pub subject: String,
     /// The recipients of blind copies.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default)]
     pub bcc: Option<Vec<String>>,
     /// The recipients of copies.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default)]
     pub cc: Option<Vec<String>>,
     /// The addresses for replies.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default)]
     pub reply_to: Option<Vec<String>>,
     /// The latest delivery event.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default)]
     pub last_event: Option<LastEvent>,
     /// The time to send at, if the email was scheduled.
-    #[serde(default, deserialize_with = "or_absent")]
+    #[serde(default)]
     pub scheduled_at: Option<Timestamp>,
 }
 
