@@ -1,4 +1,4 @@
-//! Setters, which all inputs write the same way.
+//! Setters of inputs, and conversions of newtypes over text.
 
 /// Defines chainable setters.
 ///
@@ -50,5 +50,40 @@ macro_rules! setters {
         }
 
         setters! { $($rest)* }
+    };
+}
+
+/// Implements the conversions from text, and `Display`, for a newtype over `String`.
+macro_rules! from_text {
+    ($name:ident) => {
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+
+        impl From<&String> for $name {
+            fn from(text: &String) -> Self {
+                Self(text.clone())
+            }
+        }
+
+        impl From<std::borrow::Cow<'_, str>> for $name {
+            fn from(text: std::borrow::Cow<'_, str>) -> Self {
+                Self(text.into_owned())
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
     };
 }

@@ -38,6 +38,16 @@ pub(crate) enum State {
     Open(Option<String>),
 }
 
+impl State {
+    /// The state of a record with this status.
+    pub(crate) fn of<S: ToString>(status: Option<&S>, is_settled: impl FnOnce(&S) -> bool) -> Self {
+        match status {
+            Some(status) if is_settled(status) => Self::Settled,
+            status => Self::Open(status.map(ToString::to_string)),
+        }
+    }
+}
+
 /// A wait on its way to being done: set its options, then `.await` it.
 ///
 /// It gives the thing as it is once it is settled, well or badly; [`Error::WaitTimeout`] says that the time was over before.

@@ -18,29 +18,7 @@ macro_rules! id {
             }
         }
 
-        impl From<String> for $name {
-            fn from(id: String) -> Self {
-                Self(id)
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(id: &str) -> Self {
-                Self(id.to_owned())
-            }
-        }
-
-        impl From<&String> for $name {
-            fn from(id: &String) -> Self {
-                Self(id.clone())
-            }
-        }
-
-        impl From<std::borrow::Cow<'_, str>> for $name {
-            fn from(id: std::borrow::Cow<'_, str>) -> Self {
-                Self(id.into_owned())
-            }
-        }
+        from_text!($name);
 
         impl std::str::FromStr for $name {
             type Err = std::convert::Infallible;
@@ -67,12 +45,6 @@ macro_rules! id {
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {
                 &self.0
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
             }
         }
     };

@@ -372,8 +372,12 @@ impl Fields {
 
 /// Reads a record: for `Deserialize`.
 pub(crate) fn record<'de, R: Record, D: Deserializer<'de>>(deserializer: D) -> Result<R, D::Error> {
-    let fields = deserializer.deserialize_map(FieldsVisitor(R::NAMES))?;
-    R::from_fields(fields).map_err(de::Error::custom)
+    R::from_fields(fields(deserializer, R::NAMES)?).map_err(de::Error::custom)
+}
+
+/// Reads the fields with these names.
+pub(crate) fn fields<'de, D: Deserializer<'de>>(deserializer: D, names: Names) -> Result<Fields, D::Error> {
+    deserializer.deserialize_map(FieldsVisitor(names))
 }
 
 struct FieldsVisitor(Names);

@@ -30,23 +30,7 @@ impl ScheduledAt {
     }
 }
 
-impl<'a> From<&'a str> for ScheduledAt {
-    fn from(text: &'a str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl From<String> for ScheduledAt {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<&String> for ScheduledAt {
-    fn from(text: &String) -> Self {
-        Self(text.clone())
-    }
-}
+from_text!(ScheduledAt);
 
 impl From<&Timestamp> for ScheduledAt {
     fn from(time: &Timestamp) -> Self {

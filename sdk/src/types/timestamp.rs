@@ -2,7 +2,6 @@
 
 use std::{
     cmp::Ordering,
-    fmt,
     hash::{Hash, Hasher},
     time::{Duration, SystemTime},
 };
@@ -93,17 +92,7 @@ impl PartialOrd for Timestamp {
     }
 }
 
-impl From<String> for Timestamp {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<&str> for Timestamp {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
+from_text!(Timestamp);
 
 /// Writes the time in ISO 8601, in UTC. A time outside of the years -9999 to 9999 becomes the nearest one inside.
 impl From<SystemTime> for Timestamp {
@@ -136,12 +125,6 @@ impl<'de> Deserialize<'de> for Timestamp {
 }
 
 lenient_text!(Timestamp, absent: Some(Self::default()));
-
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -17,11 +17,9 @@ input! {
 }
 
 impl NewApiKey {
-    /// Restricts the key to sending.
-    #[must_use]
-    pub fn sending_access(mut self) -> Self {
-        self.permission = Some("sending_access");
-        self
+    setters! {
+        /// Restricts the key to sending.
+        sending_access = Some("sending_access") => permission;
     }
 
     /// Restricts the key to sending from one domain.

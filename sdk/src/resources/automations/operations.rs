@@ -111,10 +111,7 @@ impl Automations<'_> {
         let (client, id, run) = (self.client.clone(), id.into(), run.into());
         Wait::new(
             move || client.automations().run(&id, &run),
-            |run| match &run.status {
-                Some(status) if status.is_final() => State::Settled,
-                status => State::Open(status.as_ref().map(ToString::to_string)),
-            },
+            |run| State::of(run.status.as_ref(), RunStatus::is_final),
         )
     }
 }

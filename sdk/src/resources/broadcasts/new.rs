@@ -50,11 +50,9 @@ input! {
 }
 
 impl NewBroadcast {
-    /// Adds `Reply-To` addresses.
-    #[must_use]
-    pub fn reply_to(mut self, reply_to: impl Into<Recipients>) -> Self {
-        self.reply_to.push(reply_to.into());
-        self
+    setters! {
+        /// Adds `Reply-To` addresses.
+        reply_to += Recipients => reply_to;
     }
 
     /// Sends the broadcast immediately: `send`. Replaces an earlier [`send_at`](Self::send_at).

@@ -113,9 +113,10 @@ impl Broadcasts<'_> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.broadcasts().get(&id),
-            |broadcast| match &broadcast.status {
-                Some(BroadcastStatus::Sent | BroadcastStatus::Canceled) => State::Settled,
-                status => State::Open(status.as_ref().map(ToString::to_string)),
+            |broadcast| {
+                State::of(broadcast.status.as_ref(), |status| {
+                    matches!(status, BroadcastStatus::Sent | BroadcastStatus::Canceled)
+                })
             },
         )
     }

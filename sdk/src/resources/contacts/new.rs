@@ -62,11 +62,9 @@ impl NewContact {
         self
     }
 
-    /// Adds the contact to a segment.
-    #[must_use]
-    pub fn segment(mut self, segment: impl Into<SegmentId>) -> Self {
-        self.segments.push(segment.into());
-        self
+    setters! {
+        /// Adds the contact to a segment.
+        segment += SegmentId => segments;
     }
 
     /// Sets the subscription to a topic.

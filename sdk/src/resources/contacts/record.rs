@@ -1,13 +1,10 @@
 //! Answers about contacts.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::{
     resources::shared::Subscription,
-    types::{
-        ContactId, SegmentId, TopicId,
-        lenient::{self, Fields, Names, Record},
-    },
+    types::{ContactId, SegmentId, TopicId, lenient},
 };
 
 record! {
@@ -62,17 +59,10 @@ pub struct TopicsUpdated {
     pub id: ContactId,
 }
 
-impl Record for TopicsUpdated {
-    const NAMES: Names = &[&["contact_id", "id"]];
-
-    fn from_fields(mut fields: Fields) -> Result<Self, String> {
-        fields.take().map(|id| Self { id })
-    }
-}
-
 impl<'de> Deserialize<'de> for TopicsUpdated {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient::record(deserializer)
+        let mut fields = lenient::fields(deserializer, &[&["contact_id", "id"]])?;
+        fields.take().map(|id| Self { id }).map_err(D::Error::custom)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     call::Call,
     client::{List, State, Wait},
-    resources::shared::{Deleted, Reference},
+    resources::shared::{Deleted, DomainStatus, Reference},
     types::DomainId,
 };
 
@@ -98,10 +98,7 @@ impl Domains<'_> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.domains().get(&id),
-            |domain| match &domain.status {
-                Some(status) if status.is_checked() => State::Settled,
-                status => State::Open(status.as_ref().map(ToString::to_string)),
-            },
+            |domain| State::of(domain.status.as_ref(), DomainStatus::is_checked),
         )
     }
 }

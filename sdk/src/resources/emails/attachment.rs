@@ -93,18 +93,11 @@ impl Attachment {
         self
     }
 
-    /// Its media type, such as `application/pdf`. Without it the service derives one from the name.
-    #[must_use]
-    pub fn content_type(mut self, content_type: impl Into<String>) -> Self {
-        self.content_type = Some(content_type.into());
-        self
-    }
-
-    /// Makes it an inline image, which the HTML shows with `<img src="cid:…">`.
-    #[must_use]
-    pub fn content_id(mut self, id: impl Into<String>) -> Self {
-        self.content_id = Some(id.into());
-        self
+    setters! {
+        /// Its media type, such as `application/pdf`. Without it the service derives one from the name.
+        content_type: String;
+        /// Makes it an inline image, which the HTML shows with `<img src="cid:…">`.
+        content_id: String;
     }
 
     /// The name that the recipient sees, if one is known.

@@ -97,10 +97,7 @@ impl Emails<'_> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.emails().get(&id),
-            |email| match &email.last_event {
-                Some(event) if event.is_delivered() || event.is_failed() => State::Settled,
-                event => State::Open(event.as_ref().map(ToString::to_string)),
-            },
+            |email| State::of(email.last_event.as_ref(), |event| event.is_delivered() || event.is_failed()),
         )
     }
 }

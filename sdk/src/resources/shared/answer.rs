@@ -1,7 +1,9 @@
 //! Answers that only identify a record.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::types::lenient;
 
 /// An answer that only identifies the record that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,10 +25,12 @@ pub struct Deleted<Id> {
 
 impl<'de, Id: Deserialize<'de>> Deserialize<'de> for Deleted<Id> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = Map::<String, Value>::deserialize(deserializer)?;
-        let mut take = |name: &str| fields.remove(name).filter(|value| !value.is_null());
-        let id = take("id").or_else(|| take("contact")).ok_or_else(|| D::Error::missing_field("id"))?;
-        let deleted = take("deleted").is_some_and(|value| value == true || value == "true");
+        let mut fields = lenient::fields(deserializer, &[&["id", "contact"], &["deleted"]])?;
+        let id: Value = fields.take().map_err(D::Error::custom)?;
+        let deleted = fields.take().map_err(D::Error::custom)?;
+        if id.is_null() {
+            return Err(D::Error::missing_field("id"));
+        }
         Ok(Self { id: Id::deserialize(id).map_err(D::Error::custom)?, deleted })
     }
 }

@@ -45,18 +45,11 @@ input! {
 }
 
 impl NewTemplate {
-    /// Adds default `Reply-To` addresses.
-    #[must_use]
-    pub fn reply_to(mut self, reply_to: impl Into<Recipients>) -> Self {
-        self.reply_to.push(reply_to.into());
-        self
-    }
-
-    /// Adds a variable, at most 50.
-    #[must_use]
-    pub fn variable(mut self, variable: impl Into<TemplateVariable>) -> Self {
-        self.variables.push(variable.into());
-        self
+    setters! {
+        /// Adds default `Reply-To` addresses.
+        reply_to += Recipients => reply_to;
+        /// Adds a variable, at most 50.
+        variable += TemplateVariable => variables;
     }
 
     fn validate(&self, v: &mut Validator) {
