@@ -1,16 +1,18 @@
 //! Logs what the client does: one span per call, one event per attempt.
 
 use posthaste::{Accepted, Client, Email};
+use tracing_subscriber::fmt::format::FmtSpan;
 
 /// Sends a greeting. With a subscriber at level `debug`, a send that succeeds at its second attempt logs lines such as
 ///
 /// ```text
-/// DEBUG posthaste{operation="emails.send" method=POST route=/emails status=503 attempts=1}: response attempt=1 status=503
-/// DEBUG posthaste{operation="emails.send" method=POST route=/emails status=503 attempts=1}: retrying attempt=1 cause="503 …"
-/// DEBUG posthaste{operation="emails.send" method=POST route=/emails status=200 attempts=2}: response attempt=2 status=200
+/// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: response attempt=1 status=503 request_id="…"
+/// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: retrying attempt=1 cause="503" pause=300ms
+/// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: response attempt=2 status=200 request_id="…"
+/// DEBUG posthaste{operation="emails.send" method=POST route=/emails attempts=2 status=200 request_id="…"}: close
 /// ```
 ///
-/// Neither an address nor a body nor a credential is ever in them.
+/// They never contain an address, a body or a credential.
 async fn story(client: &Client) -> posthaste::Result<Accepted> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     client.emails().send(&email).await
@@ -19,7 +21,11 @@ async fn story(client: &Client) -> posthaste::Result<Accepted> {
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the id is the program's result")]
 async fn main() -> posthaste::Result<()> {
-    tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::DEBUG)
+        .with_span_events(FmtSpan::CLOSE)
+        .with_writer(std::io::stderr)
+        .init();
     let accepted = story(&Client::from_env()?).await?;
     println!("{}", accepted.id);
     Ok(())
@@ -73,6 +79,7 @@ mod tests {
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::DEBUG)
+            .with_span_events(FmtSpan::CLOSE)
             .with_ansi(false)
             .with_writer(move || writer.clone())
             .finish();
@@ -81,13 +88,12 @@ mod tests {
 
         let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("posthaste{")).collect();
-        for part in ["operation=\"emails.send\"", "method=POST", "route=/emails", "status=503", "attempts=1"]
-        {
-            assert!(lines[0].contains(part), "{part}: {text}");
-        }
-        assert!(lines.iter().any(|line| line.contains("retrying") && line.contains("attempt=1")), "{text}");
-        assert!(lines.last().unwrap().contains("attempts=2"), "{text}");
-        assert!(lines.iter().any(|line| line.contains("request_id=")), "{text}");
+        let has = |parts: &[&str]| lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+        let call = "operation=\"emails.send\" method=POST route=/emails";
+        assert!(has(&[call, "response attempt=1 status=503"]), "{text}");
+        assert!(has(&[call, "retrying attempt=1"]), "{text}");
+        assert!(has(&[call, "response attempt=2 status=200"]), "{text}");
+        assert!(has(&[call, "attempts=2", "status=200", "request_id=", "close"]), "{text}");
         for private in ["ada@", "acme.test", "It works", "Hello", "Bearer", server.api_key().as_str()] {
             assert!(!lines.iter().any(|line| line.contains(private)), "{private}: {text}");
         }

@@ -158,6 +158,8 @@ struct Execution<'a> {
     unread: Option<Box<DecodeError>>,
     /// A complete response could not be decoded.
     undecodable: bool,
+    /// Status and request ID of the last response, for the span.
+    last_response: Option<(u16, Option<String>)>,
     /// The error of the attempt before this one.
     last_error: Option<Error>,
 }
@@ -184,6 +186,7 @@ impl<'a> Execution<'a> {
             reauthorized: false,
             unread: None,
             undecodable: false,
+            last_response: None,
             last_error: None,
             operation,
         }
@@ -271,6 +274,7 @@ impl<'a> Execution<'a> {
     }
 
     fn transport_failure(&mut self, error: TransportError) -> Failure {
+        tracing::debug!(attempt = self.state.attempts, %error, "no response");
         let cause = Cause::transport_error(&error);
         let again = self.state.record(classify::transport_error(&error, self.read_only));
         Failure::new(self.without_response(error), again.then_some(cause))
@@ -401,15 +405,31 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn trace(&self, head: &response::Parts) {
+    /// Logs the response to one attempt, and keeps what the span says of the call at its end.
+    fn trace(&mut self, head: &response::Parts) {
+        if tracing::Span::current().is_disabled() {
+            return;
+        }
+        let (attempt, status) = (self.state.attempts, head.status.as_u16());
+        let request_id = request_id(&head.headers).map(str::to_owned);
+        tracing::debug!(attempt, status, request_id, "response");
+        self.last_response = Some((status, request_id));
+    }
+}
+
+/// The span has its last fields when the call is over, canceled calls included.
+impl Drop for Execution<'_> {
+    fn drop(&mut self) {
         let span = tracing::Span::current();
-        if !span.is_disabled() {
-            let status = head.status.as_u16();
-            span.record("status", status).record("attempts", self.state.attempts);
-            if let Some(id) = request_id(&head.headers) {
-                span.record("request_id", id);
+        if span.is_disabled() {
+            return;
+        }
+        span.record("attempts", self.state.attempts);
+        if let Some((status, request_id)) = &self.last_response {
+            span.record("status", status);
+            if let Some(id) = request_id {
+                span.record("request_id", id.as_str());
             }
-            tracing::debug!(attempt = self.state.attempts, status, "response");
         }
     }
 }

@@ -219,6 +219,19 @@ impl<T: Item> List<T> {
     }
 }
 
+/// By hand: a list can be cloned whatever its items are.
+impl<T> Clone for List<T> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            operation: self.operation.clone(),
+            limit: self.limit,
+            cursor: self.cursor.clone(),
+            item: PhantomData,
+        }
+    }
+}
+
 impl<T: Item> IntoFuture for List<T> {
     type Output = Result<Page<T>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;

@@ -85,6 +85,19 @@ async fn a_list_that_contradicts_itself_is_an_error_and_not_a_loop() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_list_is_cloned_with_its_filters_and_read_with_its_response() {
+    let script = Script::of([page(&["a"], false), page(&["a"], false)]);
+    let list = script.client().contacts().list().segment_id("s1").limit(2);
+    let read = list.clone().call().raw().await.unwrap();
+    assert_eq!((read.status.as_u16(), read.value.data.len()), (200, 1));
+    assert!(!read.body.is_empty());
+    list.await.unwrap();
+    for seen in script.seen() {
+        assert!(seen.url.ends_with("?segment_id=s1&limit=2"), "{}", seen.url);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_list_whose_pages_cycle_ends_with_an_error() {
     let steps = (0..6).map(|i| page(&[["a", "b", "c"][i % 3]], true));
     let found: Vec<_> = Script::of(steps).client().emails().list().stream().collect().await;

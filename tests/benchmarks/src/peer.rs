@@ -5,9 +5,10 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use futures_util::stream;
 use http::{Request, Response};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt as _, Either, Full, StreamBody};
+use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -29,7 +30,7 @@ const BESIDES: [(&str, &str); 4] = [
     ("x-request-id", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"),
 ];
 
-/// Serves until the process ends, in full with what a sandbox says besides. `GET /COUNT/emails` is a list of so many; any other `GET` tells the size of the last body that came before it.
+/// Serves until the process ends, in full with what a sandbox says besides. `GET /COUNT/emails` is a list of so many; `GET /file/SIZE` is a file of so many bytes; any other `GET` tells the size of the last body that came before it.
 ///
 /// # Errors
 /// The listener fails.
@@ -42,7 +43,22 @@ pub async fn serve(listener: TcpListener, full: bool) -> io::Result<()> {
     }
 }
 
-async fn answer(request: Request<Incoming>, full: bool) -> Result<Response<Full<Bytes>>, Infallible> {
+/// A file of `size` zero bytes in chunks of at most 64 KiB.
+fn file(size: usize) -> impl Body<Data = Bytes, Error = Infallible> {
+    static CHUNK: [u8; 64 * 1024] = [0; 64 * 1024];
+    StreamBody::new(stream::unfold(size, |left| async move {
+        let next = Bytes::from_static(&CHUNK[..left.min(CHUNK.len())]);
+        (left > 0).then(|| (Ok(Frame::data(next.clone())), left - next.len()))
+    }))
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    full: bool,
+) -> Result<Response<impl Body<Data = Bytes, Error = Infallible>>, Infallible> {
+    if let Some(size) = request.uri().path().strip_prefix("/file/") {
+        return Ok(Response::new(Either::Right(Box::pin(file(size.parse().unwrap_or_default())))));
+    }
     let page = listing::answer(request.uri().path(), request.uri().query().unwrap_or_default());
     let body = if let Some(page) = page {
         Bytes::from(page)
@@ -63,5 +79,5 @@ async fn answer(request: Request<Incoming>, full: bool) -> Result<Response<Full<
     for (name, value) in BESIDES.into_iter().filter(|_| full) {
         response.headers_mut().insert(name, http::HeaderValue::from_static(value));
     }
-    Ok(response)
+    Ok(response.map(Either::Left))
 }
