@@ -1,6 +1,7 @@
 //! The smallest service that a send can talk to: it reads the request to its end and answers one id.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,7 +56,7 @@ fn file(size: usize) -> impl Body<Data = Bytes, Error = Infallible> {
 async fn answer(
     request: Request<Incoming>,
     full: bool,
-) -> Result<Response<impl Body<Data = Bytes, Error = Infallible>>, Infallible> {
+) -> Result<Response<impl Body<Data = Bytes, Error = Box<dyn Error + Send + Sync>>>, Infallible> {
     if let Some(size) = request.uri().path().strip_prefix("/file/") {
         return Ok(Response::new(Either::Right(Box::pin(file(size.parse().unwrap_or_default())))));
     }
