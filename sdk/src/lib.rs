@@ -42,7 +42,7 @@
 //! |---|---|
 //! | `reqwest` | the default transport, over plain HTTP alone |
 //! | `rustls` | TLS by rustls, which trusts what the operating system trusts; implies `reqwest` |
-//! | `native-tls` | TLS by the operating system's library instead; implies `reqwest`; off by default |
+//! | `rustls-no-provider` | the same with the cryptography provider that the application installs; implies `reqwest`; off by default |
 //! | `oauth` | logins: the authorization code flow, sessions that refresh themselves, token stores |
 //! | `redirect-listener` | the loopback server that receives the browser's redirect; implies `oauth` |
 //!

@@ -112,7 +112,7 @@ impl ReqwestTransport {
         if !matches!(route, Route::Remote) {
             builder = builder.no_proxy();
         }
-        #[cfg(any(feature = "rustls", feature = "native-tls"))]
+        #[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
         if matches!(route, Route::LoopbackPlain) {
             builder = builder.tls_certs_only([]);
         }
