@@ -4,7 +4,7 @@ use std::{fmt, pin::Pin};
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::{Instant, timeout_at};
 
 use super::{RequestDelivery, TransportError, TransportErrorKind};
@@ -37,9 +37,11 @@ impl ResponseBody {
         let mut body = Collected { bytes: Bytes::new(), missing: None };
         let mut joined = BytesMut::new();
         loop {
-            let next = match deadline {
-                None => self.chunk().await,
-                Some(deadline) => timeout_at(deadline, self.chunk()).await.unwrap_or_else(|_| {
+            // Most chunks have arrived already, and a timer costs more than reading one.
+            let next = match (self.chunk().now_or_never(), deadline) {
+                (Some(next), _) => next,
+                (None, None) => self.chunk().await,
+                (None, Some(deadline)) => timeout_at(deadline, self.chunk()).await.unwrap_or_else(|_| {
                     Some(Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)))
                 }),
             };
