@@ -123,13 +123,13 @@ impl<T> Call<T> {
         self
     }
 
-    /// Is told how many bytes of the body have gone out, and of how many, each time some have. A new attempt begins again at 0.
+    /// Registers a callback for upload progress: bytes of the body sent so far, and in total. A new attempt begins again at 0.
     pub fn on_upload(mut self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.operation.on_upload = Some(Arc::new(listener));
         self
     }
 
-    /// Is told before each pause that ends in another attempt.
+    /// Registers a callback that runs before each retry delay.
     pub fn on_retry(mut self, listener: impl Fn(&RetryEvent) + Send + Sync + 'static) -> Self {
         self.operation.on_retry = Some(Arc::new(listener));
         self

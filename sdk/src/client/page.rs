@@ -28,7 +28,7 @@ use crate::{
     problem::{Problem, limits},
 };
 
-/// What a list is made of: an item that the next page can be asked for by.
+/// An item of a list, whose ID is the cursor of the next page.
 pub trait Item: DeserializeOwned + Send + Unpin + 'static {
     /// The item's id, which serves as a cursor.
     fn cursor(&self) -> Option<&str>;
@@ -107,7 +107,7 @@ enum Cursor {
     Before(String),
 }
 
-/// A list on its way to being asked for: `.await` it for one page, or [`stream`](Self::stream) it for all items.
+/// A lazy list request: `.await` it for one page, or [`stream`](Self::stream) it for all items.
 ///
 /// ```
 /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {

@@ -1,4 +1,4 @@
-//! Asking after something until it is settled, or the time is over.
+//! Polling until a record reaches a terminal state, or the time is over.
 //!
 //! The pauses grow, so that a quick end is seen quickly and a slow one costs few requests. When the time is over it is looked at once more:
 //! what happened during the last pause counts.
@@ -48,7 +48,7 @@ impl State {
     }
 }
 
-/// A wait on its way to being done: set its options, then `.await` it.
+/// A lazy wait: set its options, then `.await` it.
 ///
 /// It gives the thing as it is once it is settled, well or badly; [`Error::WaitTimeout`] says that the time was over before.
 ///
@@ -92,7 +92,7 @@ impl<T> Wait<T> {
         self
     }
 
-    /// Is told what each look has shown.
+    /// Registers a callback that runs after each poll that the service answered.
     pub fn on_poll(mut self, listener: impl Fn(&T) + Send + Sync + 'static) -> Self {
         self.on_poll = Some(Box::new(listener));
         self
