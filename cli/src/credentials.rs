@@ -94,6 +94,17 @@ pub(crate) struct Overview {
     pub(crate) facts: Facts,
 }
 
+/// Credentials that exist twice, the original locked.
+#[derive(Debug)]
+pub(crate) struct Copied(Locked);
+
+impl Copied {
+    /// Removes the original.
+    pub(crate) async fn remove(mut self) -> Result<(), StoreError> {
+        self.0.with(store::Inside::remove).await
+    }
+}
+
 /// A profile, and what is kept of it or why that can't be read.
 pub(crate) type Listed = (String, Result<Overview, StoreError>);
 
@@ -181,6 +192,28 @@ impl Credentials {
     pub(crate) async fn remove(&self) -> Result<(), StoreError> {
         let mut locked = Locked(Some(self.store(None).turn(PATIENCE).await?));
         locked.with(store::Inside::remove).await
+    }
+
+    /// Copies what is kept to a profile that has nothing, in the same store. `None` if there is nothing to copy.
+    ///
+    /// Nobody refreshes the login meanwhile: it is locked until it is removed, or until the result is dropped.
+    pub(crate) async fn copy_to(&self, other: &Self) -> Result<Option<Copied>, StoreError> {
+        let Some((store, _)) = recorded(&self.place)? else { return Ok(None) };
+        let mut from = Locked(Some(self.store(None).turn(PATIENCE).await?));
+        let Some(kept) = from.with(store::Inside::read).await? else { return Ok(None) };
+        if kept.is_pending() {
+            return Err(StoreError::unavailable(
+                "a refresh of this login has not ended; run a command with it first, such as posthaste auth token",
+            ));
+        }
+        let mut to = Locked(Some(other.store(Some(store)).turn(PATIENCE).await?));
+        to.with(move |inside| inside.write(kept)).await?;
+        Ok(Some(Copied(from)))
+    }
+
+    /// The names of the profiles that have credentials; none where they can't be listed.
+    pub(crate) fn profiles(env: &Env) -> Vec<String> {
+        Place::profiles(env).unwrap_or_default()
     }
 
     /// What is kept of all profiles, by name; the error of one that can't be read stands in its place.

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use posthaste::auth::AuthError;
 use posthaste::{ApiErrorKind, Outcome};
 
 use crate::problem::Report;
@@ -31,6 +32,8 @@ pub(crate) enum Kind {
     Unknown,
     /// Some of it was done.
     Partial,
+    /// The service has replaced a token, and the new one could not be saved.
+    CredentialNotSaved,
     /// Stopped by a signal.
     Interrupted,
 }
@@ -54,7 +57,7 @@ pub(crate) struct Row {
 pub(crate) static EXIT_CODES: &[Row] = &[
     row(Kind::Ok, 0, "ok", "done; an empty list is ok, too", "go on"),
     row(Kind::Error, 1, "error", "a local failure not named below", "look"),
-    row(Kind::Usage, 2, "usage", "command line, configuration or input is wrong; nothing was sent", "fix"),
+    row(Kind::Usage, 2, "usage", "command line, configuration or input wrong; nothing was sent", "fix"),
     row(Kind::Rejected, 3, "rejected", "the service said no, or what was waited for failed", "fix the data"),
     row(Kind::Auth, 4, "auth", "no credential, an expired one, or one that may not do this", "log in"),
     row(Kind::NotFound, 5, "not_found", "there is no such thing", "create or skip"),
@@ -71,10 +74,17 @@ pub(crate) static EXIT_CODES: &[Row] = &[
         Kind::Unknown,
         9,
         "unknown",
-        "the request left and no answer came: it may have been accepted",
+        "sent without an answer: it may have been accepted",
         "retry with the printed --idempotency-key",
     ),
     row(Kind::Partial, 10, "partial", "some items failed", "look at the list of failures"),
+    row(
+        Kind::CredentialNotSaved,
+        11,
+        "credential_not_saved",
+        "the login was refreshed, and its new token can't be saved",
+        "fix the store and log in",
+    ),
     row(
         Kind::Interrupted,
         130,
@@ -261,6 +271,7 @@ fn of_sdk(error: &posthaste::Error) -> Kind {
     match error {
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
         Error::Unreachable(_) => Kind::Unavailable,
+        Error::Auth(error) if matches!(**error, AuthError::NotSaved(_)) => Kind::CredentialNotSaved,
         Error::Auth(error) if error.is_retryable() => Kind::Unavailable,
         Error::Auth(_) => Kind::Auth,
         Error::OutcomeUnknown(_) => Kind::Unknown,
@@ -305,6 +316,7 @@ mod tests {
             Kind::Pending,
             Kind::Unknown,
             Kind::Partial,
+            Kind::CredentialNotSaved,
             Kind::Interrupted,
         ];
         assert_eq!(EXIT_CODES.iter().map(|row| row.kind).collect::<Vec<_>>(), kinds);

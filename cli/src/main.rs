@@ -12,6 +12,7 @@ mod credentials;
 #[cfg(feature = "sandbox")]
 mod embedded;
 mod fail;
+mod files;
 mod input;
 mod narrate;
 mod output;

@@ -6,5 +6,7 @@ pub(crate) mod file;
 pub(crate) mod keys;
 pub(crate) mod merge;
 pub(crate) mod paths;
+mod secrets;
+pub(crate) mod store;
 
 pub(crate) use merge::{Credential, Flags, Form, ProgressStyle, Settings, Source, load};

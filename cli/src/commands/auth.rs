@@ -11,6 +11,7 @@ mod list;
 mod login;
 mod logout;
 mod profile;
+mod rename;
 mod status;
 mod token;
 mod using;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(list::Args),
     Use(using::Args),
+    Rename(rename::Args),
     #[command(subcommand)]
     Grants(grants::Command),
 }
@@ -45,6 +47,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Token(args) => token::run(&args, context).await,
         Command::List(args) => list::run(&args, context),
         Command::Use(args) => using::run(&args, context),
+        Command::Rename(args) => rename::run(&args, context).await,
         Command::Grants(command) => grants::run(command, context).await,
     }
 }
@@ -55,7 +58,7 @@ pub(crate) const LOGIN: &str = "posthaste auth login";
 /// A failure of a login, told as one.
 fn failed(error: posthaste::Error) -> Fail {
     match error {
-        posthaste::Error::Auth(error) => refused(&error),
+        posthaste::Error::Auth(error) if !matches!(*error, AuthError::NotSaved(_)) => refused(&error),
         other => Fail::Sdk(other),
     }
 }
@@ -81,7 +84,7 @@ fn refused(error: &AuthError) -> Fail {
         },
         AuthError::RedirectTimeout { .. } => auth(
             format!("{text}; nothing was stored"),
-            "does the browser show an error about the client? then: --client-id ID; else try again",
+            "for more time: --login-timeout 15m; does the browser show an error about the client? then: --client-id ID; else try again",
         ),
         AuthError::ListenFailed(_) => Fail::Local {
             message: text,

@@ -7,7 +7,7 @@ use crate::fail::Fail;
 use crate::problem::{Found, Origin, Problem, Report};
 use crate::settings::file::ConfigFile;
 use crate::settings::keys::{self, ConfigKey, KEYS};
-use crate::settings::paths;
+use crate::settings::store;
 
 mod change;
 mod edit;
@@ -34,20 +34,11 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Set(args) => change::set(&args, context),
         Command::Unset(args) => change::unset(&args, context),
         Command::Path => {
-            let path = path(context)?.display().to_string();
+            let path = store::path(&context.env)?.display().to_string();
             context.out.result(std::slice::from_ref(&path), &serde_json::json!({ "path": path }))
         }
         Command::Edit(args) => edit::run(&args, context),
     }
-}
-
-/// The configuration file's place.
-fn path(context: &Context) -> Result<std::path::PathBuf, Fail> {
-    paths::config_file(&context.env).ok_or_else(|| Fail::Local {
-        message: "there is no home folder to keep the configuration in".to_owned(),
-        source: None,
-        hint: Some("set POSTHASTE_CONFIG_DIR".to_owned()),
-    })
 }
 
 /// The setting of that name, `default_profile` included.

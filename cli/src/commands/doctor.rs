@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::output::terminal::safe;
-use crate::output::{color, report};
+use crate::output::{color, report, snippet};
+use crate::problem::Origin;
 use crate::settings::{Settings, paths};
 
 /// More than this, and signatures and schedules go wrong.
@@ -60,15 +61,10 @@ impl State {
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut checks = Vec::new();
     match context.settings() {
-        Err(fail) => checks.push(check(
-            "config",
-            State::Error,
-            report::json(&fail)["error"]["problems"][0]["message"]
-                .as_str()
-                .unwrap_or("the configuration cannot be read")
-                .to_owned(),
-            Some("posthaste config edit"),
-        )),
+        Err(fail) => {
+            wrong(&fail, &mut checks);
+            proxy(context, &mut checks);
+        }
         Ok(settings) => {
             config(settings, context, &mut checks);
             service(settings, context, &mut checks).await;
@@ -93,9 +89,29 @@ fn check(name: &'static str, state: State, message: String, hint: Option<&str>) 
     Check { name, state, message, hint: hint.map(str::to_owned) }
 }
 
+/// What keeps the settings from being used: every problem, by where it was written.
+fn wrong(fail: &Fail, checks: &mut Vec<Check>) {
+    let Fail::Usage(report) = fail else {
+        return checks.push(check("config", State::Error, report::message(fail), None));
+    };
+    for found in &report.found {
+        let text = snippet::line(found);
+        let (name, message, hint) = match &found.origin {
+            Some(Origin::Env { name }) => ("environment", text, Some(format!("change or unset {name}"))),
+            Some(Origin::Flag { name, .. }) => ("command line", format!("{name}: {text}"), None),
+            Some(Origin::Config { path, text: file, span }) => {
+                let line = snippet::place(file, span.start).0;
+                ("config", format!("{}:{line}: {text}", path.display()), Some("posthaste config edit".to_owned()))
+            }
+            _ => ("config", text, None),
+        };
+        checks.push(check(name, State::Error, message, found.hint.as_deref().or(hint.as_deref())));
+    }
+}
+
 /// The file: whether there is one, what is unknown in it, who may write it.
 fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
-    let Some(path) = paths::config_file(&context.env) else {
+    let Ok(Some(path)) = paths::config_file(&context.env) else {
         return checks.push(check(
             "config",
             State::Warning,
@@ -229,10 +245,10 @@ fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
             let word = check.state.word();
             let style = color::of_state(word).unwrap_or_default();
             let hint =
-                check.hint.as_ref().map(|hint| format!("\n{:22}{}", "", safe(hint))).unwrap_or_default();
+                check.hint.as_ref().map(|hint| format!("\n{:24}{}", "", safe(hint))).unwrap_or_default();
             let gap = " ".repeat(10_usize.saturating_sub(word.len()));
             let word = color::paint(word, style, colored);
-            format!("{word}{gap}{:<12}{}{hint}", check.name, safe(&check.message))
+            format!("{word}{gap}{:<14}{}{hint}", check.name, safe(&check.message))
         })
         .collect();
     if context.out.is_json() {

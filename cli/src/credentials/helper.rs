@@ -3,21 +3,25 @@
 //! It is this program again, in a process group of its own, with the same store and the same lock. The command waits for it, as long as its own
 //! timeout and the user allow, and then reads the store. The helper reports errors and warnings as one line of JSON.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use posthaste::auth::{AuthError, RefreshRequest, Session};
+use posthaste::auth::{AuthError, RefreshRequest, Session, SessionEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::Credentials;
-use crate::output::write_stdout;
+use crate::output::{report, write_stdout};
 use crate::settings::env::Env;
 use crate::signals::Signals;
 
 /// The hidden command that runs the helper.
 const COMMAND: &str = "__refresh";
+/// The delays before new tokens that could not be saved are saved again.
+const SAVE_AGAIN: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(400), Duration::from_secs(1)];
 
 /// The helper's report.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -30,6 +34,8 @@ struct Report {
 struct Trouble {
     message: String,
     retryable: bool,
+    /// The new tokens ended with the helper.
+    not_saved: bool,
 }
 
 /// Lets a helper refresh the login of a profile. Dropping the future leaves the helper running.
@@ -57,9 +63,13 @@ pub(crate) async fn renew(
         return Err(failed(format!("the refresh of the login was cut off ({})", output.status)));
     };
     report.notices.iter().for_each(|notice| warn(notice));
-    report.trouble.map_or(Ok(()), |trouble| {
-        Err(AuthError::Delegate { message: trouble.message, retryable: trouble.retryable })
-    })
+    match report.trouble {
+        None => Ok(()),
+        Some(Trouble { message, not_saved: true, .. }) => {
+            Err(AuthError::NotSaved(StoreError::unavailable(message)))
+        }
+        Some(Trouble { message, retryable, .. }) => Err(AuthError::Delegate { message, retryable }),
+    }
 }
 
 /// The program that is running, also when its file was replaced in the meantime.
@@ -86,24 +96,46 @@ pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
 async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report {
     // Signals are ignored: a refresh is bounded by its own timeouts.
     let _signals = Signals::listen();
-    let notices = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&notices);
-    let note = move |text: String| kept.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    let (notices, unsaved) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
+    let (note, not_saved) = (Arc::clone(&notices), Arc::clone(&unsaved));
+    let on_event = move |event: &SessionEvent| match event {
+        SessionEvent::NotSaved(error) => *locked(&not_saved) = error.source().map(report::chain),
+        other => locked(&note).push(other.to_string()),
+    };
+    let mut cause: Option<String> = None;
     let done = match Credentials::of(env, Some(profile)) {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
-            let session = Session::builder()
-                .on_event(move |notice| note(notice.to_string()))
-                .open(credentials.store(None));
+            let session =
+                Session::builder().on_event(move |event| on_event(&event)).open(credentials.store(None));
             let done = session.renew(request).await;
             session.wait_idle().await;
+            cause = locked(&unsaved).take();
+            for pause in SAVE_AGAIN {
+                if cause.is_none() {
+                    break;
+                }
+                tokio::time::sleep(pause).await;
+                // It saves what it holds, and asks the service nothing.
+                if session.renew(request).await.is_ok() {
+                    cause = locked(&unsaved).take();
+                }
+            }
             done
         }
     };
-    let trouble = done.err().map(|error| Trouble {
-        message: crate::output::report::sdk_message(&error),
-        retryable: matches!(&error, posthaste::Error::Auth(error) if error.is_retryable()),
-    });
-    let notices = std::mem::take(&mut *notices.lock().unwrap_or_else(PoisonError::into_inner));
-    Report { notices, trouble }
+    let trouble = match (cause, done) {
+        (Some(message), _) => Some(Trouble { message, retryable: false, not_saved: true }),
+        (None, Ok(())) => None,
+        (None, Err(error)) => Some(Trouble {
+            message: report::sdk_message(&error),
+            retryable: matches!(&error, posthaste::Error::Auth(error) if error.is_retryable()),
+            not_saved: false,
+        }),
+    };
+    Report { notices: std::mem::take(&mut *locked(&notices)), trouble }
+}
+
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

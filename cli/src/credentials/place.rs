@@ -9,9 +9,8 @@ use sha2::{Digest as _, Sha256};
 use super::secure;
 use crate::settings::env::Env;
 use crate::settings::paths;
+use crate::settings::store::DEFAULT;
 
-/// The profile of whoever names none.
-const USUAL: &str = "default";
 /// No longer name of a file is safe everywhere.
 const MOST_BYTES_OF_A_NAME: usize = 200;
 
@@ -59,7 +58,7 @@ impl Place {
     /// The place of a profile's login.
     pub(super) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
         let folder = folder(env)?;
-        let profile = profile.unwrap_or(USUAL).to_owned();
+        let profile = profile.unwrap_or(DEFAULT).to_owned();
         let name = file_name(&profile)?;
         let state = env.path("XDG_STATE_HOME").or_else(|| Some(env.path("HOME")?.join(".local/state")));
         let spills = [state.map(|base| base.join("posthaste")), env.path("XDG_RUNTIME_DIR")];
@@ -127,14 +126,10 @@ impl Place {
 }
 
 fn folder(env: &Env) -> Result<PathBuf, StoreError> {
-    let config = paths::config_dir(env).ok_or_else(|| {
+    let config = paths::config_dir(env).map_err(|error| StoreError::unavailable(error.to_string()))?;
+    config.map(|config| config.join("credentials")).ok_or_else(|| {
         StoreError::unavailable("there is no home folder: set HOME, or name a folder by POSTHASTE_CONFIG_DIR")
-    })?;
-    if config.is_absolute() {
-        return Ok(config.join("credentials"));
-    }
-    let variable = if env.path("POSTHASTE_CONFIG_DIR").is_some() { "POSTHASTE_CONFIG_DIR" } else { "HOME" };
-    Err(StoreError::unavailable(format!("{variable} must be an absolute path, not {}", config.display())))
+    })
 }
 
 /// The profile's name as part of a file's name. Capitals are written out: some file systems take `a` for `A`.

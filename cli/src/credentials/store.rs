@@ -191,6 +191,7 @@ impl TokenStore for ProfileStore {
 }
 
 /// The store whose lock is held, for the session.
+#[derive(Debug)]
 pub(super) struct Locked(pub(super) Option<Inside>);
 
 impl Locked {

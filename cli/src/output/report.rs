@@ -66,7 +66,7 @@ pub(crate) fn json(fail: &Fail) -> Value {
         "exit_code": fail.exit_code(),
         "message": report.as_ref().map_or_else(|| message(fail), title),
         "outcome": outcome(fail),
-        "retryable": sdk.is_some_and(posthaste::Error::is_retryable),
+        "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(posthaste::Error::is_retryable),
         "http": sdk.and_then(http),
         "api": sdk.and_then(api),
         "idempotency_key": sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned()),
@@ -119,7 +119,8 @@ fn hint(report: &Report) -> Option<String> {
     report.found.iter().find_map(|found| found.hint.clone()).or_else(|| report.help.clone())
 }
 
-fn message(fail: &Fail) -> String {
+/// The sentence of a failure.
+pub(crate) fn message(fail: &Fail) -> String {
     match fail {
         Fail::Sdk(error) | Fail::InDoubt { error, .. } => sdk_message(error),
         Fail::Local { message, source, .. } => match source {
@@ -214,6 +215,10 @@ fn hints(fail: &Fail) -> Vec<String> {
         }
         (Kind::Limited, _) => hints.extend(
             error.retry_after().map(|pause| format!("the service asks to wait {} s", pause.as_secs())),
+        ),
+        (Kind::CredentialNotSaved, _) => hints.push(
+            "the service accepts only the new token, so this login is lost: free the disk or mend the permissions, then posthaste auth login"
+                .to_owned(),
         ),
         (Kind::Auth, _) if may_only_send(error) => {
             hints.push("log in for all commands: posthaste auth login --scope full_access".to_owned());

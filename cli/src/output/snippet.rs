@@ -61,7 +61,7 @@ fn label(found: &Found) -> String {
 }
 
 /// A problem that has no source to show: of the environment, or of a value that nobody wrote down.
-fn line(found: &Found) -> String {
+pub(crate) fn line(found: &Found) -> String {
     let text = match &found.origin {
         Some(Origin::Env { name }) => format!("{name}: {}", label(found)),
         _ => label(found),

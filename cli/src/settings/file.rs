@@ -7,15 +7,14 @@ use std::sync::Arc;
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS};
+use super::secrets;
 use crate::fail::Fail;
+use crate::files;
 use crate::output::snippet::place;
 use crate::problem::{Found, Origin, Problem, Report};
 
 /// Above this a configuration file is a mistake.
 const MOST_BYTES: u64 = 1024 * 1024;
-
-/// What has no place in a file that people share.
-const SECRETS: [&str; 3] = ["api_key", "access_token", "refresh_token"];
 
 /// The file as read, with what it says and where.
 #[derive(Debug, Clone)]
@@ -24,6 +23,8 @@ pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
     /// Its whole text.
     pub(crate) text: Arc<str>,
+    /// The same with secrets covered, for people.
+    shown: Arc<str>,
     document: Document<Arc<str>>,
 }
 
@@ -39,21 +40,19 @@ pub(crate) struct Entry {
 impl ConfigFile {
     /// Reads the file; none if there is none.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, Fail> {
-        let unreadable = |error: std::io::Error| Fail::Local {
-            message: format!("the configuration file {} cannot be read", path.display()),
-            source: Some(Box::new(error)),
-            hint: None,
-        };
-        match std::fs::metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unreadable(error)),
-            Ok(facts) if facts.len() > MOST_BYTES => {
-                let rule = format!("{} is larger than 1 MiB: that is no configuration file", path.display());
-                return Err(usage(Problem::new("", "size", rule), None, None));
+        // A pipe may bring the settings: POSTHASTE_CONFIG_DIR can lead to a process substitution.
+        let bytes = match files::read(path, MOST_BYTES, true) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                let rule = format!("{} can't be the configuration file: {error}", path.display());
+                return Err(usage(Problem::new("", "file", rule), None, None));
             }
-            Ok(_) => {}
-        }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
+            Err(error) => {
+                let message = format!("the configuration file {} cannot be read", path.display());
+                return Err(Fail::local(message, error));
+            }
+        };
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let rule = format!("{} is not UTF-8 text (byte {at})", path.display());
@@ -65,16 +64,26 @@ impl ConfigFile {
     /// Reads the text of a file.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Fail> {
         let text: Arc<str> = Arc::from(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+        let (secrets, shown) = secrets::covered(&text);
+        let origin = |span| Origin::Config { path: path.to_owned(), text: Arc::clone(&shown), span };
         let document = Document::parse(Arc::clone(&text)).map_err(|error| {
-            let origin = origin(path, &text, error.span().unwrap_or_default());
+            let origin = origin(error.span().unwrap_or_default());
             usage(Problem::new("", "syntax", error.message().trim()), Some(origin), None)
         })?;
-        let file = Self { path: path.to_owned(), text, document };
-        let secrets = file.secrets();
-        if secrets.is_empty() {
-            Ok(file)
+        let found = secrets.into_iter().map(|key| Found {
+            problem: Problem::new(
+                "",
+                "secret",
+                format!("`{}` does not belong here: this file holds no secrets, so that it can be shared", &text[key.clone()]),
+            ),
+            origin: Some(origin(key)),
+            hint: Some("set POSTHASTE_API_KEY, or keep the key in a file of its own: `--api-key-file PATH`".to_owned()),
+        });
+        let found: Vec<_> = found.collect();
+        if found.is_empty() {
+            Ok(Self { path: path.to_owned(), text, shown, document })
         } else {
-            Err(Fail::Usage(Report { found: secrets, ..Report::default() }))
+            Err(Fail::Usage(Report { found, ..Report::default() }))
         }
     }
 
@@ -99,7 +108,7 @@ impl ConfigFile {
 
     /// The origin of a place in this file.
     pub(crate) fn origin(&self, span: Range<usize>) -> Origin {
-        origin(&self.path, &self.text, span)
+        Origin::Config { path: self.path.clone(), text: Arc::clone(&self.shown), span }
     }
 
     /// The line of a place in this file, from 1.
@@ -134,28 +143,6 @@ impl ConfigFile {
         let problem = Problem::new("", "unknown", format!("there is no setting `{name}`"));
         let span = table.key(name).and_then(toml_edit::Key::span).unwrap_or_default();
         Found { problem, origin: Some(self.origin(span)), hint }
-    }
-
-    /// Secrets don't belong in a file that people share and commit.
-    fn secrets(&self) -> Vec<Found> {
-        let root: &dyn TableLike = self.document.as_table();
-        let tables = std::iter::once(root).chain(self.tables().into_iter().map(|(_, table)| table));
-        let mut found = Vec::new();
-        for table in tables {
-            for name in SECRETS {
-                if let Some(key) = table.key(name) {
-                    let rule = format!(
-                        "`{name}` does not belong here: this file holds no secrets, so that it can be shared"
-                    );
-                    found.push(Found {
-                        problem: Problem::new("", "secret", rule),
-                        origin: Some(self.origin(key.span().unwrap_or_default())),
-                        hint: Some("set POSTHASTE_API_KEY, or keep the key in a file of its own: `--api-key-file PATH`".to_owned()),
-                    });
-                }
-            }
-        }
-        found
     }
 
     fn table(&self, name: &str) -> Option<&dyn TableLike> {
@@ -221,6 +208,25 @@ pub(crate) fn without(
     Ok(removed.then(|| document.to_string()))
 }
 
+/// The text of the file with a profile under another name, in the same place.
+pub(crate) fn renamed(text: &str, old: &str, new: &str) -> Result<String, toml_edit::TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    if let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) {
+        let names: Vec<String> = profiles.iter().map(|(name, _)| name.to_owned()).collect();
+        for name in names {
+            // Every entry is inserted again, because a table can't rename a key.
+            let decor = profiles.key(&name).map(|key| (key.leaf_decor().clone(), key.dotted_decor().clone()));
+            let Some(item) = profiles.remove(&name) else { continue };
+            let name = if name == old { new } else { &name };
+            profiles.insert(name, item);
+            if let (Some(mut key), Some((leaf, dotted))) = (profiles.key_mut(name), decor) {
+                (*key.leaf_decor_mut(), *key.dotted_decor_mut()) = (leaf, dotted);
+            }
+        }
+    }
+    Ok(document.to_string())
+}
+
 fn child<'a>(table: &'a mut dyn TableLike, name: &str, implicit: bool) -> Option<&'a mut dyn TableLike> {
     let fresh = || {
         let mut fresh = Table::new();
@@ -250,25 +256,6 @@ fn entry(item: &Item) -> Option<Entry> {
         other => other.clone().decorated("", "").to_string(),
     };
     Some(Entry { text, span: value.span().unwrap_or_default() })
-}
-
-fn origin(path: &Path, text: &Arc<str>, span: Range<usize>) -> Origin {
-    Origin::Config { path: path.to_owned(), text: masked(text), span }
-}
-
-/// The text with the values of secrets covered, byte for byte, so that every place in it stays where it was.
-fn masked(text: &Arc<str>) -> Arc<str> {
-    if !SECRETS.iter().any(|name| text.contains(name)) {
-        return Arc::clone(text);
-    }
-    let cover = |line: &str| match line.split_once('=') {
-        Some((name, value)) if SECRETS.contains(&name.trim().trim_matches(['"', '\''])) => {
-            let end = if value.ends_with('\n') { "\n" } else { "" };
-            format!("{name}={}{end}", "*".repeat(value.len() - end.len()))
-        }
-        _ => line.to_owned(),
-    };
-    text.split_inclusive('\n').map(cover).collect::<String>().into()
 }
 
 fn usage(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Fail {
@@ -319,6 +306,16 @@ mod tests {
         assert_eq!(without(FILE, None, "retries").unwrap().unwrap(), FILE.replace("retries = 5\n", ""));
         assert_eq!(without(FILE, None, "from").unwrap(), None);
         assert!(!without(FILE, None, "default_profile").unwrap().unwrap().contains("default_profile"));
+    }
+
+    #[test]
+    fn a_renamed_profile_keeps_its_place_and_its_comments() {
+        let changed = renamed(FILE, "work", "job").unwrap();
+        assert_eq!(changed, FILE.replace("[profiles.work]", "[profiles.job]"));
+        let inline = "profiles = { work = { retries = 1 }, b = { retries = 2 } } # two\n";
+        assert_eq!(renamed(inline, "work", "a").unwrap(), inline.replace("work", "a"));
+        let dotted = "# one\nprofiles.work.retries = 1\nprofiles.b.retries = 2\n";
+        assert_eq!(renamed(dotted, "work", "a").unwrap(), dotted.replace("work", "a"));
     }
 
     #[test]

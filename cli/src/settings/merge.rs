@@ -12,6 +12,7 @@ use super::env::{Env, switch};
 use super::file::ConfigFile;
 use super::keys::{self, ConfigKey};
 use super::paths;
+use super::store::{self, DEFAULT};
 use crate::credentials::StoreKind;
 use crate::fail::Fail;
 use crate::output::terminal::ColorChoice;
@@ -213,11 +214,12 @@ impl<T: Default> Default for Setting<T> {
 impl<'a> Layers<'a> {
     /// Reads the file and decides which profile counts.
     pub(crate) fn read(flags: &'a Flags, env: &'a Env) -> Result<Self, Fail> {
-        let file = paths::config_file(env).map(|path| ConfigFile::read(&path)).transpose()?.flatten();
+        let file = paths::config_file(env)?.map(|path| ConfigFile::read(&path)).transpose()?.flatten();
         Ok(Self::of(flags, env, file))
     }
 
-    fn of(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
+    /// Decides which profile counts, with a file that has been read.
+    pub(crate) fn of(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
         let mut profile = None;
         let mut profile_origin = None;
         if let Some(name) = &flags.profile {
@@ -250,9 +252,8 @@ impl<'a> Layers<'a> {
             return Some((Setting { value, source }, Some(env_origin(name))));
         }
         if let Some(file) = &self.file {
-            let profile = self.profile.as_ref().map(|profile| profile.value.as_str());
-            let of_profile = profile.and_then(|name| file.get(Some(name), key.name));
-            if let Some(entry) = of_profile.or_else(|| file.get(None, key.name)) {
+            let profile = self.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
+            if let Some(entry) = file.get(Some(profile), key.name).or_else(|| file.get(None, key.name)) {
                 let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
                 return Some((Setting { value: entry.text, source }, Some(file.origin(entry.span))));
             }
@@ -282,17 +283,20 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// A profile that was asked for by name must be there.
+    /// A profile that was named must exist.
     fn missing_profile(&self) -> Option<Found> {
         let name = &self.profile.as_ref()?.value;
-        let profiles = self.file.as_ref().map(ConfigFile::profiles).unwrap_or_default();
-        if profiles.contains(&name.as_str()) {
+        if name == DEFAULT || self.file.as_ref().is_some_and(|file| file.profiles().contains(&name.as_str())) {
             return None;
         }
-        let rule = match keys::nearest(name, profiles.iter().copied()) {
+        let profiles = store::profiles(self.file.as_ref(), self.env);
+        if profiles.contains(name) {
+            return None;
+        }
+        let rule = match keys::nearest(name, profiles.iter().map(String::as_str)) {
             Some(meant) => format!("there is no profile `{name}`; did you mean `{meant}`?"),
             None if profiles.is_empty() => {
-                format!("there is no profile `{name}`: the configuration file has none")
+                format!("there is no profile `{name}`: none is configured, and none has credentials")
             }
             None => format!("there is no profile `{name}`; there are: {}", profiles.join(", ")),
         };

@@ -1,78 +1,86 @@
 //! Where the program keeps its files, the same on Linux and macOS.
 
-use std::io::{self, Write as _};
+use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use etcetera::BaseStrategy as _;
+use etcetera::base_strategy::{BaseStrategy, choose_base_strategy};
 
 use super::env::Env;
+use super::merge::env_origin;
+use crate::fail::Fail;
+use crate::problem::{Problem, Report};
 
 /// The program's folder inside a base directory.
 const FOLDER: &str = "posthaste";
 
+/// An environment variable that names a folder by a relative path.
+///
+/// `XDG_*` variables that do are ignored, because the XDG base directory specification says so. `HOME` and `POSTHASTE_CONFIG_DIR` are refused:
+/// used, they would lead to another file from every working directory, and ignored, to a folder that the user didn't name.
+#[derive(Debug)]
+pub(crate) struct RelativePath {
+    variable: &'static str,
+    value: PathBuf,
+}
+
+impl fmt::Display for RelativePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} must be an absolute path (found `{}`)", self.variable, self.value.display())
+    }
+}
+
+impl From<RelativePath> for Fail {
+    fn from(path: RelativePath) -> Self {
+        let problem = Problem::new("", "path", "must be an absolute path").found(path.value.display().to_string());
+        Self::Usage(Report::one(problem, Some(env_origin(path.variable))))
+    }
+}
+
 /// The folder of `config.toml`: `POSTHASTE_CONFIG_DIR`, `$XDG_CONFIG_HOME/posthaste`, `~/.config/posthaste`.
 ///
 /// None where the machine knows no home folder.
-pub(crate) fn config_dir(env: &Env) -> Option<PathBuf> {
-    if let Some(folder) = env.path("POSTHASTE_CONFIG_DIR") {
-        return Some(folder);
+pub(crate) fn config_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
+    if let Some(folder) = absolute(env, "POSTHASTE_CONFIG_DIR")? {
+        return Ok(Some(folder));
     }
-    // A relative base directory is to be ignored by the XDG rules.
-    if let Some(base) = env.path("XDG_CONFIG_HOME").filter(|base| base.is_absolute()) {
-        return Some(base.join(FOLDER));
-    }
-    #[cfg(windows)]
-    let base = etcetera::base_strategy::Windows::new().ok()?.config_dir();
-    #[cfg(not(windows))]
-    let base = match env.path("HOME") {
-        Some(home) => home.join(".config"),
-        None => etcetera::base_strategy::Xdg::new().ok()?.config_dir(),
-    };
-    Some(base.join(FOLDER))
+    base(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())
 }
 
 /// The folder of what the program has to remember, such as cursors: `state` in `POSTHASTE_CONFIG_DIR`, else `$XDG_STATE_HOME/posthaste`,
 /// `~/.local/state/posthaste`.
 ///
 /// None where the machine knows no home folder.
-pub(crate) fn state_dir(env: &Env) -> Option<PathBuf> {
-    if let Some(folder) = env.path("POSTHASTE_CONFIG_DIR") {
-        return Some(folder.join("state"));
+pub(crate) fn state_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
+    if let Some(folder) = absolute(env, "POSTHASTE_CONFIG_DIR")? {
+        return Ok(Some(folder.join("state")));
     }
-    if let Some(base) = env.path("XDG_STATE_HOME").filter(|base| base.is_absolute()) {
-        return Some(base.join(FOLDER));
+    base(env, "XDG_STATE_HOME", ".local/state", |system| system.state_dir().unwrap_or_else(|| system.cache_dir()))
+}
+
+fn absolute(env: &Env, variable: &'static str) -> Result<Option<PathBuf>, RelativePath> {
+    match env.path(variable) {
+        Some(value) if value.is_relative() => Err(RelativePath { variable, value }),
+        value => Ok(value),
     }
-    #[cfg(windows)]
-    let base = etcetera::base_strategy::Windows::new().ok()?.cache_dir();
-    #[cfg(not(windows))]
-    let base = match env.path("HOME") {
-        Some(home) => home.join(".local/state"),
-        None => etcetera::base_strategy::Xdg::new().ok()?.state_dir()?,
-    };
-    Some(base.join(FOLDER))
+}
+
+/// The program's folder in the base directory that a variable names, or else in the usual one.
+fn base(
+    env: &Env,
+    variable: &str,
+    in_home: &str,
+    of_system: fn(&dyn BaseStrategy) -> PathBuf,
+) -> Result<Option<PathBuf>, RelativePath> {
+    let named = env.path(variable).filter(|base| base.is_absolute());
+    let home = if cfg!(windows) || named.is_some() { None } else { absolute(env, "HOME")? };
+    let base = named.or_else(|| Some(home?.join(in_home))).or_else(|| Some(of_system(&choose_base_strategy().ok()?)));
+    Ok(base.map(|base| base.join(FOLDER)))
 }
 
 /// The configuration file.
-pub(crate) fn config_file(env: &Env) -> Option<PathBuf> {
-    config_dir(env).map(|folder| folder.join("config.toml"))
-}
-
-/// Replaces a file as a whole or not at all, readable by its owner only; makes its folder (0700) if there is none.
-///
-/// A link is followed, so that a file kept elsewhere (with other dotfiles) stays there.
-pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    create_dir(folder)?;
-    // Created with mode 0600 by the library.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(&path).map_err(|refused| refused.error)?;
-    // The new name lasts only once the folder is on the disk, too.
-    #[cfg(unix)]
-    std::fs::File::open(folder)?.sync_all()?;
-    Ok(())
+pub(crate) fn config_file(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
+    Ok(config_dir(env)?.map(|folder| folder.join("config.toml")))
 }
 
 /// Makes a folder (0700) with all that it lies in.
@@ -105,10 +113,10 @@ mod tests {
     #[test]
     fn the_folder_is_named_by_the_first_variable_that_is_set() {
         let all = [("POSTHASTE_CONFIG_DIR", "/a"), ("XDG_CONFIG_HOME", "/b"), ("HOME", "/c")];
-        assert_eq!(config_dir(&Env::of(&all)), Some("/a".into()));
-        assert_eq!(config_dir(&Env::of(&all[1..])), Some("/b/posthaste".into()));
+        assert_eq!(config_dir(&Env::of(&all)).unwrap(), Some("/a".into()));
+        assert_eq!(config_dir(&Env::of(&all[1..])).unwrap(), Some("/b/posthaste".into()));
         assert_eq!(
-            config_dir(&Env::of(&[("XDG_CONFIG_HOME", "relative"), ("HOME", "/c")])),
+            config_dir(&Env::of(&[("XDG_CONFIG_HOME", "relative"), ("HOME", "/c")])).unwrap(),
             Some("/c/.config/posthaste".into())
         );
     }
@@ -116,23 +124,16 @@ mod tests {
     #[test]
     fn what_is_remembered_lies_where_state_belongs() {
         let all = [("POSTHASTE_CONFIG_DIR", "/a"), ("XDG_STATE_HOME", "/b"), ("HOME", "/c")];
-        assert_eq!(state_dir(&Env::of(&all)), Some("/a/state".into()));
-        assert_eq!(state_dir(&Env::of(&all[1..])), Some("/b/posthaste".into()));
-        assert_eq!(state_dir(&Env::of(&all[2..])), Some("/c/.local/state/posthaste".into()));
+        assert_eq!(state_dir(&Env::of(&all)).unwrap(), Some("/a/state".into()));
+        assert_eq!(state_dir(&Env::of(&all[1..])).unwrap(), Some("/b/posthaste".into()));
+        assert_eq!(state_dir(&Env::of(&all[2..])).unwrap(), Some("/c/.local/state/posthaste".into()));
     }
 
-    #[cfg(unix)]
     #[test]
-    fn a_file_is_written_for_its_owner_alone_and_through_a_link() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("new/config.toml");
-        write_whole(&path, "a").unwrap();
-        assert_eq!((mode(&path), mode(path.parent().unwrap())), (Some(0o600), Some(0o700)));
-
-        let link = home.path().join("link.toml");
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        write_whole(&link, "b").unwrap();
-        assert!(link.is_symlink());
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "b");
+    fn a_relative_path_is_refused_unless_it_is_not_needed() {
+        let said = |pairs: &[(&str, &str)]| config_dir(&Env::of(pairs)).unwrap_err().to_string();
+        assert_eq!(said(&[("HOME", "here")]), "HOME must be an absolute path (found `here`)");
+        assert!(said(&[("POSTHASTE_CONFIG_DIR", "here"), ("HOME", "/a")]).contains("POSTHASTE_CONFIG_DIR"));
+        assert!(config_dir(&Env::of(&[("XDG_CONFIG_HOME", "/b"), ("HOME", "here")])).is_ok());
     }
 }

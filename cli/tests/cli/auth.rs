@@ -261,12 +261,24 @@ fn a_scope_that_is_not_the_one_that_was_asked_for_is_kept_and_told() {
 fn a_login_without_a_redirect_times_out_and_closes_the_port() {
     let service = service();
     let posthaste = nobody(&service);
-    let login = Login::begin(&posthaste, &["--timeout", "1s"]);
+    let login = Login::begin(&posthaste, &["--login-timeout", "1s"]);
     let host = login.host();
     let said = login.end().fails(4);
     assert!(said.contains("timed out after 1 s") && said.contains("--client-id"), "{said}");
+    assert!(said.contains("--login-timeout") && !said.contains(" left"), "{said}");
     assert!(TcpStream::connect(host).is_err());
     assert!(!posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
+}
+
+#[test]
+fn the_timeout_of_calls_does_not_end_a_login() {
+    let service = service();
+    let posthaste = nobody(&service).env("POSTHASTE_TIMEOUT", "1s").config("[defaults]\ntimeout = \"1s\"\n");
+    let login = Login::begin(&posthaste, &["--timeout", "1s"]);
+    std::thread::sleep(Duration::from_millis(1500));
+    login.decided(&Person::of("sb_test"), true).ok();
+    let said = posthaste.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
+    assert!(said.contains("--login-timeout must be a length of time"), "{said}");
 }
 
 #[cfg(unix)]
@@ -374,7 +386,7 @@ fn a_service_that_does_not_know_the_program_is_asked_once_to_register_it() {
     assert_eq!(again.parameter("client_id"), id.trim());
     again.decided(&Person::of("sb_test"), true).ok();
     assert_eq!(registered(), 1);
-    let given = Login::begin(&posthaste, &["--client-id", "mine", "--timeout", "1s"]);
+    let given = Login::begin(&posthaste, &["--client-id", "mine", "--login-timeout", "1s"]);
     assert_eq!(given.parameter("client_id"), "mine");
     given.end().fails(4);
 }

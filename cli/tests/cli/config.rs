@@ -85,6 +85,35 @@ fn a_secret_has_no_place_in_the_file() {
 }
 
 #[test]
+fn a_secret_is_masked_in_every_spelling_of_its_setting() {
+    for text in [
+        "profiles.x = { api_key = \"sb_hidden\", retries = 1 }\n",
+        "profiles.x.api_key = \"sb_hidden\"\n",
+        "defaults.\"api_key\" = 'sb_hidden'\n",
+        "[defaults]\n'access_token' = \"\"\"sb_hidden\"\"\"\n",
+        "[defaults]\napi_key = \"\"\"\nsb_hidden\"\"\" ]\n",
+        "[defaults]\n\"api\\u005fkey\" = \"sb_hidden\"\n",
+        "[defaults]\napi-key = \"sb_hidden\"\n",
+        "[profiles.x.auth]\napi_key = \"sb_hidden\"\n",
+        "defaults.auth = [{ x = 1 }, { api_key = \"sb_hidden\" }]\n",
+        // Files that don't parse.
+        "defaults = { api_key = \"sb_hidden\", retries = }\n",
+        "[defaults]\napi_key = \"sb_hidden\n",
+        "[defaults]\napi_key = sb_hidden, sb_hidden\n",
+        "[defaults]\napi_key = \"\"\"sb_hidden\n",
+        "profiles.x.refresh_token = [\"sb_hidden\", oops\n",
+        "[defaults]\nbase_url = \"https://me:sb_hidden@x.test\"\n",
+    ] {
+        let posthaste = Posthaste::new().config(text);
+        for arguments in [&["config", "list"][..], &["doctor", "--offline"], &["auth", "status", "--json"]] {
+            let ran = posthaste.run(arguments);
+            assert!(matches!(ran.code, Some(1 | 2)), "{text}: {ran:?}");
+            assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("hidden"), "{text}: {ran:?}");
+        }
+    }
+}
+
+#[test]
 fn a_misspelt_setting_is_refused_with_what_was_meant() {
     let said = Posthaste::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
     assert!(said.contains("did you mean `base_url`?"), "{said}");

@@ -21,6 +21,8 @@ mod contacts;
 mod credentials;
 mod doctor;
 mod domains;
+#[cfg(unix)]
+mod files;
 mod help;
 mod hostile;
 #[cfg(unix)]
@@ -28,6 +30,7 @@ mod inbox_page;
 mod keep;
 mod lists;
 mod outcomes;
+mod profiles;
 mod readme;
 mod received;
 mod received_watch;

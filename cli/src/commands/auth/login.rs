@@ -4,6 +4,7 @@
 //! changed anywhere, and Ctrl-C ends it at once; from then on it waits until the login is kept.
 
 mod client;
+mod countdown;
 mod paste;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ use posthaste::auth::{
 use serde_json::{Value, json};
 use url::Url;
 
+use self::countdown::Countdown;
 use super::{failed, of_store, profile};
 use crate::browser;
 use crate::confirm::may_ask;
@@ -27,11 +29,9 @@ use crate::output::report;
 use crate::output::time::relative;
 use crate::output::write_stderr;
 use crate::problem::{Found, Problem, Report};
-use crate::settings::{Source, credential};
+use crate::settings::{Source, credential, keys};
 use crate::signals;
 
-/// How long a person may take in the browser; the service's code lives longer.
-const PATIENCE: Duration = Duration::from_mins(5);
 /// Least privilege first.
 const SCOPE: &str = "emails:send";
 /// Where the browser is to go when no port could be opened: it fails there, and shows the address to paste.
@@ -69,6 +69,9 @@ pub(crate) struct Args {
     /// Where to keep the login: keyring, or file for one that only you can read
     #[arg(long, value_name = "WHERE")]
     store: Option<String>,
+    /// The longest to wait for the browser; --timeout is for calls to the service
+    #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true)]
+    login_timeout: String,
     /// Keep an API key instead, read from standard input
     #[arg(long)]
     with_token: bool,
@@ -83,6 +86,7 @@ struct Plan {
     /// Whether the store is the command's own choice.
     chosen: bool,
     port: u16,
+    timeout: Duration,
 }
 
 /// Runs it.
@@ -130,6 +134,10 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         }
         None => settings.store.as_ref().map(|store| store.value),
     };
+    let timeout = keys::duration(&args.login_timeout).unwrap_or_else(|rule| {
+        flags.wrong("setting", &format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
+        Duration::default()
+    });
     if args.with_token {
         for (name, is_set) in [
             ("--scope", !args.scopes.is_empty()),
@@ -165,6 +173,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         store,
         chosen: args.store.is_some(),
         port: args.port.unwrap_or_default(),
+        timeout,
     })
 }
 
@@ -270,8 +279,11 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
     } else {
         context.out.note("Waiting for the browser…");
     }
-    let patience = context.settings()?.timeout.as_ref().map_or(PATIENCE, |timeout| timeout.value);
-    let code = answer(receiver, paste, &authorization, patience, context).await?;
+    let countdown = Countdown::new(plan.timeout, context)?;
+    let code = tokio::select! {
+        code = answer(receiver, paste, &authorization, plan.timeout, &countdown, context) => code?,
+        never = countdown.run() => match never {},
+    };
     Ok(Grant { server, authorization, code })
 }
 
@@ -300,19 +312,20 @@ async fn answer(
     receiver: Option<RedirectListener>,
     paste: Option<paste::Paste>,
     authorization: &AuthorizationRequest,
-    patience: Duration,
+    timeout: Duration,
+    countdown: &Countdown,
     context: &Context,
 ) -> Result<AuthorizationCode, Fail> {
     let came_back = async {
         if let Some(receiver) = receiver {
-            return receiver.wait(authorization, patience).await.map_err(failed);
+            return receiver.wait(authorization, timeout).await.map_err(failed);
         }
-        tokio::time::sleep(patience).await;
-        Err(super::refused(&AuthError::RedirectTimeout { waited: patience }))
+        tokio::time::sleep(timeout).await;
+        Err(super::refused(&AuthError::RedirectTimeout { waited: timeout }))
     };
     let pasted = async {
         match paste {
-            Some(paste) => paste.code(authorization, context).await.map_err(|error| super::refused(&error)),
+            Some(paste) => paste.code(authorization, countdown, context).await.map_err(|error| super::refused(&error)),
             None => std::future::pending().await,
         }
     };

@@ -9,6 +9,8 @@ use crate::context::Context;
 use crate::credentials::{Credentials, KeptKind};
 use crate::fail::Fail;
 use crate::output::report;
+use crate::settings::file::{self, ConfigFile};
+use crate::settings::store::{self, ConfigStore, DEFAULT};
 
 /// Log out: take the access back at the service, and forget it here
 ///
@@ -33,22 +35,44 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             Ok(Some(done)) => ended.push(done),
             Ok(None) => context.out.note(&format!(
                 "profile `{}` was not logged in",
-                profile.as_deref().unwrap_or(profile::USUAL)
+                profile.as_deref().unwrap_or(DEFAULT)
             )),
-            Err(fail) => failures.push(fail),
+            Err(fail) => failures.push((profile.unwrap_or_else(|| DEFAULT.to_owned()), fail)),
         }
     }
     let lines: Vec<String> = ended.iter().map(line).collect();
     context.out.result(&lines, &json!({ "logged_out": ended }))?;
+    forget(context)?;
     match failures.len() {
         0 => Ok(()),
-        1 => Err(failures.remove(0)),
-        many => Err(Fail::Local {
-            message: format!("{many} profiles could not be logged out"),
-            source: None,
-            hint: Some("one by one: posthaste --profile NAME auth logout".to_owned()),
-        }),
+        1 if !args.all => Err(failures.remove(0).1),
+        many => {
+            let causes: Vec<_> =
+                failures.iter().map(|(name, fail)| format!("  {name}: {}", report::message(fail))).collect();
+            let profiles = if many == 1 { "1 profile" } else { &format!("{many} profiles") };
+            Err(Fail::Local {
+                message: format!("{profiles} could not be logged out:\n{}", causes.join("\n")),
+                source: None,
+                hint: Some("one by one: posthaste --profile NAME auth logout".to_owned()),
+            })
+        }
     }
+}
+
+/// A profile that existed by its login alone is gone with it, and can't stay the default.
+fn forget(context: &Context) -> Result<(), Fail> {
+    let Some(file) = &context.settings()?.file else { return Ok(()) };
+    let gone = |file: &ConfigFile| {
+        let name = file.default_profile().map(|entry| entry.text);
+        name.is_some_and(|name| name != DEFAULT && !store::profiles(Some(file), &context.env).contains(&name))
+    };
+    if gone(file) {
+        let store = ConfigStore::lock(&context.env)?;
+        if store.read()?.is_some_and(|file| gone(&file)) {
+            store.update(|text| file::without(text, None, "default_profile"))?;
+        }
+    }
+    Ok(())
 }
 
 async fn everyone(context: &Context) -> Result<Vec<Option<String>>, Fail> {
@@ -66,7 +90,7 @@ async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, 
     if matches!(kept, Ok(None)) {
         return Ok(None);
     }
-    let name = profile.unwrap_or(profile::USUAL);
+    let name = profile.unwrap_or(DEFAULT);
     // What can't be read is taken for a login: then the session says what became of it.
     if matches!(&kept, Ok(Some(kept)) if kept.facts.kind == KeptKind::ApiKey) {
         credentials.remove().await.map_err(|error| of_store(&error))?;

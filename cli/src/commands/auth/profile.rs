@@ -4,11 +4,8 @@ use std::path::PathBuf;
 
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::settings::file::{self, ConfigFile};
-use crate::settings::paths;
-
-/// What a login calls the profile of whoever names none.
-pub(super) const USUAL: &str = "default";
+use crate::settings::keys;
+use crate::settings::store::{ConfigStore, DEFAULT};
 
 /// The profile in use, if one is named.
 pub(super) fn named(context: &Context) -> Result<Option<&str>, Fail> {
@@ -17,7 +14,7 @@ pub(super) fn named(context: &Context) -> Result<Option<&str>, Fail> {
 
 /// The profile in use, as people read it.
 pub(super) fn shown(context: &Context) -> Result<&str, Fail> {
-    Ok(named(context)?.unwrap_or(USUAL))
+    Ok(named(context)?.unwrap_or(DEFAULT))
 }
 
 /// Whether the configuration file has the profile in use.
@@ -33,19 +30,20 @@ pub(super) fn write(
     values: &[(&str, &str)],
     context: &Context,
 ) -> Result<PathBuf, Fail> {
-    let path = paths::config_file(&context.env).ok_or_else(|| Fail::Local {
-        message: "there is no home folder to keep the configuration in".to_owned(),
-        source: None,
-        hint: Some("set POSTHASTE_CONFIG_DIR".to_owned()),
-    })?;
     // Read anew: a person may have taken minutes in the browser.
-    let file = ConfigFile::read(&path)?;
-    let mut text = file.map(|file| file.text.to_string()).unwrap_or_default();
-    for (key, value) in values {
-        text = file::with(&text, profile, key, value)
-            .map_err(|error| Fail::local("the configuration file cannot be changed", error))?;
-    }
-    paths::write_whole(&path, &text)
-        .map_err(|error| Fail::local(format!("{} cannot be written", path.display()), error))?;
-    Ok(path)
+    let store = ConfigStore::lock(&context.env)?;
+    store.set(profile, values)?;
+    Ok(store.path().to_owned())
+}
+
+/// The failure of a command that names a profile which doesn't exist.
+pub(super) fn unknown(name: &str, profiles: &[String]) -> Fail {
+    let hint = match keys::nearest(name, profiles.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if profiles.is_empty() => {
+            "make one: posthaste --profile NAME --base-url https://… auth login".to_owned()
+        }
+        None => format!("there are: {}", profiles.join(", ")),
+    };
+    Fail::NotFound { message: format!("there is no profile `{name}`"), hint: Some(hint) }
 }

@@ -61,7 +61,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     if let Some(holder) = credentials.holder() {
         context.out.note(&format!("it is being renewed by {holder}"));
     }
-    if let Some(pending) = &kept.facts.pending {
+    if let (Some(pending), None) = (&kept.facts.pending, &kept.facts.ended) {
         let since = Timestamp::try_from(pending.since).unwrap_or_default();
         context.out.note(&format!(
             "a renewal was begun {} and its outcome is not known",

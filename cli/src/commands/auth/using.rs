@@ -6,7 +6,7 @@ use super::{of_store, profile};
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::fail::Fail;
-use crate::settings::keys;
+use crate::settings::store::{self, DEFAULT};
 
 /// Use this profile from now on, where no other is named
 #[derive(Debug, clap::Args)]
@@ -20,19 +20,9 @@ pub(crate) struct Args {
 /// Writes it down.
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
-    let profiles: Vec<&str> = settings.file.as_ref().map(|file| file.profiles()).unwrap_or_default();
-    if !profiles.contains(&args.name.as_str()) {
-        let hint = match keys::nearest(&args.name, profiles.iter().copied()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None if profiles.is_empty() => {
-                "make one: posthaste --profile NAME --base-url https://… auth login".to_owned()
-            }
-            None => format!("there are: {}", profiles.join(", ")),
-        };
-        return Err(Fail::NotFound {
-            message: format!("there is no profile `{}`", args.name),
-            hint: Some(hint),
-        });
+    let profiles = store::profiles(settings.file.as_ref(), &context.env);
+    if args.name != DEFAULT && !profiles.contains(&args.name) {
+        return Err(profile::unknown(&args.name, &profiles));
     }
     profile::write(None, &[("default_profile", &args.name)], context)?;
     let is_kept = Credentials::of(&context.env, Some(&args.name)).and_then(|kept| kept.overview());

@@ -1,11 +1,11 @@
 //! `config set` and `config unset`: one value in the file; comments and order stay.
 
-use super::{known, path, profile};
+use super::{known, profile};
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::problem::{Origin, Problem, Report};
-use crate::settings::file::{self, ConfigFile};
-use crate::settings::paths;
+use crate::settings::file;
+use crate::settings::store::ConfigStore;
 
 /// Write a setting to the configuration file
 #[derive(Debug, clap::Args)]
@@ -43,33 +43,24 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
             .check(&args.value)
             .map_err(|rule| wrong("VALUE", &args.value, format!("{} {rule}", args.key)))?;
     }
-    let path = path(context)?;
-    let file = ConfigFile::read(&path)?;
-    let profile = profile(context, file.as_ref());
+    let store = ConfigStore::lock(&context.env)?;
+    let profile = profile(context, store.read()?.as_ref());
     if profile.as_deref().is_some_and(|name| name.trim().is_empty()) {
         return Err(wrong("--profile", "", "a profile has a name".to_owned()));
     }
-    let text = file.as_ref().map(|file| file.text.as_ref()).unwrap_or_default();
-    let text = file::with(text, profile.as_deref(), &args.key, &args.value)
-        .map_err(|error| Fail::local("the configuration file cannot be changed", error))?;
-    save(&path, &text)?;
-    context.out.note(&format!("{} in {}", place(&args.key, profile.as_deref()), path.display()));
+    store.set(profile.as_deref(), &[(&args.key, &args.value)])?;
+    context.out.note(&format!("{} in {}", place(&args.key, profile.as_deref()), store.path().display()));
     Ok(())
 }
 
 /// Removes one setting.
 pub(super) fn unset(args: &UnsetArgs, context: &Context) -> Result<(), Fail> {
     known(&args.key)?;
-    let path = path(context)?;
-    let file = ConfigFile::read(&path)?;
-    let profile = profile(context, file.as_ref());
-    let text = file.as_ref().map(|file| file.text.as_ref()).unwrap_or_default();
-    let changed = file::without(text, profile.as_deref(), &args.key)
-        .map_err(|error| Fail::local("the configuration file cannot be changed", error))?;
-    let place = place(&args.key, profile.as_deref());
-    match changed {
-        Some(text) => save(&path, &text)?,
-        None => context.out.note(&format!("{place} was not set in {}", path.display())),
+    let store = ConfigStore::lock(&context.env)?;
+    let profile = profile(context, store.read()?.as_ref());
+    if !store.update(|text| file::without(text, profile.as_deref(), &args.key))? {
+        let place = place(&args.key, profile.as_deref());
+        context.out.note(&format!("{place} was not set in {}", store.path().display()));
     }
     Ok(())
 }
@@ -80,9 +71,4 @@ fn place(key: &str, profile: Option<&str>) -> String {
         Some(name) => format!("profiles.{name}.{key}"),
         None => format!("defaults.{key}"),
     }
-}
-
-fn save(path: &std::path::Path, text: &str) -> Result<(), Fail> {
-    paths::write_whole(path, text)
-        .map_err(|error| Fail::local(format!("{} cannot be written", path.display()), error))
 }

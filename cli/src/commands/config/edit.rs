@@ -1,30 +1,37 @@
 //! `config edit`: the file in an editor, and a look at it afterwards.
 
+use std::io::Write as _;
 use std::process::Command;
 
-use super::path;
 use crate::context::Context;
 use crate::fail::Fail;
 use crate::settings::file::ConfigFile;
-use crate::settings::paths;
+use crate::settings::store::{self, ConfigStore};
+use crate::{files, settings::paths};
 
 /// Open the configuration file in $VISUAL or $EDITOR
+///
+/// The editor gets a copy, which replaces the file if it is valid and if nothing else has changed the file in the meantime.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  EDITOR='code --wait' posthaste config edit")]
 pub(crate) struct Args {}
 
 /// Opens the editor and checks what was saved.
 pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
-    let path = path(context)?;
+    let path = store::path(&context.env)?;
+    let failed = |error| Fail::local(format!("{} cannot be edited", path.display()), error);
+    // Unparsed: a broken file is what people mend here.
+    let read = || files::read(&path, 1 << 20, false).map_err(failed);
+    let before = read()?;
+    let folder = files::folder(&path);
+    paths::create_dir(folder).map_err(failed)?;
+    let mut copy = tempfile::Builder::new().prefix("config-").suffix(".toml").tempfile_in(folder).map_err(failed)?;
+    copy.write_all(before.as_deref().unwrap_or(b"# posthaste help config\n")).map_err(failed)?;
     let editor = context.env.get("VISUAL").or_else(|| context.env.get("EDITOR"));
     // An editor is set with its flags: `code --wait`.
     let mut words = editor.unwrap_or(if cfg!(windows) { "notepad" } else { "vi" }).split_whitespace();
     let program = words.next().unwrap_or("vi");
-    if !path.exists() {
-        paths::write_whole(&path, "# posthaste help config\n")
-            .map_err(|error| Fail::local(format!("{} cannot be written", path.display()), error))?;
-    }
-    let status = Command::new(program).args(words).arg(&path).status().map_err(|error| Fail::Local {
+    let status = Command::new(program).args(words).arg(copy.path()).status().map_err(|error| Fail::Local {
         message: format!("the editor `{program}` cannot be started"),
         source: Some(Box::new(error)),
         hint: Some("set VISUAL or EDITOR".to_owned()),
@@ -36,7 +43,26 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
             hint: None,
         });
     }
-    let file = ConfigFile::read(&path)?;
+    // Editors replace the file, so it is found by its name.
+    let edited = ConfigFile::read(copy.path()).and_then(|file| {
+        let store = ConfigStore::lock(&context.env)?;
+        if read()? != before {
+            let message = format!("{} was changed while the editor was open", path.display());
+            return Err(Fail::Local { message, source: None, hint: None });
+        }
+        store.write(file.as_ref().map(|file| &*file.text).unwrap_or_default())?;
+        Ok(file)
+    });
+    let file = match edited {
+        Ok(file) => file,
+        Err(fail) => {
+            if let Ok((_, kept)) = copy.keep() {
+                let kept = kept.display();
+                context.out.warn(&format!("{} is unchanged; the edited version is in {kept}", path.display()));
+            }
+            return Err(fail);
+        }
+    };
     for found in file.iter().flat_map(ConfigFile::unknown) {
         let hint = found.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
         context.out.warn(&format!("{}{hint}", found.problem.message));

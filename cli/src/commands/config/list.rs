@@ -61,7 +61,7 @@ pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
 fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
     let settings = context.settings()?;
     let flags = context.global.flags();
-    let layers = Layers::read(&flags, &context.env)?;
+    let layers = Layers::of(&flags, &context.env, settings.file.clone());
     let mut rows = vec![json!({
         "name": "profile",
         "value": settings.profile.as_ref().map(|profile| &profile.value),

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::files::Output;
 use crate::input::flags::Flags;
 use crate::output::rows::Rows;
 
@@ -130,16 +131,13 @@ fn csv_lines<T: AsRef<[u8]>>(rows: &[Vec<T>]) -> Result<Vec<u8>, Fail> {
 /// Where the rows go.
 enum Sink {
     Stdout,
-    /// The file under construction, and what it will be.
-    File(tempfile::NamedTempFile, PathBuf),
+    File(Output, PathBuf),
 }
 
 impl Sink {
     fn open(path: Option<&Path>) -> Result<Self, Fail> {
         let Some(path) = path else { return Ok(Self::Stdout) };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = tempfile::NamedTempFile::new_in(folder);
-        Ok(Self::File(file.map_err(|error| unwritable(path, error))?, path.to_owned()))
+        Ok(Self::File(Output::create(path).map_err(|error| unwritable(path, error))?, path.to_owned()))
     }
 
     fn write(&mut self, bytes: &[u8], context: &Context) -> Result<(), Fail> {
@@ -152,7 +150,7 @@ impl Sink {
     /// The file's name, once it is there.
     fn finish(self) -> Result<Option<String>, Fail> {
         let Self::File(file, path) = self else { return Ok(None) };
-        file.persist(&path).map_err(|error| unwritable(&path, error.error))?;
+        file.commit().map_err(|error| unwritable(&path, error))?;
         Ok(Some(path.display().to_string()))
     }
 }

@@ -53,6 +53,11 @@ pub(crate) struct Args {
     /// Write refused rows with the reason into this new CSV file
     #[arg(long, value_name = "PATH")]
     failed: Option<PathBuf>,
+    /// The largest file to read: 500MiB, 2GB, or a number of bytes
+    ///
+    /// Standard input is kept in a temporary file up to this size. A field has at most 1 MiB, a row 4 MiB.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    max_size: String,
     /// Check the file and send nothing; needs neither a credential nor an address of the service
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -78,7 +83,13 @@ struct Wishes {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let wishes = wishes(&args, &mut flags);
-    let csv = Csv::open(&args.file, &mut flags);
+    let csv = if let Some(max_size) = size(&args.max_size) {
+        Csv::open(&args.file, max_size, &mut flags).await
+    } else {
+        let rule = "--max-size is a number of bytes above 0, with a unit such as MB or MiB if need be";
+        flags.wrong("type", rule, "--max-size", &args.max_size);
+        None
+    };
     let mut columns = csv.as_ref().and_then(|csv| Columns::read(csv, &args.map, &mut flags));
     flags.finish()?;
     let (Some(csv), Some(columns), Some(wishes)) = (csv, &mut columns, wishes) else { return Ok(()) };
@@ -135,6 +146,19 @@ fn wishes(args: &Args, flags: &mut Flags) -> Option<Wishes> {
         segments: args.segment_id.clone(),
         failed: args.failed.clone(),
     })
+}
+
+/// Reads `1GiB`, `500 MB`, `4096`; units are powers of 1,000 or, with an `i`, of 1,024.
+fn size(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let unit = unit.trim().to_ascii_lowercase();
+    let (prefix, base) = match unit.strip_suffix('b').unwrap_or(&unit) {
+        prefix if prefix.ends_with('i') => (prefix.trim_end_matches('i'), 1024_u64),
+        prefix => (prefix, 1000),
+    };
+    let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == prefix)?;
+    let size = digits.parse::<u64>().ok()?.checked_mul(base.pow(u32::try_from(power).ok()?))?;
+    (size > 0).then_some(size)
 }
 
 /// The contact properties that there are, with what they hold.

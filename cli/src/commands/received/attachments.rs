@@ -1,7 +1,6 @@
 //! `received attachments`: what is attached to an email, as a list or saved.
 
 use std::fs::create_dir_all;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -12,11 +11,9 @@ use serde_json::{Value, json};
 use super::file_name::{numbered, safe};
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::files;
 use crate::output::table::{Column, Kind, at};
 use crate::paging::{self, Table};
-
-/// How many files of one name a folder may have.
-const MOST_OF_A_NAME: usize = 1_000;
 
 /// List what is attached to a received email, or save it
 ///
@@ -93,7 +90,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let name = safe(attachment.filename.as_deref().unwrap_or_default());
         context.out.note(&format!("fetching {} of {}: {name}", i + 1, attachments.len()));
         let bytes = fetch(&client, &id, attachment).await?;
-        let path = save(&folder, &name, &bytes)
+        let (path, _) = files::write_new(&folder, |number| numbered(&name, number), &bytes, false)
             .map_err(|error| Fail::local(format!("{name} can't be saved in {}", folder.display()), error))?;
         lines.push(path.display().to_string());
         saved.push(row(attachment, &path, bytes.len()));
@@ -119,42 +116,5 @@ async fn fetch(client: &Client, email: &str, attachment: &ReceivedAttachment) ->
             Ok(client.received().download(&anew.download_url).await?)
         }
         fetched => Ok(fetched?),
-    }
-}
-
-/// Writes a new file: under another name first, so that nobody meets half of it.
-fn save(folder: &Path, name: &str, content: &[u8]) -> io::Result<PathBuf> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    for number in 1..=MOST_OF_A_NAME {
-        let path = folder.join(numbered(name, number));
-        match file.persist_noclobber(&path) {
-            Ok(_) => return Ok(path),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => file = error.file,
-            Err(error) => return Err(error.error),
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("there are {MOST_OF_A_NAME} of that name")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_is_there_is_never_written_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let names: Vec<_> = ["one", "two", "three"]
-            .into_iter()
-            .map(|content| save(folder.path(), "a.txt", content.as_bytes()).unwrap())
-            .collect();
-        for (path, (name, content)) in
-            names.iter().zip([("a.txt", "one"), ("a-2.txt", "two"), ("a-3.txt", "three")])
-        {
-            assert_eq!(path.file_name().unwrap(), name);
-            assert_eq!(std::fs::read_to_string(path).unwrap(), content);
-        }
-        assert_eq!(folder.path().read_dir().unwrap().count(), 3, "nothing else is left behind");
     }
 }

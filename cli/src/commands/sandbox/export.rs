@@ -8,7 +8,6 @@ use bytes::Bytes;
 use http::Method;
 use posthaste::{Client, Error};
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 
 use super::inbox::{Which, messages};
 use super::{client, unreachable};
@@ -16,6 +15,7 @@ use crate::commands::emails::count as counted;
 use crate::commands::received::file_name::{numbered, safe};
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::files::{self, Output};
 use crate::input::flags::Flags;
 use crate::output::table::at;
 
@@ -23,8 +23,6 @@ use crate::output::table::at;
 const PIECE: u64 = 8 << 20;
 /// How many mails are asked for at once.
 const MANY: usize = 100;
-/// How many files of one name a folder may have.
-const MOST_OF_A_NAME: usize = 1_000;
 
 /// Save captured emails as files, oldest first
 ///
@@ -102,7 +100,7 @@ fn format(args: &Args, flags: &mut Flags) -> Format {
         let rule = "many files don't fit on standard output; take --format mbox or --format json";
         flags.wrong("exclusive", rule, "DEST", "-");
     }
-    if !stdout && format != Format::Eml && args.to_path.exists() {
+    if !stdout && format != Format::Eml && (args.to_path.is_file() || args.to_path.is_dir()) {
         let rule = "the file is there already and is not written over";
         flags.wrong("file", rule, "DEST", &args.to_path.display().to_string());
     }
@@ -163,7 +161,8 @@ async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Contex
             gone += 1;
             continue;
         };
-        let (path, new) = save(folder, &mail.name, &bytes).map_err(|error| {
+        let written = files::write_new(folder, |number| numbered(&mail.name, number), &bytes, true);
+        let (path, new) = written.map_err(|error| {
             Fail::local(format!("{} can't be saved in {}", mail.name, folder.display()), error)
         })?;
         known += usize::from(!new);
@@ -189,41 +188,6 @@ async fn raw(mail: &Mail, client: &Client) -> Result<Option<Bytes>, Fail> {
     }
 }
 
-/// Writes a new file, unless the one that is there is the same; gives its path and whether it is new.
-fn save(folder: &Path, name: &str, content: &[u8]) -> io::Result<(PathBuf, bool)> {
-    let mut file: Option<NamedTempFile> = None;
-    for number in 1..=MOST_OF_A_NAME {
-        let path = folder.join(numbered(name, number));
-        if same(&path, content)? {
-            return Ok((path, false));
-        }
-        let written = if let Some(file) = file.take() {
-            file
-        } else {
-            let mut file = NamedTempFile::new_in(folder)?;
-            file.write_all(content)?;
-            file
-        };
-        match written.persist_noclobber(&path) {
-            Ok(_) => return Ok((path, true)),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => file = Some(error.file),
-            Err(error) => return Err(error.error),
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("there are {MOST_OF_A_NAME} of that name")))
-}
-
-fn same(path: &Path, content: &[u8]) -> io::Result<bool> {
-    match std::fs::symlink_metadata(path) {
-        Ok(facts) if facts.is_file() && facts.len() == content.len() as u64 => {
-            Ok(std::fs::read(path)? == content)
-        }
-        Ok(_) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 async fn file(
     path: &Path,
     format: Format,
@@ -232,11 +196,9 @@ async fn file(
     context: &Context,
 ) -> Result<(), Fail> {
     let failed = |error: io::Error| Fail::local(format!("{} can't be written", path.display()), error);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut file = Output::create(path).map_err(failed)?;
     let (count, size) = write(format, mails, client, |bytes| file.write_all(bytes).map_err(failed)).await?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+    file.commit_new().map_err(failed)?;
     context.out.note(&format!("{}, {}", counted(count, "mail"), counted(size, "byte")));
     let shown = path.display().to_string();
     context.out.result(std::slice::from_ref(&shown), &json!({ "path": shown, "mails": count, "bytes": size }))
@@ -330,19 +292,5 @@ mod tests {
         fn concat_ids(&self) -> Vec<String> {
             self.iter().flat_map(|piece| piece.iter().map(|mail| mail.id.clone())).collect()
         }
-    }
-
-    #[test]
-    fn a_file_is_not_written_twice_and_never_over_another() {
-        let folder = tempfile::tempdir().unwrap();
-        let save = |content: &str| {
-            let (path, new) = save(folder.path(), "a.eml", content.as_bytes()).unwrap();
-            (path.file_name().unwrap().to_str().unwrap().to_owned(), new)
-        };
-        assert_eq!(save("one"), ("a.eml".to_owned(), true));
-        assert_eq!(save("one"), ("a.eml".to_owned(), false));
-        assert_eq!(save("two"), ("a-2.eml".to_owned(), true));
-        assert_eq!(save("two"), ("a-2.eml".to_owned(), false));
-        assert_eq!(folder.path().read_dir().unwrap().count(), 2);
     }
 }

@@ -117,6 +117,26 @@ fn the_browser_may_come_back_while_the_terminal_waits_for_a_paste() {
 }
 
 #[test]
+fn a_terminal_shows_the_time_that_is_left() {
+    let service = service();
+    let mut session = Session::with(&service, &["--login-timeout", "3s"]);
+    session.pty.exp_string("0:02 left").unwrap();
+    session.pty.send_line("hello there").unwrap();
+    session.pty.exp_string("paste the whole address").unwrap();
+    session.pty.exp_string("0:01 left").unwrap();
+    session.pty.exp_string("timed out after 3 s").unwrap();
+    assert_eq!(session.code(), 4);
+
+    let posthaste = nobody(&service).env("TERM", "xterm");
+    let mut command = posthaste.command();
+    command.args(["auth", "login", "--no-browser", "-q", "--login-timeout", "2s"]);
+    command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let mut pty = spawn_command(command, Some(10_000)).unwrap();
+    let before = pty.exp_string("timed out after 2 s").unwrap();
+    assert!(!before.contains(" left"), "{before}");
+}
+
+#[test]
 fn ctrl_c_ends_the_question_at_once() {
     let service = service();
     let mut session = Session::begin(&service);

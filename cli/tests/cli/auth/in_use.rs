@@ -234,3 +234,25 @@ fn one_command_makes_the_worst_renewal_happen_and_nothing_is_sent_by_it() {
     assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
     assert_eq!(service.core().mails("sb_test").len(), 1);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_logout_of_all_profiles_names_the_cause_of_each_failure() {
+    let service = service();
+    let posthaste = nobody(&service);
+    for profile in ["work", "home", "away"] {
+        posthaste.run_with(&["auth", "login", "--with-token", "--profile", profile], "sb_test\n").ok();
+    }
+    let credentials = posthaste.home().join(".config/posthaste/credentials");
+    for profile in ["work", "home"] {
+        let lock = credentials.join(format!("{profile}.lock"));
+        std::fs::remove_file(&lock).unwrap();
+        std::fs::create_dir(&lock).unwrap();
+    }
+    let ran = posthaste.run(&["auth", "logout", "--all", "--yes"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("profile `away`"), "{ran:?}");
+    for cause in ["2 profiles could not", "\n  work: ", "work.lock", "\n  home: ", "home.lock"] {
+        assert!(ran.stderr.contains(cause), "{cause}: {ran:?}");
+    }
+}

@@ -107,6 +107,9 @@ fn an_answer_that_is_lost_ends_the_login_and_the_next_one_says_so_once() {
         assert_eq!(house.posthaste.run(&super::CALL).fails(4), said);
     }
     assert_eq!(house.shown(), 2);
+    // The refresh that was lost is no news beside a login that has ended.
+    let ran = house.posthaste.run(&["auth", "status"]);
+    assert!(ran.code == Some(4) && !ran.stderr.contains("begun"), "{ran:?}");
 }
 
 #[test]

@@ -70,6 +70,10 @@ impl Shared {
     ) -> Result<Token, AuthError> {
         let request = RefreshRequest { generation: before.record.generation, rejected: rejected.is_some() };
         let reported = delegate(request).await;
+        // The new tokens are lost with the delegate, and the stored refresh token has been replaced: no later call can do better.
+        if let Err(error @ AuthError::NotSaved(_)) = reported {
+            return Err(error);
+        }
         let Some(record) = self.store.read().await.map_err(AuthError::Store)? else {
             self.state().log_out_of(epoch);
             return Err(AuthError::LoggedOut);

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, Read as _};
 use posthaste::auth::{AuthError, AuthorizationCode, AuthorizationRequest, CallbackError};
 use tokio::sync::mpsc;
 
+use super::countdown::Countdown;
 use crate::context::Context;
 
 /// No address that a service redirects to is longer.
@@ -27,6 +28,7 @@ impl Paste {
     pub(super) async fn code(
         mut self,
         authorization: &AuthorizationRequest,
+        countdown: &Countdown,
         context: &Context,
     ) -> Result<AuthorizationCode, AuthError> {
         while let Some(line) = self.lines.recv().await {
@@ -44,7 +46,7 @@ impl Paste {
                     outcome => return outcome,
                 },
             };
-            context.out.warn(&refusal);
+            countdown.suspend(|| context.out.warn(&refusal));
         }
         // Nobody types any more; the browser may still come back.
         std::future::pending().await

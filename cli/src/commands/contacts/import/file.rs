@@ -1,26 +1,42 @@
-//! A CSV file that can be read more than once.
+//! A CSV file that can be read more than once, and whose rows fit into memory.
 
+use std::fmt;
 use std::fs::File;
-use std::io::{self, Seek as _};
+use std::io::{self, Read, Seek as _};
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
+use csv_core::ReadFieldResult;
 
+use crate::fail::Fail;
 use crate::input::flags::Flags;
+use crate::problem::{Problem, Report};
+
+/// The longest field.
+const MAX_FIELD: u64 = 1 << 20;
+/// The longest row, with all its fields.
+const MAX_ROW: u64 = 4 << 20;
 
 /// The file, and what people call it.
 #[derive(Debug)]
 pub(super) struct Csv {
     pub(super) name: String,
     file: File,
+    max_size: u64,
 }
 
 impl Csv {
     /// Opens what an argument names; what is no plain file is copied into a temporary one, which is gone when the program ends.
-    pub(super) fn open(argument: &str, flags: &mut Flags) -> Option<Self> {
-        let opened = if argument == "-" { spool(io::stdin().lock()) } else { open(argument) };
+    pub(super) async fn open(argument: &str, max_size: u64, flags: &mut Flags) -> Option<Self> {
+        let path = argument.to_owned();
+        // A pipe may deliver nothing for hours, and signals have to end the command all the same.
+        let opened = tokio::task::spawn_blocking(move || match path.as_str() {
+            "-" => spool(io::stdin().lock(), max_size),
+            path => open(path, max_size),
+        });
+        let opened = opened.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let name = if argument == "-" { "standard input" } else { argument };
         match opened {
-            Ok(file) => Some(Self { name: name.to_owned(), file }),
+            Ok(file) => Some(Self { name: name.to_owned(), file, max_size }),
             Err(error) => {
                 flags.wrong("file", format!("{name} cannot be read: {error}"), "FILE", argument);
                 None
@@ -29,10 +45,11 @@ impl Csv {
     }
 
     /// Reads from its beginning. Rows may have too few or too many cells, so that all of them can be told.
-    pub(super) fn rows(&self) -> io::Result<Reader<File>> {
+    pub(super) fn rows(&self) -> io::Result<Reader<impl Read + use<>>> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
-        Ok(ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file))
+        let limited = Limited::new(file, self.max_size);
+        Ok(ReaderBuilder::new().has_headers(false).flexible(true).from_reader(limited))
     }
 
     /// The first row.
@@ -40,19 +57,150 @@ impl Csv {
         let mut row = ByteRecord::new();
         Ok(self.rows()?.read_byte_record(&mut row)?.then_some(row))
     }
+
+    /// The failure of a reading.
+    pub(super) fn unreadable(&self, error: csv::Error) -> Fail {
+        let message = format!("{} cannot be read", self.name);
+        match error.kind() {
+            csv::ErrorKind::Io(io) if io.get_ref().is_some_and(|inner| inner.is::<TooLarge>()) => {
+                Fail::Usage(Report::one(Problem::new("", "size", format!("{message}: {io}")), None))
+            }
+            _ => Fail::local(message, error),
+        }
+    }
 }
 
-fn open(path: &str) -> io::Result<File> {
+fn open(path: &str, max_size: u64) -> io::Result<File> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(io::Error::other("it is a directory"));
     }
-    if metadata.is_file() { Ok(file) } else { spool(file) }
+    if !metadata.is_file() {
+        return spool(file, max_size);
+    }
+    if metadata.len() > max_size {
+        return Err(TooLarge::File { max: max_size, found: metadata.len() }.into());
+    }
+    Ok(file)
 }
 
-fn spool(mut from: impl io::Read) -> io::Result<File> {
+fn spool(from: impl Read, max_size: u64) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
-    io::copy(&mut from, &mut file)?;
+    io::copy(&mut Limited::new(from, max_size), &mut file)?;
     Ok(file)
+}
+
+/// A limit that a file exceeds.
+#[derive(Debug)]
+enum TooLarge {
+    File { max: u64, found: u64 },
+    Row { row: u64, line: u64 },
+    Field { row: u64, line: u64, column: u64 },
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { max, found } => {
+                write!(f, "a file has at most {max} bytes (found {found} or more); --max-size raises the limit")
+            }
+            Self::Row { row, line } => {
+                write!(f, "row {row} (line {line}): a row has at most {MAX_ROW} bytes (found more)")
+            }
+            Self::Field { row, line, column } => write!(
+                f,
+                "row {row} (line {line}), column {column}: a field has at most {MAX_FIELD} bytes (found more); is a quote missing?"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+impl From<TooLarge> for io::Error {
+    fn from(error: TooLarge) -> Self {
+        Self::new(io::ErrorKind::InvalidData, error)
+    }
+}
+
+/// Passes CSV on and fails at the first byte beyond a limit: the parser behind it would hold a whole row in memory before it could tell.
+struct Limited<R> {
+    from: R,
+    max_size: u64,
+    size: u64,
+    parser: csv_core::Reader,
+    /// The row, the line that it began on, its column, and their lengths so far.
+    row: u64,
+    line: u64,
+    column: u64,
+    row_len: u64,
+    field_len: u64,
+    scratch: Box<[u8]>,
+}
+
+impl<R: Read> Limited<R> {
+    fn new(from: R, max_size: u64) -> Self {
+        let scratch = vec![0; 64 * 1024].into_boxed_slice();
+        let parser = csv_core::Reader::new();
+        Self { from, max_size, size: 0, parser, row: 1, line: 1, column: 1, row_len: 0, field_len: 0, scratch }
+    }
+
+    fn check(&mut self, mut bytes: &[u8]) -> Result<(), TooLarge> {
+        self.size += bytes.len() as u64;
+        if self.size > self.max_size {
+            return Err(TooLarge::File { max: self.max_size, found: self.size });
+        }
+        while !bytes.is_empty() {
+            let (result, read, written) = self.parser.read_field(bytes, &mut self.scratch);
+            bytes = &bytes[read..];
+            self.field_len += written as u64;
+            self.row_len += read as u64;
+            let (row, line) = (self.row, self.line);
+            if self.field_len > MAX_FIELD {
+                return Err(TooLarge::Field { row, line, column: self.column });
+            }
+            if self.row_len > MAX_ROW {
+                return Err(TooLarge::Row { row, line });
+            }
+            if let ReadFieldResult::Field { record_end } = result {
+                (self.column, self.field_len) = (self.column + 1, 0);
+                if record_end {
+                    (self.row, self.line, self.column, self.row_len) = (row + 1, self.parser.line(), 1, 0);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.check(&buffer[..read])?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, max_size: u64) -> Result<u64, String> {
+        let mut limited = Limited::new(text.as_bytes(), max_size);
+        io::copy(&mut limited, &mut io::sink()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn limits_are_exact_and_name_the_place() {
+        let field = |more: u64| format!("email,x\n\"a\nb\",{}\n", "x".repeat(usize::try_from(MAX_FIELD + more).unwrap()));
+        assert!(check(&field(0), u64::MAX).is_ok());
+        let said = check(&field(1), u64::MAX).unwrap_err();
+        assert!(said.contains("row 2 (line 2), column 2: a field has at most 1048576 bytes"), "{said}");
+        let row = |fields: usize| format!("a\n{}", "xxxxxxx,".repeat(fields));
+        assert!(check(&row(512 * 1024), u64::MAX).is_ok());
+        assert!(check(&row(512 * 1024 + 1), u64::MAX).unwrap_err().contains("row 2 (line 2): a row has"));
+        assert_eq!(check("a\nb\n", 4), Ok(4));
+        assert!(check("a\nb\nc", 4).unwrap_err().contains("at most 4 bytes (found 5 or more)"));
+    }
 }

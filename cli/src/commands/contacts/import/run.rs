@@ -49,8 +49,7 @@ pub(super) async fn run(
 ) -> Result<(), Fail> {
     let mut refusals = wishes.failed.as_ref().map(|path| Refusals::new(path, csv)).transpose()?;
     let progress = Rows::new(context.settings()?.progress.value, &context.out, Some(rows));
-    let unreadable = |error: csv::Error| Fail::local(format!("{} cannot be read", csv.name), error);
-    let records = csv.rows().map_err(csv::Error::from).map_err(unreadable)?.into_byte_records().skip(1);
+    let records = csv.rows().map_err(|error| csv.unreadable(error.into()))?.into_byte_records().skip(1);
     let mut count = Count::default();
     let mut interrupted = Some(Unsettled::new(context, going_on(count, rows)));
     let mut fates = futures_util::stream::iter(records)

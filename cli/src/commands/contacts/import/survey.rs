@@ -20,7 +20,7 @@ const TOLD: usize = 50;
 /// # Errors
 /// All that is wrong with them, with line and column.
 pub(super) fn look(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
-    let unreadable = |error: csv::Error| Fail::local(format!("{} cannot be read", csv.name), error);
+    let unreadable = |error| csv.unreadable(error);
     let mut reader = csv.rows().map_err(csv::Error::from).map_err(unreadable)?;
     let mut record = ByteRecord::new();
     let (mut rows, mut count, mut found) = (0_u64, 0_usize, Vec::new());

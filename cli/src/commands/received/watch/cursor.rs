@@ -14,6 +14,7 @@ use url::Url;
 use crate::commands::received::file_name::safe;
 use crate::context::Context;
 use crate::fail::Fail;
+use crate::files;
 use crate::output::table::at;
 use crate::problem::{Origin, Problem, Report};
 use crate::settings::paths;
@@ -76,8 +77,7 @@ impl Cursor {
             Some(file) => file.to_owned(),
             None => usual(service, context)?,
         };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let lock = paths::create_dir(folder).and_then(|()| lock(&path.with_added_extension("lock")));
+        let lock = paths::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
         let lock = lock.map_err(|error| of_lock(error, &path))?;
         let kept = if anew { None } else { read(&path)? };
         if let (Some(kept), Some(file)) = (&kept, file)
@@ -141,7 +141,7 @@ impl Cursor {
     pub(super) fn save(&mut self) -> Result<(), Fail> {
         let (Some(path), true) = (&self.file, self.unsaved) else { return Ok(()) };
         let text = serde_json::to_string(&self.kept).map_err(io::Error::from);
-        text.and_then(|text| paths::write_whole(path, &(text + "\n")))
+        text.and_then(|text| files::write(path, (text + "\n").as_bytes()))
             .map_err(|error| Fail::local(format!("the cursor {} can't be saved", path.display()), error))?;
         (self.unsaved, self.saved) = (false, Instant::now());
         Ok(())
@@ -163,7 +163,7 @@ impl Kept {
 
 /// One file for each profile and service.
 fn usual(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
-    let folder = paths::state_dir(&context.env).ok_or_else(|| Fail::Local {
+    let folder = paths::state_dir(&context.env)?.ok_or_else(|| Fail::Local {
         message: "there is no home folder to keep the cursor in".to_owned(),
         source: None,
         hint: Some("name a file: --cursor FILE".to_owned()),
@@ -183,14 +183,8 @@ fn read(path: &Path) -> Result<Option<Kept>, Fail> {
         source: Some(Box::new(source)),
         hint: Some("begin anew: posthaste received watch --from-now, or --from-start".to_owned()),
     };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    };
-    let mut text = String::new();
-    file.take(MOST_BYTES).read_to_string(&mut text).map_err(unreadable)?;
-    let kept: Kept = serde_json::from_str(&text).map_err(|error| unreadable(error.into()))?;
+    let Some(text) = files::read(path, MOST_BYTES, false).map_err(unreadable)? else { return Ok(None) };
+    let kept: Kept = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
     if kept.version != VERSION {
         let error = format!("it has version {}, and this program knows version {VERSION}", kept.version);
         return Err(unreadable(io::Error::other(error)));

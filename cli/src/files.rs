@@ -1,0 +1,210 @@
+//! Files that commands read and write: bounded reads, and atomic writes that never replace a device, pipe or socket.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::settings::paths::create_dir;
+
+/// How many files of one name a folder may hold.
+const MAX_OF_A_NAME: usize = 1_000;
+
+/// A file under construction. Its content appears with [`commit`](Self::commit), complete or not at all; a device or pipe receives it at once.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// The temporary file, and the path that it gets.
+    Staged(NamedTempFile, PathBuf),
+    /// Something that can't be replaced.
+    InPlace(File),
+}
+
+impl Output {
+    /// Prepares a write to `path`, through symbolic links. A new file has mode 0600; an existing one keeps its mode.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let existing = match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
+            // A folder fails here with the system's error.
+            Ok(_) => return Ok(Self::InPlace(OpenOptions::new().write(true).open(path)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let path = target(path)?;
+        let file = NamedTempFile::new_in(folder(&path))?;
+        if let Some(permissions) = existing {
+            file.as_file().set_permissions(permissions)?;
+        }
+        Ok(Self::Staged(file, path))
+    }
+
+    /// Makes the content durable and visible.
+    pub(crate) fn commit(self) -> io::Result<()> {
+        let Self::Staged(file, path) = self else { return Ok(()) };
+        file.as_file().sync_all()?;
+        file.persist(&path).map_err(|error| error.error)?;
+        sync(folder(&path))
+    }
+
+    /// The same, but an existing file is an error.
+    pub(crate) fn commit_new(self) -> io::Result<()> {
+        let Self::Staged(file, path) = self else { return Ok(()) };
+        file.as_file().sync_all()?;
+        file.persist_noclobber(&path).map_err(|error| error.error)?;
+        sync(folder(&path))
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Staged(file, _) => file.write(bytes),
+            Self::InPlace(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a file as a whole; creates its folder (0700) if it doesn't exist.
+pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    create_dir(folder(path))?;
+    let mut output = Output::create(path)?;
+    output.write_all(content)?;
+    output.commit()
+}
+
+/// Writes a new file under the first free name; an identical one counts as written if `reuse` is set. Returns its path and whether it is new.
+pub(crate) fn write_new(
+    folder: &Path,
+    names: impl Fn(usize) -> String,
+    content: &[u8],
+    reuse: bool,
+) -> io::Result<(PathBuf, bool)> {
+    let mut staged: Option<NamedTempFile> = None;
+    for path in (1..=MAX_OF_A_NAME).map(|number| folder.join(names(number))) {
+        if reuse && holds(&path, content)? {
+            return Ok((path, false));
+        }
+        let file = match staged.take() {
+            Some(file) => file,
+            None => {
+                let mut file = NamedTempFile::new_in(folder)?;
+                file.write_all(content)?;
+                file.as_file().sync_all()?;
+                file
+            }
+        };
+        match file.persist_noclobber(&path) {
+            Ok(_) => return Ok((path, true)),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => staged = Some(error.file),
+            Err(error) => return Err(error.error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MAX_OF_A_NAME} files have that name")))
+}
+
+/// Reads a file of limited size; `None` if there is none. Devices are refused, and pipes unless `pipes` is set: neither has to end.
+pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Vec<u8>>> {
+    let refused = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidData, rule));
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !(metadata.is_file() || pipes && is_pipe(&metadata)) {
+        return refused(if pipes { "it is neither a regular file nor a pipe" } else { "it is not a regular file" });
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return refused(&format!("it is larger than {} MiB", limit >> 20));
+    }
+    Ok(Some(bytes))
+}
+
+fn is_pipe(metadata: &std::fs::Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type());
+    #[cfg(not(unix))]
+    return !metadata.is_file() && !metadata.is_dir();
+}
+
+/// Where symbolic links lead, also if nothing exists there yet.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    match (path.canonicalize(), path.read_link()) {
+        (Err(error), Ok(link)) if error.kind() == io::ErrorKind::NotFound => target(&folder(path).join(link)),
+        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        (target, _) => target,
+    }
+}
+
+/// The folder that a file is in.
+pub(crate) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A rename is durable only once its folder is on the disk.
+fn sync(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}
+
+fn holds(path: &Path, content: &[u8]) -> io::Result<bool> {
+    match std::fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_file() && facts.len() == content.len() as u64 => Ok(std::fs::read(path)? == content),
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn existing_files_are_never_overwritten_and_identical_ones_reused() {
+        let folder = tempfile::tempdir().unwrap();
+        let save = |content: &str, reuse| {
+            let names = |n| if n == 1 { "a.txt".to_owned() } else { format!("a-{n}.txt") };
+            let (path, new) = write_new(folder.path(), names, content.as_bytes(), reuse).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), new)
+        };
+        assert_eq!(save("one", true), ("a.txt".to_owned(), true));
+        assert_eq!(save("one", true), ("a.txt".to_owned(), false));
+        assert_eq!(save("two", true), ("a-2.txt".to_owned(), true));
+        assert_eq!(save("two", true), ("a-2.txt".to_owned(), false));
+        assert_eq!(save("two", false), ("a-3.txt".to_owned(), true));
+        assert_eq!(folder.path().read_dir().unwrap().count(), 3, "nothing else is left behind");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_write_is_private_keeps_an_existing_mode_and_follows_links() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+        use crate::settings::paths::mode;
+
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("new/config.toml");
+        write(&path, b"a").unwrap();
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (Some(0o600), Some(0o700)));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        for (name, target) in [("link", path.clone()), ("dangling", "new/other".into())] {
+            let link = home.path().join(name);
+            symlink(target, &link).unwrap();
+            write(&link, b"b").unwrap();
+            assert!(link.is_symlink());
+            assert_eq!(std::fs::read_to_string(&link).unwrap(), "b");
+        }
+        assert_eq!(mode(&path), Some(0o644));
+        assert!(home.path().join("new/other").exists());
+    }
+}

@@ -1,0 +1,117 @@
+//! Changes to `config.toml` and the profiles that exist: one writer at a time, and each starts from what the one before it wrote.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::env::Env;
+use super::file::{self, ConfigFile};
+use super::paths;
+use crate::credentials::Credentials;
+use crate::fail::Fail;
+use crate::files;
+
+/// The profile in use where none is named. It always exists.
+pub(crate) const DEFAULT: &str = "default";
+/// How long to wait for another writer, which takes milliseconds.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(10);
+
+/// The configuration file, locked against other writers until this is dropped.
+///
+/// Readers need no lock: the file is replaced as a whole.
+#[derive(Debug)]
+pub(crate) struct ConfigStore {
+    path: PathBuf,
+    // The kernel releases the lock with the file, however the process ends. The file stays.
+    _lock: File,
+}
+
+impl ConfigStore {
+    /// Takes the lock.
+    pub(crate) fn lock(env: &Env) -> Result<Self, Fail> {
+        let path = path(env)?;
+        let name = path.with_file_name("config.lock");
+        let failed = |error| Fail::local(format!("{} cannot be changed", path.display()), error);
+        if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+            // A pipe or device can be read, and holds no file to change.
+            return Err(failed(std::io::Error::other("it is not a regular file")));
+        }
+        paths::create_dir(files::folder(&path)).map_err(failed)?;
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let lock = options.open(name).map_err(failed)?;
+        let until = Instant::now() + TIMEOUT;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { path, _lock: lock }),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(POLL),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Fail::Unavailable {
+                        message: format!("another process is changing {}", path.display()),
+                        hint: Some("try again".to_owned()),
+                    });
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+    }
+
+    /// The file as it is now.
+    pub(crate) fn read(&self) -> Result<Option<ConfigFile>, Fail> {
+        ConfigFile::read(&self.path)
+    }
+
+    /// Replaces the file.
+    pub(crate) fn write(&self, text: &str) -> Result<(), Fail> {
+        let failed = |error| Fail::local(format!("{} cannot be written", self.path.display()), error);
+        files::write(&self.path, text.as_bytes()).map_err(failed)
+    }
+
+    /// Where the file is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Replaces the file by what `change` makes of its text; `None` changes nothing.
+    pub(crate) fn update(
+        &self,
+        change: impl FnOnce(&str) -> Result<Option<String>, toml_edit::TomlError>,
+    ) -> Result<bool, Fail> {
+        let file = self.read()?;
+        let changed = change(file.as_ref().map(|file| &*file.text).unwrap_or_default())
+            .map_err(|error| Fail::local("the configuration file cannot be changed", error))?;
+        changed.map_or(Ok(false), |text| self.write(&text).map(|()| true))
+    }
+
+    /// Writes settings of a profile, or of `[defaults]` where none is named.
+    pub(crate) fn set(&self, profile: Option<&str>, values: &[(&str, &str)]) -> Result<(), Fail> {
+        self.update(|text| {
+            let set = |text: String, (key, value): &(&str, &str)| file::with(&text, profile, key, value);
+            values.iter().try_fold(text.to_owned(), set).map(Some)
+        })?;
+        Ok(())
+    }
+}
+
+/// The configuration file's path, for a command that can't do without.
+pub(crate) fn path(env: &Env) -> Result<PathBuf, Fail> {
+    paths::config_file(env)?.ok_or_else(|| Fail::Local {
+        message: "there is no home folder to keep the configuration in".to_owned(),
+        source: None,
+        hint: Some("set POSTHASTE_CONFIG_DIR".to_owned()),
+    })
+}
+
+/// The profiles that exist: those that are configured, in the order of the file, and those that have credentials.
+pub(crate) fn profiles(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
+    let mut names: Vec<String> = file.iter().flat_map(|file| file.profiles()).map(str::to_owned).collect();
+    for name in Credentials::profiles(env) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}

@@ -1,0 +1,185 @@
+//! Files that commands write: regular files are replaced as a whole; devices and pipes are written to, and stay what they are.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::service::Service;
+use crate::support::{Posthaste, Ran};
+
+fn pipe(path: PathBuf) -> PathBuf {
+    assert!(std::process::Command::new("mkfifo").arg("-m600").arg(&path).status().unwrap().success());
+    path
+}
+
+fn is_pipe(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).unwrap().file_type().is_fifo()
+}
+
+/// Runs a command that writes to `pipe`, and reads what arrives there.
+fn received(posthaste: &Posthaste, arguments: &[&str], pipe: &Path) -> (Ran, String) {
+    let path = pipe.to_owned();
+    let (send, text) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(std::fs::read_to_string(path).unwrap()));
+    let ran = posthaste.run(arguments);
+    (ran, text.recv_timeout(Duration::from_secs(10)).unwrap_or_default())
+}
+
+#[test]
+fn an_export_writes_to_a_pipe_and_replaces_only_regular_files() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
+    let pipe = pipe(posthaste.home().join("pipe"));
+    symlink(&pipe, posthaste.home().join("link")).unwrap();
+    for name in ["pipe", "link"] {
+        let (ran, text) = received(&posthaste, &["contacts", "export", "--output-file", name], &pipe);
+        ran.ok();
+        assert!(text.contains("\nada@example.com,"), "{text:?}");
+        assert!(is_pipe(&pipe) && posthaste.home().join("link").is_symlink());
+    }
+    let file = posthaste.home().join("file.csv");
+    std::fs::write(&file, "old").unwrap();
+    symlink("file.csv", posthaste.home().join("file-link")).unwrap();
+    posthaste.run(&["contacts", "export", "--output-file", "file-link"]).ok();
+    assert!(posthaste.home().join("file-link").is_symlink());
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("email,"));
+}
+
+#[test]
+fn a_sandbox_export_writes_to_a_pipe_and_never_over_a_file() {
+    let sandbox = crate::sandbox::Sandbox::start(&[]);
+    let posthaste = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", &sandbox.base_url)
+        .env("POSTHASTE_API_KEY", "sb_test");
+    posthaste.run(&crate::support::SEND).ok();
+    let pipe = pipe(posthaste.home().join("pipe"));
+    let (ran, text) = received(&posthaste, &["sandbox", "export", "pipe", "--format", "mbox"], &pipe);
+    ran.ok();
+    assert!(text.starts_with("From ") && is_pipe(&pipe), "{text:?}");
+    std::fs::write(posthaste.home().join("mails.mbox"), "mine").unwrap();
+    posthaste.run(&["sandbox", "export", "mails.mbox"]).fails(2);
+}
+
+#[test]
+fn settings_can_come_from_a_pipe_which_no_change_replaces() {
+    let posthaste = Posthaste::new().config("");
+    let file = posthaste.config_file();
+    std::fs::remove_file(&file).unwrap();
+    let pipe = pipe(posthaste.home().join("pipe"));
+    symlink(&pipe, &file).unwrap();
+    let writer = pipe.clone();
+    // The second one is for whoever would open it again.
+    std::thread::spawn(move || {
+        for _ in 0..2 {
+            std::fs::write(&writer, "[defaults]\nretries = 7\n").unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    });
+    assert_eq!(posthaste.run(&["config", "get", "retries", "--color", "never"]).stdout, "7\n");
+    let said = posthaste.run(&["config", "set", "retries", "8"]).fails(1);
+    assert!(said.contains("not a regular file"), "{said}");
+    assert!(is_pipe(&pipe) && file.is_symlink());
+}
+
+#[test]
+fn a_configuration_file_without_an_end_is_refused() {
+    let posthaste = Posthaste::new().config("");
+    let file = posthaste.config_file();
+    std::fs::remove_file(&file).unwrap();
+    symlink("/dev/zero", &file).unwrap();
+    let said = posthaste.run(&["config", "list"]).fails(2);
+    assert!(said.contains("neither a regular file nor a pipe"), "{said}");
+    posthaste.run(&["config", "set", "retries", "8"]).fails(1);
+    assert!(file.is_symlink());
+    std::fs::remove_file(&file).unwrap();
+    std::fs::File::create(&file).unwrap().set_len(2 << 20).unwrap();
+    assert!(posthaste.run(&["config", "list"]).fails(2).contains("larger than 1 MiB"));
+}
+
+#[test]
+fn a_cursor_that_is_a_pipe_is_refused_at_once() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let pipe = pipe(posthaste.home().join("pipe"));
+    let mut child = posthaste.command().args(["received", "watch", "--cursor", "pipe"]).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            child.kill().unwrap();
+            panic!("it hangs");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let said = Ran::of(child.wait_with_output().unwrap()).fails(1);
+    assert!(said.contains("not a regular file") && is_pipe(&pipe), "{said}");
+}
+
+/// Pipes `start` and then `more` for ever into an import; what it said, and how many bytes it took.
+fn endless(arguments: &[&str], start: &str, more: &str) -> (String, usize) {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut command = posthaste.command();
+    let mut child =
+        command.args(["contacts", "import", "-"]).args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let (mut taken, chunk) = (0, more.repeat(64 * 1024 / more.len()));
+    let mut next = start;
+    while stdin.write_all(next.as_bytes()).is_ok() {
+        taken += next.len();
+        assert!(taken < 64 << 20, "it reads for ever");
+        next = &chunk;
+    }
+    let said = Ran::of(child.wait_with_output().unwrap()).fails(2);
+    assert_eq!(service.core().requests().iter().filter(|request| request.method == http::Method::POST).count(), 0);
+    (said, taken)
+}
+
+#[test]
+fn an_import_ends_at_the_first_field_that_is_too_long() {
+    let (said, taken) = endless(&[], "email,first_name\na@b.test,\"", "x");
+    assert!(said.contains("row 2 (line 2), column 2") && said.contains("1048576 bytes (found more)"), "{said}");
+    assert!(taken < 2 << 20, "{taken}");
+    let (said, taken) = endless(&[], "email", ",x");
+    assert!(said.contains("row 1 (line 1)") && said.contains("a row has at most 4194304 bytes"), "{said}");
+    assert!(taken < 6 << 20, "{taken}");
+}
+
+#[test]
+fn an_import_ends_where_the_file_is_too_large() {
+    let (said, taken) = endless(&["--max-size", "2MiB"], "email\n", "a@b.test\n");
+    assert!(said.contains("2097152 bytes") && said.contains("--max-size"), "{said}");
+    assert!(taken < 3 << 20, "{taken}");
+
+    let posthaste = Posthaste::new();
+    std::fs::File::create(posthaste.home().join("large.csv")).unwrap().set_len(2 << 30).unwrap();
+    let said = posthaste.run(&["contacts", "import", "large.csv", "--dry-run"]).fails(2);
+    assert!(said.contains("found 2147483648"), "{said}");
+    let said = posthaste.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
+    assert!(said.contains("row 1 (line 1), column 1: a field has"), "{said}");
+    for wrong in ["0", "1PB", "-1", "many"] {
+        let size = format!("--max-size={wrong}");
+        posthaste.run(&["contacts", "import", "large.csv", "--dry-run", &size]).fails(2);
+    }
+}
+
+#[test]
+fn ctrl_c_ends_an_import_that_waits_for_its_file() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut command = posthaste.command();
+    command.args(["contacts", "import", "-"]).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"email\n").unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    crate::support::signal(&child, rustix::process::Signal::INT);
+    let begun = Instant::now();
+    let stdin = child.stdin.take();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    drop(stdin);
+}
