@@ -3,12 +3,10 @@
 //! It is this program again, in a process group of its own, with the same store and the same lock. The command waits for it, as long as its own
 //! timeout and the user allow, and then reads the store. The helper reports errors and warnings as one line of JSON.
 
-use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use posthaste::auth::{AuthError, RefreshRequest, Session, SessionEvent, StoreError};
 use serde::{Deserialize, Serialize};
@@ -20,8 +18,6 @@ use crate::signals::Signals;
 
 /// The hidden command that runs the helper.
 const COMMAND: &str = "__refresh";
-/// The delays before new tokens that could not be saved are saved again.
-const SAVE_AGAIN: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(400), Duration::from_secs(1)];
 
 /// The helper's report.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -99,10 +95,9 @@ async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report 
     let (notices, unsaved) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
     let (note, not_saved) = (Arc::clone(&notices), Arc::clone(&unsaved));
     let on_event = move |event: &SessionEvent| match event {
-        SessionEvent::NotSaved(error) => *locked(&not_saved) = error.source().map(report::chain),
+        SessionEvent::NotSaved(error) => *locked(&not_saved) = Some(reason(error)),
         other => locked(&note).push(other.to_string()),
     };
-    let mut cause: Option<String> = None;
     let done = match Credentials::of(env, Some(profile)) {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
@@ -110,21 +105,11 @@ async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report 
                 Session::builder().on_event(move |event| on_event(&event)).open(credentials.store(None));
             let done = session.renew(request).await;
             session.wait_idle().await;
-            cause = locked(&unsaved).take();
-            for pause in SAVE_AGAIN {
-                if cause.is_none() {
-                    break;
-                }
-                tokio::time::sleep(pause).await;
-                // It saves what it holds, and asks the service nothing.
-                if session.renew(request).await.is_ok() {
-                    cause = locked(&unsaved).take();
-                }
-            }
             done
         }
     };
-    let trouble = match (cause, done) {
+    // The session has tried several times, and its tokens end with this process.
+    let trouble = match (locked(&unsaved).take(), done) {
         (Some(message), _) => Some(Trouble { message, retryable: false, not_saved: true }),
         (None, Ok(())) => None,
         (None, Err(error)) => Some(Trouble {
@@ -134,6 +119,15 @@ async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report 
         }),
     };
     Report { notices: std::mem::take(&mut *locked(&notices)), trouble }
+}
+
+/// Why tokens could not be saved, without the words that the command puts around it.
+fn reason(error: &AuthError) -> String {
+    match error {
+        AuthError::NotSaved(StoreError::Unavailable { reason, source: Some(cause) }) => format!("{reason}: {cause}"),
+        AuthError::NotSaved(StoreError::Unavailable { reason, .. }) => reason.clone(),
+        other => report::chain(other),
+    }
 }
 
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 1024 * 1024;
 
 /// An error of the system, with what was tried.
 pub(super) fn failed(verb: &str, path: &Path, error: io::Error) -> StoreError {
-    StoreError::unavailable(format!("cannot {verb} {}: {error}", path.display())).caused_by(error)
+    StoreError::unavailable(format!("cannot {verb} {}", path.display())).caused_by(error)
 }
 
 /// Makes a folder (0700) if there is none, and checks that it is one, and its owner's alone.
