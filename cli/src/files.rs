@@ -38,19 +38,20 @@ impl Output {
         Ok(Self::Staged(file, path))
     }
 
-    /// Makes the content durable and visible.
-    pub(crate) fn commit(self) -> io::Result<()> {
-        let Self::Staged(file, path) = self else { return Ok(()) };
-        file.as_file().sync_all()?;
-        file.persist(&path).map_err(|error| error.error)?;
-        sync(folder(&path))
+    /// The same off the runtime's thread: opening a pipe waits for its reader, and a signal has to end the command meanwhile.
+    pub(crate) async fn open(path: &Path) -> io::Result<Self> {
+        let path = path.to_owned();
+        tokio::task::spawn_blocking(move || Self::create(&path))
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
-    /// The same, but an existing file is an error.
-    pub(crate) fn commit_new(self) -> io::Result<()> {
+    /// Makes the content durable and visible; unless `replace` is set, an existing file is an error.
+    pub(crate) fn commit(self, replace: bool) -> io::Result<()> {
         let Self::Staged(file, path) = self else { return Ok(()) };
         file.as_file().sync_all()?;
-        file.persist_noclobber(&path).map_err(|error| error.error)?;
+        let persisted = if replace { file.persist(&path) } else { file.persist_noclobber(&path) };
+        persisted.map_err(|error| error.error)?;
         sync(folder(&path))
     }
 }
@@ -73,7 +74,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     create_dir(folder(path))?;
     let mut output = Output::create(path)?;
     output.write_all(content)?;
-    output.commit()
+    output.commit(true)
 }
 
 /// Writes a new file under the first free name; an identical one counts as written if `reuse` is set. Returns its path and whether it is new.
@@ -88,14 +89,13 @@ pub(crate) fn write_new(
         if reuse && holds(&path, content)? {
             return Ok((path, false));
         }
-        let file = match staged.take() {
-            Some(file) => file,
-            None => {
-                let mut file = NamedTempFile::new_in(folder)?;
-                file.write_all(content)?;
-                file.as_file().sync_all()?;
-                file
-            }
+        let file = if let Some(file) = staged.take() {
+            file
+        } else {
+            let mut file = NamedTempFile::new_in(folder)?;
+            file.write_all(content)?;
+            file.as_file().sync_all()?;
+            file
         };
         match file.persist_noclobber(&path) {
             Ok(_) => return Ok((path, true)),
@@ -115,7 +115,11 @@ pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Ve
         Err(error) => return Err(error),
     };
     if !(metadata.is_file() || pipes && is_pipe(&metadata)) {
-        return refused(if pipes { "it is neither a regular file nor a pipe" } else { "it is not a regular file" });
+        return refused(if pipes {
+            "it is neither a regular file nor a pipe"
+        } else {
+            "it is not a regular file"
+        });
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
@@ -157,7 +161,9 @@ fn sync(folder: &Path) -> io::Result<()> {
 
 fn holds(path: &Path, content: &[u8]) -> io::Result<bool> {
     match std::fs::symlink_metadata(path) {
-        Ok(facts) if facts.is_file() && facts.len() == content.len() as u64 => Ok(std::fs::read(path)? == content),
+        Ok(facts) if facts.is_file() && facts.len() == content.len() as u64 => {
+            Ok(std::fs::read(path)? == content)
+        }
         Ok(_) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),

@@ -101,7 +101,11 @@ fn wrong(fail: &Fail, checks: &mut Vec<Check>) {
             Some(Origin::Flag { name, .. }) => ("command line", format!("{name}: {text}"), None),
             Some(Origin::Config { path, text: file, span }) => {
                 let line = snippet::place(file, span.start).0;
-                ("config", format!("{}:{line}: {text}", path.display()), Some("posthaste config edit".to_owned()))
+                (
+                    "config",
+                    format!("{}:{line}: {text}", path.display()),
+                    Some("posthaste config edit".to_owned()),
+                )
             }
             _ => ("config", text, None),
         };

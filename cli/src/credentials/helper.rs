@@ -101,8 +101,7 @@ async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report 
     let done = match Credentials::of(env, Some(profile)) {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
-            let session =
-                Session::builder().on_event(move |event| on_event(&event)).open(credentials.store(None));
+            let session = Session::builder().on_event(on_event).open(credentials.store(None));
             let done = session.renew(request).await;
             session.wait_idle().await;
             done
@@ -124,7 +123,9 @@ async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report 
 /// Why tokens could not be saved, without the words that the command puts around it.
 fn reason(error: &AuthError) -> String {
     match error {
-        AuthError::NotSaved(StoreError::Unavailable { reason, source: Some(cause) }) => format!("{reason}: {cause}"),
+        AuthError::NotSaved(StoreError::Unavailable { reason, source: Some(cause) }) => {
+            format!("{reason}: {cause}")
+        }
         AuthError::NotSaved(StoreError::Unavailable { reason, .. }) => reason.clone(),
         other => report::chain(other),
     }

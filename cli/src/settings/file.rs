@@ -74,10 +74,16 @@ impl ConfigFile {
             problem: Problem::new(
                 "",
                 "secret",
-                format!("`{}` does not belong here: this file holds no secrets, so that it can be shared", &text[key.clone()]),
+                format!(
+                    "`{}` does not belong here: this file holds no secrets, so that it can be shared",
+                    &text[key.clone()]
+                ),
             ),
             origin: Some(origin(key)),
-            hint: Some("set POSTHASTE_API_KEY, or keep the key in a file of its own: `--api-key-file PATH`".to_owned()),
+            hint: Some(
+                "set POSTHASTE_API_KEY, or keep the key in a file of its own: `--api-key-file PATH`"
+                    .to_owned(),
+            ),
         });
         let found: Vec<_> = found.collect();
         if found.is_empty() {

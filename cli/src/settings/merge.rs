@@ -286,7 +286,8 @@ impl<'a> Layers<'a> {
     /// A profile that was named must exist.
     fn missing_profile(&self) -> Option<Found> {
         let name = &self.profile.as_ref()?.value;
-        if name == DEFAULT || self.file.as_ref().is_some_and(|file| file.profiles().contains(&name.as_str())) {
+        if name == DEFAULT || self.file.as_ref().is_some_and(|file| file.profiles().contains(&name.as_str()))
+        {
             return None;
         }
         let profiles = store::profiles(self.file.as_ref(), self.env);

@@ -32,7 +32,8 @@ impl fmt::Display for RelativePath {
 
 impl From<RelativePath> for Fail {
     fn from(path: RelativePath) -> Self {
-        let problem = Problem::new("", "path", "must be an absolute path").found(path.value.display().to_string());
+        let problem =
+            Problem::new("", "path", "must be an absolute path").found(path.value.display().to_string());
         Self::Usage(Report::one(problem, Some(env_origin(path.variable))))
     }
 }
@@ -55,7 +56,9 @@ pub(crate) fn state_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
     if let Some(folder) = absolute(env, "POSTHASTE_CONFIG_DIR")? {
         return Ok(Some(folder.join("state")));
     }
-    base(env, "XDG_STATE_HOME", ".local/state", |system| system.state_dir().unwrap_or_else(|| system.cache_dir()))
+    base(env, "XDG_STATE_HOME", ".local/state", |system| {
+        system.state_dir().unwrap_or_else(|| system.cache_dir())
+    })
 }
 
 fn absolute(env: &Env, variable: &'static str) -> Result<Option<PathBuf>, RelativePath> {
@@ -74,7 +77,9 @@ fn base(
 ) -> Result<Option<PathBuf>, RelativePath> {
     let named = env.path(variable).filter(|base| base.is_absolute());
     let home = if cfg!(windows) || named.is_some() { None } else { absolute(env, "HOME")? };
-    let base = named.or_else(|| Some(home?.join(in_home))).or_else(|| Some(of_system(&choose_base_strategy().ok()?)));
+    let base = named
+        .or_else(|| Some(home?.join(in_home)))
+        .or_else(|| Some(of_system(&choose_base_strategy().ok()?)));
     Ok(base.map(|base| base.join(FOLDER)))
 }
 

@@ -63,7 +63,7 @@ pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
             | TokenKind::MlBasicString
             | TokenKind::MlLiteralString => {
                 let mut name = std::borrow::Cow::Borrowed("");
-                source.get(&token).into_iter().for_each(|raw| raw.decode_key(&mut name, &mut ()));
+                source.get(token).into_iter().for_each(|raw| raw.decode_key(&mut name, &mut ()));
                 if is_secret(&name) {
                     key = Some(span.clone());
                 }

@@ -104,15 +104,16 @@ fn it_looks_at_what_is_kept_of_the_profile() {
 
 #[test]
 fn every_setting_that_is_wrong_is_named_by_its_place() {
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_TIMEOUT", "2 parsecs")
-        .config("[defaults]\nretries = \"many\"\n");
+    let posthaste =
+        Posthaste::new().env("POSTHASTE_TIMEOUT", "2 parsecs").config("[defaults]\nretries = \"many\"\n");
     let ran = posthaste.run(&["doctor", "--offline", "--json", "--color", "pink"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
-    for (name, place) in
-        [("environment", "POSTHASTE_TIMEOUT: timeout must be"), ("config", "config.toml:2: retries must be"), ("command line", "--color: color must be")]
-    {
+    for (name, place) in [
+        ("environment", "POSTHASTE_TIMEOUT: timeout must be"),
+        ("config", "config.toml:2: retries must be"),
+        ("command line", "--color: color must be"),
+    ] {
         let check = check(&report, name);
         assert_eq!(check["state"], "error");
         assert!(check["message"].as_str().unwrap().contains(place), "{check}");

@@ -49,11 +49,23 @@ fn an_export_writes_to_a_pipe_and_replaces_only_regular_files() {
 }
 
 #[test]
+fn ctrl_c_ends_an_export_to_a_pipe_without_a_reader() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let pipe = pipe(posthaste.home().join("pipe"));
+    let mut command = posthaste.command();
+    let child = command.args(["contacts", "export", "--output-file", "pipe"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    crate::support::signal(&child, rustix::process::Signal::INT);
+    Ran::of(child.wait_with_output().unwrap()).fails(130);
+    assert!(is_pipe(&pipe));
+}
+
+#[test]
 fn a_sandbox_export_writes_to_a_pipe_and_never_over_a_file() {
     let sandbox = crate::sandbox::Sandbox::start(&[]);
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", &sandbox.base_url)
-        .env("POSTHASTE_API_KEY", "sb_test");
+    let posthaste =
+        Posthaste::new().env("POSTHASTE_BASE_URL", &sandbox.base_url).env("POSTHASTE_API_KEY", "sb_test");
     posthaste.run(&crate::support::SEND).ok();
     let pipe = pipe(posthaste.home().join("pipe"));
     let (ran, text) = received(&posthaste, &["sandbox", "export", "pipe", "--format", "mbox"], &pipe);
@@ -133,14 +145,20 @@ fn endless(arguments: &[&str], start: &str, more: &str) -> (String, usize) {
         next = &chunk;
     }
     let said = Ran::of(child.wait_with_output().unwrap()).fails(2);
-    assert_eq!(service.core().requests().iter().filter(|request| request.method == http::Method::POST).count(), 0);
+    assert_eq!(
+        service.core().requests().iter().filter(|request| request.method == http::Method::POST).count(),
+        0
+    );
     (said, taken)
 }
 
 #[test]
 fn an_import_ends_at_the_first_field_that_is_too_long() {
     let (said, taken) = endless(&[], "email,first_name\na@b.test,\"", "x");
-    assert!(said.contains("row 2 (line 2), column 2") && said.contains("1048576 bytes (found more)"), "{said}");
+    assert!(
+        said.contains("row 2 (line 2), column 2") && said.contains("1048576 bytes (found more)"),
+        "{said}"
+    );
     assert!(taken < 2 << 20, "{taken}");
     let (said, taken) = endless(&[], "email", ",x");
     assert!(said.contains("row 1 (line 1)") && said.contains("a row has at most 4194304 bytes"), "{said}");
@@ -157,7 +175,8 @@ fn an_import_ends_where_the_file_is_too_large() {
     std::fs::File::create(posthaste.home().join("large.csv")).unwrap().set_len(2 << 30).unwrap();
     let said = posthaste.run(&["contacts", "import", "large.csv", "--dry-run"]).fails(2);
     assert!(said.contains("found 2147483648"), "{said}");
-    let said = posthaste.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
+    let said =
+        posthaste.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
     assert!(said.contains("row 1 (line 1), column 1: a field has"), "{said}");
     for wrong in ["0", "1PB", "-1", "many"] {
         let size = format!("--max-size={wrong}");

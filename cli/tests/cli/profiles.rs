@@ -7,7 +7,8 @@ use crate::support::Posthaste;
 const BASE_URL: &str = "http://127.0.0.1:9";
 
 fn with_key(posthaste: &Posthaste, profile: &[&str]) {
-    let login = [profile, &["auth", "login", "--with-token", "--store", "file", "--base-url", BASE_URL]].concat();
+    let login =
+        [profile, &["auth", "login", "--with-token", "--store", "file", "--base-url", BASE_URL]].concat();
     posthaste.run_with(&login, "sb_kept\n").ok();
 }
 
@@ -41,14 +42,27 @@ fn a_change_while_the_editor_is_open_is_not_lost() {
     let posthaste = Posthaste::new().config("[defaults]\nretries = 1\n");
     let editor = posthaste.home().join("editor.sh");
     let program = env!("CARGO_BIN_EXE_posthaste");
-    std::fs::write(&editor, format!("{program} config set retries 9\nprintf 'output = \"tsv\"\\n' >> \"$1\"\n")).unwrap();
+    std::fs::write(
+        &editor,
+        format!("{program} config set retries 9\nprintf 'output = \"tsv\"\\n' >> \"$1\"\n"),
+    )
+    .unwrap();
     let posthaste = posthaste.env("EDITOR", format!("sh {}", editor.display()));
     let said = posthaste.run(&["config", "edit"]).fails(1);
-    assert!(said.contains("changed while the editor was open") && said.contains("edited version is in"), "{said}");
+    assert!(
+        said.contains("changed while the editor was open") && said.contains("edited version is in"),
+        "{said}"
+    );
     assert_eq!(config(&posthaste), "[defaults]\nretries = 9\n");
     let kept = std::fs::read_dir(posthaste.config_file().parent().unwrap()).unwrap();
-    let kept: Vec<_> = kept.map(|entry| entry.unwrap().path()).filter(|path| said.contains(&*path.to_string_lossy())).collect();
-    assert!(kept.iter().any(|path| std::fs::read_to_string(path).unwrap().contains("tsv")), "{kept:?} {said}");
+    let kept: Vec<_> = kept
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| said.contains(&*path.to_string_lossy()))
+        .collect();
+    assert!(
+        kept.iter().any(|path| std::fs::read_to_string(path).unwrap().contains("tsv")),
+        "{kept:?} {said}"
+    );
 
     // What doesn't parse isn't saved; a broken file can be mended.
     std::fs::write(&editor, "echo ']' >> \"$1\"\n").unwrap();
@@ -82,7 +96,9 @@ fn a_profile_with_credentials_exists_until_it_is_logged_out() {
     with_key(&posthaste, &["--profile", "work"]);
     std::fs::write(posthaste.config_file(), "").unwrap();
     posthaste.run(&["--profile", "work", "auth", "status"]).ok();
-    assert!(posthaste.run(&["--profile", "wrok", "auth", "status"]).fails(2).contains("did you mean `work`?"));
+    assert!(
+        posthaste.run(&["--profile", "wrok", "auth", "status"]).fails(2).contains("did you mean `work`?")
+    );
     posthaste.run(&["auth", "use", "work"]).ok();
     posthaste.run(&["auth", "status"]).ok();
     posthaste.run(&["auth", "logout"]).ok();
@@ -92,13 +108,17 @@ fn a_profile_with_credentials_exists_until_it_is_logged_out() {
 
 #[test]
 fn a_renamed_profile_keeps_settings_credentials_and_its_place() {
-    let posthaste = Posthaste::new().config("# ours\n[profiles.work] # at work\nretries = 5\n\n[profiles.local]\nretries = 1\n");
+    let posthaste = Posthaste::new()
+        .config("# ours\n[profiles.work] # at work\nretries = 5\n\n[profiles.local]\nretries = 1\n");
     with_key(&posthaste, &["--profile", "work"]);
     posthaste.run(&["auth", "use", "work"]).ok();
     let before = config(&posthaste);
     let renamed = posthaste.run(&["auth", "rename", "work", "acme", "--json"]).json();
     assert_eq!(renamed, json!({ "profile": "acme", "renamed_from": "work" }));
-    assert_eq!(config(&posthaste), before.replace("[profiles.work]", "[profiles.acme]").replace("\"work\"", "\"acme\""));
+    assert_eq!(
+        config(&posthaste),
+        before.replace("[profiles.work]", "[profiles.acme]").replace("\"work\"", "\"acme\"")
+    );
     assert!(posthaste.run(&["auth", "status"]).ok().starts_with("acme  "));
     assert_eq!(posthaste.run(&["auth", "token"]).ok(), "sb_kept\n");
     posthaste.run(&["--profile", "work", "auth", "status"]).fails(2);

@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// Where to keep the login: keyring, or file for one that only you can read
     #[arg(long, value_name = "WHERE")]
     store: Option<String>,
-    /// The longest to wait for the browser; --timeout is for calls to the service
+    /// Time limit for the login in the browser; --timeout limits calls to the service
     #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true)]
     login_timeout: String,
     /// Keep an API key instead, read from standard input
@@ -135,7 +135,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         None => settings.store.as_ref().map(|store| store.value),
     };
     let timeout = keys::duration(&args.login_timeout).unwrap_or_else(|rule| {
-        flags.wrong("setting", &format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
+        flags.wrong("setting", format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
         Duration::default()
     });
     if args.with_token {
@@ -325,7 +325,9 @@ async fn answer(
     };
     let pasted = async {
         match paste {
-            Some(paste) => paste.code(authorization, countdown, context).await.map_err(|error| super::refused(&error)),
+            Some(paste) => {
+                paste.code(authorization, countdown, context).await.map_err(|error| super::refused(&error))
+            }
             None => std::future::pending().await,
         }
     };

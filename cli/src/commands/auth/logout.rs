@@ -33,10 +33,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     for profile in profiles {
         match end(profile.as_deref(), context).await {
             Ok(Some(done)) => ended.push(done),
-            Ok(None) => context.out.note(&format!(
-                "profile `{}` was not logged in",
-                profile.as_deref().unwrap_or(DEFAULT)
-            )),
+            Ok(None) => context
+                .out
+                .note(&format!("profile `{}` was not logged in", profile.as_deref().unwrap_or(DEFAULT))),
             Err(fail) => failures.push((profile.unwrap_or_else(|| DEFAULT.to_owned()), fail)),
         }
     }

@@ -14,7 +14,9 @@ use crate::settings::store::{self, ConfigStore, DEFAULT};
 ///
 /// The default profile stays the default under its new name. No other profile is replaced, and the service isn't involved.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste auth rename work acme\n  posthaste auth rename default personal")]
+#[command(
+    after_help = "Examples:\n  posthaste auth rename work acme\n  posthaste auth rename default personal"
+)]
 pub(crate) struct Args {
     /// Name of the profile
     #[arg(value_name = "OLD")]

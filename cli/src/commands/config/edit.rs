@@ -25,17 +25,19 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let before = read()?;
     let folder = files::folder(&path);
     paths::create_dir(folder).map_err(failed)?;
-    let mut copy = tempfile::Builder::new().prefix("config-").suffix(".toml").tempfile_in(folder).map_err(failed)?;
+    let mut copy =
+        tempfile::Builder::new().prefix("config-").suffix(".toml").tempfile_in(folder).map_err(failed)?;
     copy.write_all(before.as_deref().unwrap_or(b"# posthaste help config\n")).map_err(failed)?;
     let editor = context.env.get("VISUAL").or_else(|| context.env.get("EDITOR"));
     // An editor is set with its flags: `code --wait`.
     let mut words = editor.unwrap_or(if cfg!(windows) { "notepad" } else { "vi" }).split_whitespace();
     let program = words.next().unwrap_or("vi");
-    let status = Command::new(program).args(words).arg(copy.path()).status().map_err(|error| Fail::Local {
-        message: format!("the editor `{program}` cannot be started"),
-        source: Some(Box::new(error)),
-        hint: Some("set VISUAL or EDITOR".to_owned()),
-    })?;
+    let status =
+        Command::new(program).args(words).arg(copy.path()).status().map_err(|error| Fail::Local {
+            message: format!("the editor `{program}` cannot be started"),
+            source: Some(Box::new(error)),
+            hint: Some("set VISUAL or EDITOR".to_owned()),
+        })?;
     if !status.success() {
         return Err(Fail::Local {
             message: format!("the editor `{program}` failed ({status})"),
@@ -58,7 +60,9 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         Err(fail) => {
             if let Ok((_, kept)) = copy.keep() {
                 let kept = kept.display();
-                context.out.warn(&format!("{} is unchanged; the edited version is in {kept}", path.display()));
+                context
+                    .out
+                    .warn(&format!("{} is unchanged; the edited version is in {kept}", path.display()));
             }
             return Err(fail);
         }

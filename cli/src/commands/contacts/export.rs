@@ -47,7 +47,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let client = context.client()?;
     let keys = if args.no_properties { Vec::new() } else { properties(&client, context).await? };
-    let mut sink = Sink::open(args.output_file.as_deref())?;
+    let mut sink = Sink::open(args.output_file.as_deref()).await?;
     let header: Vec<&str> = FIELDS.into_iter().chain(keys.iter().map(String::as_str)).collect();
     sink.write(&csv_lines(&[header])?, context)?;
     let progress = Rows::new(context.settings()?.progress.value, &context.out, None);
@@ -135,9 +135,9 @@ enum Sink {
 }
 
 impl Sink {
-    fn open(path: Option<&Path>) -> Result<Self, Fail> {
+    async fn open(path: Option<&Path>) -> Result<Self, Fail> {
         let Some(path) = path else { return Ok(Self::Stdout) };
-        Ok(Self::File(Output::create(path).map_err(|error| unwritable(path, error))?, path.to_owned()))
+        Ok(Self::File(Output::open(path).await.map_err(|error| unwritable(path, error))?, path.to_owned()))
     }
 
     fn write(&mut self, bytes: &[u8], context: &Context) -> Result<(), Fail> {
@@ -150,7 +150,7 @@ impl Sink {
     /// The file's name, once it is there.
     fn finish(self) -> Result<Option<String>, Fail> {
         let Self::File(file, path) = self else { return Ok(None) };
-        file.commit().map_err(|error| unwritable(&path, error))?;
+        file.commit(true).map_err(|error| unwritable(&path, error))?;
         Ok(Some(path.display().to_string()))
     }
 }

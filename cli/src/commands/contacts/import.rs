@@ -53,9 +53,9 @@ pub(crate) struct Args {
     /// Write refused rows with the reason into this new CSV file
     #[arg(long, value_name = "PATH")]
     failed: Option<PathBuf>,
-    /// The largest file to read: 500MiB, 2GB, or a number of bytes
+    /// Maximum size of the file: 500MiB, 2GB, or a number of bytes
     ///
-    /// Standard input is kept in a temporary file up to this size. A field has at most 1 MiB, a row 4 MiB.
+    /// Standard input and pipes are copied to a temporary file first, up to this size. A field has at most 1 MiB, a row 4 MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_size: String,
     /// Check the file and send nothing; needs neither a credential nor an address of the service

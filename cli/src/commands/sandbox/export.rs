@@ -196,9 +196,9 @@ async fn file(
     context: &Context,
 ) -> Result<(), Fail> {
     let failed = |error: io::Error| Fail::local(format!("{} can't be written", path.display()), error);
-    let mut file = Output::create(path).map_err(failed)?;
+    let mut file = Output::open(path).await.map_err(failed)?;
     let (count, size) = write(format, mails, client, |bytes| file.write_all(bytes).map_err(failed)).await?;
-    file.commit_new().map_err(failed)?;
+    file.commit(false).map_err(failed)?;
     context.out.note(&format!("{}, {}", counted(count, "mail"), counted(size, "byte")));
     let shown = path.display().to_string();
     context.out.result(std::slice::from_ref(&shown), &json!({ "path": shown, "mails": count, "bytes": size }))

@@ -126,7 +126,12 @@ fn a_refreshed_token_that_cannot_be_saved_has_an_exit_code_of_its_own() {
         let error = house.posthaste.run(&[command, &["--json"]].concat()).error(11);
         assert_eq!((&error["kind"], &error["retryable"]), (&"credential_not_saved".into(), &false.into()));
         let message = error["message"].as_str().unwrap();
-        assert!(message.matches("not available").count() == 1 && message.contains("could not be saved") && message.contains("credentials/default."), "{error}");
+        assert!(
+            message.matches("not available").count() == 1
+                && message.contains("could not be saved")
+                && message.contains("credentials/default."),
+            "{error}"
+        );
         assert!(error["hint"].as_str().unwrap().contains("posthaste auth login"), "{error}");
         assert_eq!(house.shown(), 1);
     }

@@ -62,7 +62,7 @@ impl Csv {
     pub(super) fn unreadable(&self, error: csv::Error) -> Fail {
         let message = format!("{} cannot be read", self.name);
         match error.kind() {
-            csv::ErrorKind::Io(io) if io.get_ref().is_some_and(|inner| inner.is::<TooLarge>()) => {
+            csv::ErrorKind::Io(io) if matches!(io.get_ref(), Some(inner) if inner.is::<TooLarge>()) => {
                 Fail::Usage(Report::one(Problem::new("", "size", format!("{message}: {io}")), None))
             }
             _ => Fail::local(message, error),
@@ -103,7 +103,10 @@ impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { max, found } => {
-                write!(f, "a file has at most {max} bytes (found {found} or more); --max-size raises the limit")
+                write!(
+                    f,
+                    "a file has at most {max} bytes (found {found} or more); --max-size raises the limit"
+                )
             }
             Self::Row { row, line } => {
                 write!(f, "row {row} (line {line}): a row has at most {MAX_ROW} bytes (found more)")
@@ -143,7 +146,18 @@ impl<R: Read> Limited<R> {
     fn new(from: R, max_size: u64) -> Self {
         let scratch = vec![0; 64 * 1024].into_boxed_slice();
         let parser = csv_core::Reader::new();
-        Self { from, max_size, size: 0, parser, row: 1, line: 1, column: 1, row_len: 0, field_len: 0, scratch }
+        Self {
+            from,
+            max_size,
+            size: 0,
+            parser,
+            row: 1,
+            line: 1,
+            column: 1,
+            row_len: 0,
+            field_len: 0,
+            scratch,
+        }
     }
 
     fn check(&mut self, mut bytes: &[u8]) -> Result<(), TooLarge> {
@@ -193,7 +207,9 @@ mod tests {
 
     #[test]
     fn limits_are_exact_and_name_the_place() {
-        let field = |more: u64| format!("email,x\n\"a\nb\",{}\n", "x".repeat(usize::try_from(MAX_FIELD + more).unwrap()));
+        let field = |more: u64| {
+            format!("email,x\n\"a\nb\",{}\n", "x".repeat(usize::try_from(MAX_FIELD + more).unwrap()))
+        };
         assert!(check(&field(0), u64::MAX).is_ok());
         let said = check(&field(1), u64::MAX).unwrap_err();
         assert!(said.contains("row 2 (line 2), column 2: a field has at most 1048576 bytes"), "{said}");

@@ -77,7 +77,8 @@ impl Cursor {
             Some(file) => file.to_owned(),
             None => usual(service, context)?,
         };
-        let lock = paths::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
+        let lock =
+            paths::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
         let lock = lock.map_err(|error| of_lock(error, &path))?;
         let kept = if anew { None } else { read(&path)? };
         if let (Some(kept), Some(file)) = (&kept, file)
