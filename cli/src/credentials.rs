@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::kept::{Kept, KeptKey};
 pub(crate) use self::lock::Holder;
 pub(crate) use self::state::{Facts, KeptKind};
-pub(crate) use self::store::ProfileStore;
+pub(crate) use self::store::{Copied, ProfileStore};
 
 use self::keyring::Ring;
 use self::keyring::vault::SystemKeyring;
@@ -92,17 +92,6 @@ pub(crate) struct Overview {
     pub(crate) path: Option<std::path::PathBuf>,
     /// What is kept.
     pub(crate) facts: Facts,
-}
-
-/// Credentials that exist twice, the original locked.
-#[derive(Debug)]
-pub(crate) struct Copied(Locked);
-
-impl Copied {
-    /// Removes the original.
-    pub(crate) async fn remove(mut self) -> Result<(), StoreError> {
-        self.0.with(store::Inside::remove).await
-    }
 }
 
 /// A profile, and what is kept of it or why that can't be read.
@@ -195,20 +184,8 @@ impl Credentials {
     }
 
     /// Copies what is kept to a profile that has nothing, in the same store. `None` if there is nothing to copy.
-    ///
-    /// Nobody refreshes the login meanwhile: it is locked until it is removed, or until the result is dropped.
     pub(crate) async fn copy_to(&self, other: &Self) -> Result<Option<Copied>, StoreError> {
-        let Some((store, _)) = recorded(&self.place)? else { return Ok(None) };
-        let mut from = Locked(Some(self.store(None).turn(PATIENCE).await?));
-        let Some(kept) = from.with(store::Inside::read).await? else { return Ok(None) };
-        if kept.is_pending() {
-            return Err(StoreError::unavailable(
-                "a refresh of this login has not ended; run a command with it first, such as posthaste auth token",
-            ));
-        }
-        let mut to = Locked(Some(other.store(Some(store)).turn(PATIENCE).await?));
-        to.with(move |inside| inside.write(kept)).await?;
-        Ok(Some(Copied(from)))
+        self.store(None).copy_to(other.store(None)).await
     }
 
     /// The names of the profiles that have credentials; none where they can't be listed.

@@ -15,7 +15,7 @@ use super::lock::Lock;
 use super::place::{Part, Place};
 use super::secure::Coming;
 use super::state::State;
-use super::{file, secure};
+use super::{PATIENCE, file, secure};
 use crate::signals::{self, Held};
 
 /// The store of a profile.
@@ -43,11 +43,37 @@ impl ProfileStore {
         Ok(record.map(|record| record.kept))
     }
 
+    /// Copies what is kept to a profile that has nothing, in the same store. `None` if there is nothing to copy.
+    pub(super) async fn copy_to(&self, mut to: Self) -> Result<Option<Copied>, StoreError> {
+        let Some((store, _)) = recorded(&self.place)? else { return Ok(None) };
+        let mut from = Locked(Some(self.turn(PATIENCE).await?));
+        let Some(kept) = from.with(Inside::read).await? else { return Ok(None) };
+        if kept.is_pending() {
+            return Err(StoreError::unavailable(
+                "a refresh of this login has not ended; run a command with it first, such as posthaste auth token",
+            ));
+        }
+        to.wanted = Some(store);
+        Locked(Some(to.turn(PATIENCE).await?)).with(move |inside| inside.write(kept)).await?;
+        Ok(Some(Copied(from)))
+    }
+
     /// Takes the lock.
     pub(super) async fn turn(&self, patience: Duration) -> Result<Inside, StoreError> {
         point("C1");
         let lock = Lock::take(&self.place, patience).await?;
         Ok(Inside { store: self.clone(), seen: None, ring: Turn::default(), coming: None, held: None, lock })
+    }
+}
+
+/// Credentials that exist twice. The original is locked until it is removed or this is dropped, so that nobody refreshes both.
+#[derive(Debug)]
+pub(crate) struct Copied(Locked);
+
+impl Copied {
+    /// Removes the original.
+    pub(crate) async fn remove(mut self) -> Result<(), StoreError> {
+        self.0.with(Inside::remove).await
     }
 }
 

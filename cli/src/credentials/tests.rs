@@ -450,3 +450,39 @@ fn a_reader_sees_the_old_record_or_the_new_one_and_never_a_mix() {
         assert!(reader.join().unwrap() > 10);
     });
 }
+
+#[test]
+fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
+    for kind in [StoreKind::File, StoreKind::Keyring] {
+        let bench = Bench::with(kind, 3);
+        let folder = |name: &str| bench.home.path().join(name).to_str().unwrap().to_owned();
+        let env =
+            Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
+        let place = Place::of(&env, Some("acme")).unwrap();
+        let other = || ProfileStore { place: place.clone(), wanted: None, ..bench.store.clone() };
+        let other_has = || now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.read())).unwrap();
+
+        bench.vault.trouble(Trouble::ReadOnly);
+        let refused = now(bench.store.copy_to(other())).is_err();
+        bench.vault.trouble(Trouble::None);
+        if kind == StoreKind::Keyring {
+            assert!(refused && other_has().is_none() && bench.generation() == 3);
+        } else {
+            now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.remove())).unwrap();
+        }
+        let copied = now(bench.store.copy_to(other())).unwrap().unwrap();
+        assert!(matches!(now(bench.store.lock(Duration::ZERO)), Err(StoreError::Busy { .. })));
+        now(copied.remove()).unwrap();
+        assert!(bench.found().unwrap().is_none());
+        assert_eq!(recorded(&place).unwrap().unwrap().0, kind);
+        assert_eq!(other_has().unwrap().refresh_token.expose(), login(3).refresh_token.expose());
+        assert!(now(bench.store.copy_to(other())).unwrap().is_none());
+
+        let unsettled = Bench::with(kind, 3);
+        unsettled.locked(|store| {
+            read(store).unwrap();
+            write(store, &marked(3)).unwrap();
+        });
+        assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("has not ended"));
+    }
+}
