@@ -7,14 +7,13 @@ use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 
-use crate::args::{self, Cli, Command};
+use crate::cli::{self, Cli, Command};
 use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
-use crate::fail::Fail;
-use crate::output::{ColorChoice, Terminal, report, write_stderr, write_stdout};
-use crate::problem::{Found, Origin, Problem, Report};
-use crate::settings::env::Env;
+use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
+use crate::output::{Terminal, report, write_stderr, write_stdout};
+use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
 
 /// Runs the program.
@@ -58,16 +57,16 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    args::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches))
+    cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches))
 }
 
 /// Commands that talk to nobody never pay for a runtime.
 fn in_runtime(command: Command, context: Context) -> Result<(), Fail> {
     match command {
         Command::Config(command) => commands::config::run(command, &context),
-        Command::Completions(args) => commands::completions::run(&args, &context),
-        Command::Man(args) => commands::man::run(&args, &context),
-        Command::Help(args) => commands::help::run(&args, &context),
+        Command::Completions(args) => commands::completions::run(&args, cli::command(), &context),
+        Command::Man(args) => commands::man::run(&args, &cli::tree(), &context),
+        Command::Help(args) => commands::help::run(&args, &cli::tree(), &context),
         networked => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime =
@@ -107,7 +106,7 @@ async fn with_service(
 ) -> Result<(), Fail> {
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
-        let embedded = crate::embedded::Embedded::start().await?;
+        let embedded = crate::context::embedded::Embedded::start().await?;
         context.use_service(embedded.service());
         let result = networked(command, &context).await;
         embedded.finish(&context.out).await;

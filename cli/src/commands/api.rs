@@ -6,12 +6,13 @@ use http::{HeaderMap, Method, StatusCode, Version};
 use posthaste::{Call, Client, PagingError, WithResponse};
 use serde_json::{Value, json};
 
+use crate::actions::dry_run;
+use crate::actions::trace;
+use crate::actions::unsettled::Unsettled;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::narrate;
+use crate::diagnostics::Fail;
+use crate::input::flags::DryRun;
 use crate::output::terminal::safe;
-use crate::preview::{self, DryRun};
-use crate::unsettled::Unsettled;
 
 /// Ask the service for any operation, by method and path
 ///
@@ -101,7 +102,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan::plan(args, context)?;
     let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
     if let Some(form) = plan.dry_run {
-        return preview::show(&plan.call(&client, &[]).preview()?, &[], form, context);
+        return dry_run::show(&plan.call(&client, &[]).preview()?, &[], form, context);
     }
     if plan.all {
         return pages(&plan, &client, context).await;
@@ -109,7 +110,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let changes = plan.method != Method::GET && plan.method != Method::HEAD;
     let unsettled = changes
         .then(|| Unsettled::new(context, "it may have been done; look before you repeat it".to_owned()));
-    let answer = narrate::carry_out(context, || plan.call(&client, &[])).await;
+    let answer = trace::carry_out(context, || plan.call(&client, &[])).await;
     unsettled.into_iter().for_each(Unsettled::settled);
     let WithResponse { value, status, headers, body, .. } = answer?;
     if plan.include {
@@ -138,7 +139,7 @@ async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fa
     loop {
         let mut more = vec![("limit", limit)];
         more.extend(cursor.as_deref().map(|id| (direction, id)));
-        let page = narrate::carry_out(context, || plan.call(client, &more)).await?.value;
+        let page = trace::carry_out(context, || plan.call(client, &more)).await?.value;
         let Some(items) = page.get("data").and_then(Value::as_array) else {
             if merged.is_some() {
                 return Err(posthaste::Error::from(PagingError::EmptyPage).into());

@@ -10,7 +10,7 @@ use posthaste::{ApiErrorKind, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::output::terminal::safe;
 use crate::output::{color, report};
 use crate::settings::{Settings, paths};

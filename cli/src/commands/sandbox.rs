@@ -9,10 +9,9 @@ use posthaste_reference_server::Settings;
 use secrecy::ExposeSecret as _;
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Origin, Problem, Report};
 use crate::output::report::lost_by;
-use crate::problem::{Origin, Problem, Report};
-use crate::settings::merge::Source;
+use crate::settings::Source;
 use crate::settings::{Credential, keys};
 use crate::signals::Signals;
 

@@ -10,10 +10,9 @@ use posthaste::{ApiErrorKind, Outcome};
 use serde_json::{Value, json};
 
 use super::color;
-use super::snippet::{self, place};
+use super::snippet;
 use super::terminal::{Terminal, safe, safe_lines};
-use crate::fail::{Fail, Kind};
-use crate::problem::{Found, Origin, Report};
+use crate::diagnostics::{Fail, Found, Kind, Origin, Report, place};
 
 /// As many problems as fit a screen; a program gets all of them.
 const SHOWN: usize = 20;

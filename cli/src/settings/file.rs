@@ -7,9 +7,7 @@ use std::sync::Arc;
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS};
-use crate::fail::Fail;
-use crate::output::snippet::place;
-use crate::problem::{Found, Origin, Problem, Report};
+use crate::diagnostics::{Fail, Found, Origin, Problem, Report, place};
 
 /// Above this a configuration file is a mistake.
 const MOST_BYTES: u64 = 1024 * 1024;

@@ -26,6 +26,7 @@ mod hostile;
 #[cfg(unix)]
 mod inbox_page;
 mod keep;
+mod layers;
 mod lists;
 mod outcomes;
 mod readme;

@@ -4,10 +4,10 @@ use posthaste::auth::Revocation;
 use serde_json::{Value, json};
 
 use super::{failed, of_store, profile};
-use crate::confirm::confirm;
+use crate::actions::confirm::confirm;
 use crate::context::Context;
 use crate::credentials::{Credentials, KeptKind};
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::output::report;
 
 /// Log out: take the access back at the service, and forget it here

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::settings::file::{self, ConfigFile};
 use crate::settings::paths;
 

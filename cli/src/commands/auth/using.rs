@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{of_store, profile};
 use crate::context::Context;
 use crate::credentials::Credentials;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::settings::keys;
 
 /// Use this profile from now on, where no other is named

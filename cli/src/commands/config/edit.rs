@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::path;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::settings::file::ConfigFile;
 use crate::settings::paths;
 

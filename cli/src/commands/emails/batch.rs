@@ -7,13 +7,13 @@ use posthaste::{AcceptedBatch, BatchEmail, Call, IdempotencyKey, Problem, Proble
 use serde_json::Value;
 
 use super::count;
+use crate::actions::dry_run;
+use crate::actions::trace;
+use crate::actions::unsettled::Unsettled;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::{documents::Documents, draft::flag_origin, source::StdinReaders};
-use crate::narrate;
-use crate::preview::{self, DryRun};
-use crate::problem::{Found, Report};
-use crate::unsettled::Unsettled;
+use crate::diagnostics::{Fail, Found, Report};
+use crate::input::flags::DryRun;
+use crate::input::{documents::Documents, draft::flag_origin};
 
 /// Send up to 100 emails in one request
 ///
@@ -82,7 +82,7 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         read
     });
 
-    let source = StdinReaders::besides(context).claim("FILE", &file);
+    let source = context.stdin().claim("FILE", &file);
     let source = source.map_err(|found| Fail::Usage(Report { found: vec![*found], ..Report::default() }))?;
     let text = source.text().map_err(|rule| {
         let problem = Problem::new("", "file", format!("{source} can't be read: {rule}"));
@@ -145,7 +145,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         call.idempotency_key(plan.key.as_str())
     };
     if let Some(form) = plan.dry_run {
-        return preview::show(&call().preview()?, &[], form, context);
+        return dry_run::show(&call().preview()?, &[], form, context);
     }
 
     let unsettled = Unsettled::new(
@@ -155,7 +155,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
             plan.key
         ),
     );
-    let answer = narrate::carry_out(context, || {
+    let answer = trace::carry_out(context, || {
         let note = context.out.noter();
         call().on_retry(move |retry| {
             note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));

@@ -14,13 +14,14 @@ use serde_json::{Value, json};
 pub(crate) use plan::plan;
 
 use super::count;
+use crate::actions::dry_run::{self, Content};
+use crate::actions::trace;
+use crate::actions::unsettled::Unsettled;
+use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::narrate;
+use crate::diagnostics::Fail;
+use crate::input::flags::DryRun;
 use crate::output::progress::Upload;
-use crate::preview::{self, Content, DryRun};
-use crate::unsettled::Unsettled;
-use crate::wait::TimeoutFlag;
 
 /// Send one email
 ///
@@ -179,7 +180,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         call.idempotency_key(plan.key.as_str())
     };
     if let Some(form) = plan.dry_run {
-        return preview::show(&call().preview()?, &plan.contents, form, context);
+        return dry_run::show(&call().preview()?, &plan.contents, form, context);
     }
 
     let upload =
@@ -191,7 +192,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
             plan.key
         ),
     );
-    let answer = narrate::carry_out(context, || {
+    let answer = trace::carry_out(context, || {
         let (seen, note) = (Arc::clone(&upload), context.out.noter());
         call().on_upload(move |sent, total| seen.set(sent, total)).on_retry(move |retry| {
             note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
@@ -219,29 +220,4 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
 
 fn uploading(contents: &[Content]) -> String {
     format!("uploading {}", count(contents.len(), "file"))
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use crate::args::Cli;
-
-    #[test]
-    fn the_short_help_counts_what_it_leaves_out() {
-        let root = Cli::command();
-        let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
-        let hidden = send.get_arguments().filter(|arg| arg.is_hide_short_help_set()).count();
-        let said = send.get_after_help().unwrap().to_string();
-        assert!(said.starts_with(&format!("{hidden} more options")), "{hidden}: {said}");
-    }
-
-    #[test]
-    fn the_short_help_fits_a_screen() {
-        let mut root = Cli::command().term_width(100);
-        root.build();
-        let send = root.find_subcommand_mut("emails").unwrap().find_subcommand_mut("send").unwrap();
-        let lines = send.render_help().to_string().lines().count();
-        assert!(lines <= 40, "{lines} lines");
-    }
 }

@@ -11,10 +11,10 @@ use super::columns::Columns;
 use super::file::Csv;
 use super::row::Row;
 use super::{OnConflict, Wishes};
+use crate::actions::unsettled::Unsettled;
 use crate::context::Context;
-use crate::fail::{Fail, Kind};
+use crate::diagnostics::{Fail, Kind};
 use crate::output::rows::Rows;
-use crate::unsettled::Unsettled;
 
 /// What became of a row.
 enum Fate {

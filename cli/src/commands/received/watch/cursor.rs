@@ -13,9 +13,8 @@ use url::Url;
 
 use crate::commands::received::file_name::safe;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Origin, Problem, Report};
 use crate::output::table::at;
-use crate::problem::{Origin, Problem, Report};
 use crate::settings::paths;
 
 /// How many of the emails that were printed last are remembered, for the case that the service forgets some of them.

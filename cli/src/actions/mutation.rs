@@ -4,13 +4,13 @@ use posthaste::{Call, Client, Deleted, Reference, WithResponse};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::actions::dry_run;
+use crate::actions::trace;
+use crate::actions::unsettled::Unsettled;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::narrate;
+use crate::diagnostics::Fail;
+use crate::input::flags::{DryRun, Flags};
 use crate::output::record;
-use crate::preview::{self, DryRun};
-use crate::unsettled::Unsettled;
 
 /// The flag of every command that changes something.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -33,12 +33,12 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
 ) -> Result<Option<WithResponse<T>>, Fail> {
     if let Some(form) = dry_run {
         let client = context.client_for_preview()?;
-        preview::show(&make(&client).preview()?, &[], form, context)?;
+        dry_run::show(&make(&client).preview()?, &[], form, context)?;
         return Ok(None);
     }
     let client = context.client()?;
     let unsettled = Unsettled::new(context, doubt.to_owned());
-    let answer = narrate::carry_out(context, || make(&client)).await;
+    let answer = trace::carry_out(context, || make(&client)).await;
     unsettled.settled();
     answer.map(Some).map_err(|error| Fail::of_call(error, doubt))
 }
@@ -85,7 +85,7 @@ pub(crate) async fn show<T: DeserializeOwned + Send + 'static>(
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<(), Fail> {
     let client = context.client()?;
-    let record = narrate::carry_out(context, || make(&client)).await?;
+    let record = trace::carry_out(context, || make(&client)).await?;
     let document = document(&record);
     context.out.result(&record::lines(&document), &document)
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use posthaste::{Error, Problem, Wait};
 
+use crate::actions::unsettled::Unsettled;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Report};
 use crate::input::draft::flag_origin;
-use crate::problem::{Found, Report};
 use crate::settings::keys;
-use crate::unsettled::Unsettled;
 
 /// The flag beside `--wait`, which each command declares with the state that it waits for.
 #[derive(Debug, Clone, clap::Args)]
