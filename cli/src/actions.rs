@@ -6,5 +6,4 @@ pub(crate) mod dry_run;
 pub(crate) mod mutation;
 pub(crate) mod pages;
 pub(crate) mod trace;
-pub(crate) mod unsettled;
 pub(crate) mod wait;

@@ -84,6 +84,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it decides itself what a signal means.
+    pub(crate) fn handles_signals(&self) -> bool {
+        match self {
+            Self::Webhooks(command) => command.handles_signals(),
+            #[cfg(feature = "sandbox")]
+            Self::Sandbox(command) => command.handles_signals(),
+            _ => false,
+        }
+    }
+
     /// Whether it goes on until a signal comes, which is then how it ends and no failure.
     pub(crate) fn ends_by_signal(&self) -> bool {
         match self {

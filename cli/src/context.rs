@@ -13,7 +13,7 @@ use serde_json::json;
 use url::Url;
 
 use crate::credentials::{self, Credentials, KeptKind, helper};
-use crate::diagnostics::{Fail, Report};
+use crate::diagnostics::{Fail, InFlight, Report};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
 use crate::output::{Out, Terminal, report, write_stderr};
@@ -29,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) env: Env,
     /// The two streams.
     pub(crate) out: Out,
+    /// What the command has begun and not yet reported.
+    pub(crate) in_flight: InFlight,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
 }
@@ -50,7 +52,7 @@ pub(crate) struct Service {
 
 impl Context {
     /// Reads the settings. A wrong one fails the command that asks for them, so that `config` and `help` work always.
-    pub(crate) fn new(global: Global, env: Env) -> Result<Self, Fail> {
+    pub(crate) fn new(global: Global, env: Env, in_flight: InFlight) -> Result<Self, Fail> {
         let settings = settings::load(&global.flags(), &env);
         let usual = settings.as_ref().ok();
         let color =
@@ -61,7 +63,7 @@ impl Context {
             .unwrap_or_default();
         let out = Out::new(Terminal::detect(&env, color), global.wishes(form))?;
         let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
-        Ok(Self { global, env, out, settings, embedded: None })
+        Ok(Self { global, env, out, in_flight, settings, embedded: None })
     }
 
     /// Every setting with its source; what is unknown in the file is told once, as a warning.
@@ -105,6 +107,13 @@ impl Context {
             },
         };
         Ok(builder.build()?)
+    }
+
+    /// Says on standard error what was done, where nobody reads standard output any more; not even `--quiet` keeps it back.
+    pub(crate) fn report_unread(&self) {
+        if let Some(begun) = self.in_flight.unreported() {
+            write_stderr(&report::begun(&begun, self.out.says_json()));
+        }
     }
 
     /// Who reads standard input: the flag that names the API key, perhaps.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use posthaste::{Error, Problem, Wait};
 
-use crate::actions::unsettled::Unsettled;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Found, Report};
 use crate::input::draft::flag_origin;
@@ -69,10 +68,10 @@ pub(crate) async fn until<T: Send + 'static>(
     context: &Context,
     end: impl Fn(&T) -> End,
 ) -> Result<T, Fail> {
-    let unsettled = Unsettled::new(context, words.left.clone());
+    context.in_flight.wait(&words.left);
     let begun = std::time::Instant::now();
     let ended = wait.max_wait(timeout).await;
-    unsettled.settled();
+    context.in_flight.finish();
     match ended {
         Ok(found) => match end(&found) {
             End::Good(state) => {

@@ -1,6 +1,6 @@
 //! `api-keys`: make credentials for applications, and take them back.
 
-use posthaste::{Client, NewApiKey};
+use posthaste::{ApiKeyId, Client, NewApiKey};
 use serde_json::Value;
 
 use crate::actions::mutation::{self, DryRunFlag, document};
@@ -8,8 +8,8 @@ use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::secret;
 use crate::output::table::{Column, Kind};
+use crate::output::{report, secret};
 
 /// Make API keys, and take them back
 #[derive(Debug, clap::Subcommand)]
@@ -154,15 +154,44 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let (id, token) = (answer.value.id.as_str(), answer.value.token.expose());
     let mut shown = document(&answer);
     let Some((file, path)) = file.zip(token_file.as_ref()) else {
-        context.out.result(&[token.to_owned()], &shown)?;
+        if let Err(fail) = context.out.result(&[token.to_owned()], &shown) {
+            return Err(revoke(answer.value.id, fail, context).await);
+        }
+        context.in_flight.finish();
         context.out.note(&format!("id {id} · the key is not told again"));
         return Ok(());
     };
-    file.write(token)?;
+    if let Err(fail) = file.write(token) {
+        return Err(revoke(answer.value.id, fail, context).await);
+    }
     if let Some(fields) = shown.as_object_mut() {
         fields.insert("token".to_owned(), Value::Null);
     }
-    context.out.result(&[id.to_owned()], &shown)?;
+    mutation::report(context, || context.out.result(&[id.to_owned()], &shown))?;
     context.out.note(&format!("the key is in {path}; it is not told again"));
     Ok(())
+}
+
+/// Revokes a key that could not be handed over: nobody would know it, and it would stay good.
+async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
+    let cause = match cause {
+        Fail::BrokenPipe => "nobody reads standard output".to_owned(),
+        cause => report::message(&cause),
+    };
+    let revoked = match context.client() {
+        Ok(client) => client.api_keys().delete(id.as_str()).await.map(|_| ()).map_err(Fail::from),
+        Err(fail) => Err(fail),
+    };
+    let (message, hint) = match revoked {
+        Ok(()) => (format!("the new API key {id} was revoked, because it could not be shown: {cause}"), None),
+        Err(fail) => (
+            format!(
+                "the new API key {id} could not be shown ({cause}) and not be revoked: {}",
+                report::message(&fail)
+            ),
+            Some(format!("nobody knows it, and it is good: posthaste api-keys delete {id}")),
+        ),
+    };
+    context.in_flight.finish();
+    Fail::Local { message, source: None, hint }
 }

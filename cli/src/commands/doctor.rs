@@ -63,7 +63,7 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         Err(fail) => checks.push(check(
             "config",
             State::Error,
-            report::json(&fail)["error"]["problems"][0]["message"]
+            report::json(&fail, None)["error"]["problems"][0]["message"]
                 .as_str()
                 .unwrap_or("the configuration cannot be read")
                 .to_owned(),

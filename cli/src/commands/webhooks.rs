@@ -35,7 +35,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether it decides itself what a signal means.
-    pub(crate) fn heeds_signals(&self) -> bool {
+    pub(crate) fn handles_signals(&self) -> bool {
         matches!(self, Self::Listen(_))
     }
 }

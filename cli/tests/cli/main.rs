@@ -21,6 +21,8 @@ mod contacts;
 mod credentials;
 mod doctor;
 mod domains;
+#[cfg(unix)]
+mod endings;
 mod help;
 mod hostile;
 #[cfg(unix)]

@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 
 use http::Method;
-use posthaste::{AcceptedBatch, BatchEmail, Call, IdempotencyKey, Problem, Problems, check_batch};
+use posthaste::{AcceptedBatch, BatchEmail, Call, Client, IdempotencyKey, Problem, Problems, check_batch};
 use serde_json::Value;
 
 use super::count;
-use crate::actions::dry_run;
-use crate::actions::trace;
-use crate::actions::unsettled::Unsettled;
+use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Found, Report};
 use crate::input::flags::DryRun;
@@ -134,8 +132,7 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 
 /// Sends them, or shows what would be sent.
 pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
-    let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
-    let call = || {
+    let make = |client: &Client| {
         let call: Call<AcceptedBatch> = match &plan.json {
             None => client.emails().send_batch(&plan.emails),
             Some(items) => client.request(Method::POST, "/emails/batch").json(items).typed(),
@@ -144,39 +141,24 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         let call = if plan.unchecked { call.unchecked() } else { call };
         call.idempotency_key(plan.key.as_str())
     };
-    if let Some(form) = plan.dry_run {
-        return dry_run::show(&call().preview()?, &[], form, context);
-    }
-
-    let unsettled = Unsettled::new(
-        context,
-        format!(
-            "the emails may have been accepted; repeat them with `--idempotency-key {}`: that can't send them twice",
-            plan.key
-        ),
+    let doubt = format!(
+        "the emails may have been accepted; repeat them with `--idempotency-key {}`: that can't send them twice",
+        plan.key
     );
-    let answer = trace::carry_out(context, || {
-        let note = context.out.noter();
-        call().on_retry(move |retry| {
-            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
-        })
-    })
-    .await;
-    unsettled.settled();
-    let answer = answer?;
-    let AcceptedBatch { data, errors, .. } = answer.value;
+    let mutation = Mutation { dry_run: plan.dry_run, doubt: &doubt, key: Some(&plan.key), contents: &[] };
+    let Some((_, answer)) = mutation.carry_out(context, make).await? else { return Ok(()) };
+    let AcceptedBatch { data, errors, .. } = &answer.value;
     let ids: Vec<String> = data.iter().map(|accepted| accepted.id.to_string()).collect();
-    let document = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-    context.out.result(&ids, &document)?;
     let accepted = count(ids.len(), "email");
+    mutation::report(context, || context.out.result(&ids, &mutation::document(&answer)))?;
     if errors.is_empty() {
         context.out.note(&format!("accepted {accepted} for {}", count(plan.recipients, "recipient")));
         return Ok(());
     }
-    for error in &errors {
-        context.out.warn(&format!("/{}: {}", error.index, error.message));
+    let mut message = format!("{} refused, {accepted} accepted", count(errors.len(), "email"));
+    for error in errors {
+        message += &format!("\n  /{}: {}", error.index, error.message);
     }
-    let message = format!("{} refused, {accepted} accepted", count(errors.len(), "email"));
     if ids.is_empty() {
         return Err(Fail::Rejected { message, hint: None });
     }

@@ -8,15 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use posthaste::{Accepted, Call, Email, IdempotencyKey};
-use serde_json::{Value, json};
+use posthaste::{Accepted, Call, Client, Email, IdempotencyKey};
+use serde_json::Value;
 
 pub(crate) use plan::plan;
 
 use super::count;
-use crate::actions::dry_run::{self, Content};
-use crate::actions::trace;
-use crate::actions::unsettled::Unsettled;
+use crate::actions::dry_run::Content;
+use crate::actions::mutation::{self, Mutation};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -170,43 +169,28 @@ enum Message {
 
 /// Sends it, or shows what would be sent.
 pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
-    let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
-    let call = || -> Call<Accepted> {
-        let call = match &plan.message {
+    let progress = context.settings()?.progress.value;
+    let upload = Arc::new(Upload::new(progress, &context.out, &uploading(&plan.contents)));
+    let make = |client: &Client| {
+        let call: Call<Accepted> = match &plan.message {
             Message::Email(email) => client.emails().send(email),
             Message::Json(json) => client.request(Method::POST, "/emails").json(json).typed(),
         };
         let call = if plan.unchecked { call.unchecked() } else { call };
-        call.idempotency_key(plan.key.as_str())
+        let seen = Arc::clone(&upload);
+        call.idempotency_key(plan.key.as_str()).on_upload(move |sent, total| seen.set(sent, total))
     };
-    if let Some(form) = plan.dry_run {
-        return dry_run::show(&call().preview()?, &plan.contents, form, context);
-    }
-
-    let upload =
-        Arc::new(Upload::new(context.settings()?.progress.value, &context.out, &uploading(&plan.contents)));
-    let unsettled = Unsettled::new(
-        context,
-        format!(
-            "the email may have been accepted; repeat it with `--idempotency-key {}`: that can't send it twice",
-            plan.key
-        ),
+    let doubt = format!(
+        "the email may have been accepted; repeat it with `--idempotency-key {}`: that can't send it twice",
+        plan.key
     );
-    let answer = trace::carry_out(context, || {
-        let (seen, note) = (Arc::clone(&upload), context.out.noter());
-        call().on_upload(move |sent, total| seen.set(sent, total)).on_retry(move |retry| {
-            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
-        })
-    })
-    .await;
-    unsettled.settled();
+    let mutation =
+        Mutation { dry_run: plan.dry_run, doubt: &doubt, key: Some(&plan.key), contents: &plan.contents };
+    let done = mutation.carry_out(context, make).await;
     upload.finish();
-    let accepted = answer?;
+    let Some((client, accepted)) = done? else { return Ok(()) };
     let id = accepted.value.id.as_str();
-    context.out.result(
-        &[id.to_owned()],
-        &serde_json::from_slice(&accepted.body).unwrap_or_else(|_| json!({ "id": id })),
-    )?;
+    mutation::print(id, &accepted, context)?;
     let recipients = count(plan.recipients, "recipient");
     context.out.note(&match context.where_to_look(id) {
         Some(look) => format!("accepted for {recipients} · see it: {look}"),
