@@ -1,5 +1,8 @@
 //! What a command gets: the settings, a client that is built when it is needed, and where to write.
 
+#[cfg(feature = "sandbox")]
+pub(crate) mod embedded;
+
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -9,12 +12,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use url::Url;
 
-use crate::args::Global;
-use crate::commands::auth;
-use crate::credentials::{Credentials, KeptKind, helper};
-use crate::fail::Fail;
+use crate::credentials::{self, Credentials, KeptKind, helper};
+use crate::diagnostics::{Fail, InFlight, Report};
+use crate::global::Global;
+use crate::input::source::StdinReaders;
 use crate::output::{Out, Terminal, report, write_stderr};
-use crate::problem::Report;
 use crate::settings::env::Env;
 use crate::settings::{self, Credential, Settings, keys};
 
@@ -27,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) env: Env,
     /// The two streams.
     pub(crate) out: Out,
+    /// What the command has begun and not yet reported.
+    pub(crate) in_flight: InFlight,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
 }
@@ -48,7 +52,7 @@ pub(crate) struct Service {
 
 impl Context {
     /// Reads the settings. A wrong one fails the command that asks for them, so that `config` and `help` work always.
-    pub(crate) fn new(global: Global, env: Env) -> Result<Self, Fail> {
+    pub(crate) fn new(global: Global, env: Env, in_flight: InFlight) -> Result<Self, Fail> {
         let settings = settings::load(&global.flags(), &env);
         let usual = settings.as_ref().ok();
         let color =
@@ -59,7 +63,7 @@ impl Context {
             .unwrap_or_default();
         let out = Out::new(Terminal::detect(&env, color), global.wishes(form))?;
         let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
-        Ok(Self { global, env, out, settings, embedded: None })
+        Ok(Self { global, env, out, in_flight, settings, embedded: None })
     }
 
     /// Every setting with its source; what is unknown in the file is told once, as a warning.
@@ -105,6 +109,18 @@ impl Context {
         Ok(builder.build()?)
     }
 
+    /// Says on standard error what was done, where nobody reads standard output any more; not even `--quiet` keeps it back.
+    pub(crate) fn report_unread(&self) {
+        if let Some(begun) = self.in_flight.unreported() {
+            write_stderr(&report::begun(&begun, self.out.says_json()));
+        }
+    }
+
+    /// Who reads standard input: the flag that names the API key, perhaps.
+    pub(crate) fn stdin(&self) -> StdinReaders {
+        StdinReaders::besides(self.global.api_key_file.as_deref())
+    }
+
     /// The address of the service, which has to be set.
     pub(crate) fn base_url(&self) -> Result<&Url, Fail> {
         self.settings()?.base_url.as_ref().map(|base_url| &base_url.value).ok_or_else(|| {
@@ -120,7 +136,7 @@ impl Context {
     /// What is kept for the profile in use.
     pub(crate) fn credentials(&self) -> Result<Credentials, Fail> {
         let profile = self.settings()?.profile.as_ref().map(|profile| profile.value.as_str());
-        Credentials::of(&self.env, profile).map_err(|error| auth::of_store(&error))
+        Credentials::of(&self.env, profile).map_err(|error| credentials::of_store(&error))
     }
 
     /// The login that is kept, ready to be used; what its renewals have to say is told as a warning.
@@ -139,12 +155,12 @@ impl Context {
     /// The credential that is kept for the profile in use, if this is the service that it is for.
     fn kept(&self, base_url: &Url) -> Result<Stored, Fail> {
         let credentials = self.credentials()?;
-        let Some(kept) = credentials.overview().map_err(|error| auth::of_store(&error))? else {
+        let Some(kept) = credentials.overview().map_err(|error| credentials::of_store(&error))? else {
             return Err(Fail::Auth {
                 message: "there is no credential; nothing was sent".to_owned(),
                 hint: Some(format!(
                     "log in: {}; or set POSTHASTE_API_KEY, or name a file: --api-key-file PATH",
-                    auth::LOGIN
+                    credentials::LOGIN
                 )),
             });
         };
@@ -163,10 +179,10 @@ impl Context {
         match kept.facts.kind {
             KeptKind::Login => Ok(Stored::Login(self.session(&credentials))),
             KeptKind::ApiKey => {
-                let key = credentials.api_key_here().map_err(|error| auth::of_store(&error))?;
+                let key = credentials.api_key_here().map_err(|error| credentials::of_store(&error))?;
                 let gone = || Fail::Auth {
                     message: "the API key that was kept is gone; nothing was sent".to_owned(),
-                    hint: Some(auth::LOGIN.to_owned()),
+                    hint: Some(credentials::LOGIN.to_owned()),
                 };
                 key.map(|key| Stored::Key(key.key)).ok_or_else(gone)
             }

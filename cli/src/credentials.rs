@@ -36,7 +36,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use posthaste::auth::StoreError;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 
 pub(crate) use self::kept::{Kept, KeptKey};
 pub(crate) use self::lock::Holder;
@@ -47,29 +46,24 @@ use self::keyring::Ring;
 use self::keyring::vault::SystemKeyring;
 use self::place::Place;
 use self::store::{Locked, elsewhere, recorded};
+use crate::diagnostics::Fail;
+use crate::output::report;
+pub(crate) use crate::settings::StoreKind;
 use crate::settings::env::Env;
 
 /// How long a login or a logout waits for a renewal that is under way.
 const PATIENCE: Duration = Duration::from_secs(75);
 
-/// Where secrets are kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum StoreKind {
-    /// In the operating system's keyring
-    #[default]
-    Keyring,
-    /// In a file that only you can read
-    File,
-}
+/// What to do when a login is needed.
+pub(crate) const LOGIN: &str = "posthaste auth login";
 
-impl StoreKind {
-    /// The word for it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Keyring => "keyring",
-            Self::File => "file",
-        }
+/// A failure of the place where secrets are kept.
+pub(crate) fn of_store(error: &StoreError) -> Fail {
+    let message = report::chain(error);
+    match error {
+        StoreError::Busy { .. } => Fail::Unavailable { message, hint: Some("try again".to_owned()) },
+        StoreError::Unreadable { .. } => Fail::Auth { message, hint: Some(LOGIN.to_owned()) },
+        _ => Fail::Local { message, source: None, hint: None },
     }
 }
 
@@ -186,11 +180,6 @@ impl Credentials {
     /// Copies what is kept to a profile that has nothing, in the same store. `None` if there is nothing to copy.
     pub(crate) async fn copy_to(&self, other: &Self) -> Result<Option<Copied>, StoreError> {
         self.store(None).copy_to(other.store(None)).await
-    }
-
-    /// The names of the profiles that have credentials; none where they can't be listed.
-    pub(crate) fn profiles(env: &Env) -> Vec<String> {
-        Place::profiles(env).unwrap_or_default()
     }
 
     /// What is kept of all profiles, by name; the error of one that can't be read stands in its place.

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::settings::paths::create_dir;
-
 /// How many files of one name a folder may hold.
 const MAX_OF_A_NAME: usize = 1_000;
 
@@ -136,6 +134,15 @@ fn is_pipe(metadata: &std::fs::Metadata) -> bool {
     return !metadata.is_file() && !metadata.is_dir();
 }
 
+/// Makes a folder (0700) with all that it lies in.
+pub(crate) fn create_dir(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
 /// Where symbolic links lead, also if nothing exists there yet.
 fn target(path: &Path) -> io::Result<PathBuf> {
     match (path.canonicalize(), path.read_link()) {
@@ -196,8 +203,7 @@ mod tests {
     fn a_write_is_private_keeps_an_existing_mode_and_follows_links() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-        use crate::settings::paths::mode;
-
+        let mode = |path: &Path| Some(std::fs::metadata(path).unwrap().permissions().mode() & 0o777);
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("new/config.toml");
         write(&path, b"a").unwrap();

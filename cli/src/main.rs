@@ -2,28 +2,19 @@
 
 use std::process::ExitCode;
 
-mod args;
-mod browser;
-mod change;
+mod actions;
+mod cli;
 mod commands;
-mod confirm;
 mod context;
 mod credentials;
-#[cfg(feature = "sandbox")]
-mod embedded;
-mod fail;
+mod diagnostics;
 mod files;
+mod global;
 mod input;
-mod narrate;
 mod output;
-mod paging;
-mod preview;
-mod problem;
 mod run;
 mod settings;
 mod signals;
-mod unsettled;
-mod wait;
 
 fn main() -> ExitCode {
     run::main(std::env::args_os().collect())

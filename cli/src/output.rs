@@ -15,4 +15,4 @@ pub(crate) mod terminal;
 pub(crate) mod time;
 
 pub(crate) use out::{Out, Wishes, write_stderr, write_stdout};
-pub(crate) use terminal::{ColorChoice, Terminal};
+pub(crate) use terminal::Terminal;

@@ -2,20 +2,30 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
+use tokio::sync::oneshot;
 
-use crate::args::{self, Cli, Command};
+use crate::cli::{self, Cli, Command};
 use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
-use crate::fail::Fail;
-use crate::output::{ColorChoice, Terminal, report, write_stderr, write_stdout};
-use crate::problem::{Found, Origin, Problem, Report};
-use crate::settings::env::Env;
+use crate::diagnostics::{Fail, Found, InFlight, Origin, Problem, Report, Signal};
+use crate::output::{Terminal, report, write_stderr, write_stdout};
+use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
+
+/// The stack of a command, whatever `ulimit -s` says; jq expressions and JSON nest within bounds that fit it.
+const STACK: usize = 8 * 1024 * 1024;
+
+/// How long a command has to give up after a signal; one that reads standard input or waits for a disk can't.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How a command ended, and whether its settings ask for JSON, if it came so far as to read them.
+type Ended = (Result<(), Fail>, Option<bool>);
 
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -35,65 +45,113 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         Err(error) => return refused(&error, env, json),
     };
     cli.global.makes_profile = matches!(&cli.command, Command::Auth(command) if command.makes_profile());
-    let color = cli.global.color_choice();
-    let verbose = cli.global.verbose > 0;
-    let (result, json) = match Context::new(cli.global, env.clone()) {
-        // The configuration file has a say in it, too.
-        Ok(context) => {
-            let json = context.out.says_json();
-            (in_runtime(cli.command, context), json)
-        }
-        Err(fail) => (Err(fail), json),
-    };
+    let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
+    let in_flight = InFlight::default();
+    let (result, asks_json) = carry_out(cli, env, &in_flight);
     let Err(fail) = result else { return 0 };
-    if json {
-        if !matches!(fail, Fail::BrokenPipe | Fail::Child(_)) {
-            write_stderr(&format!("{}\n", report::json(&fail)));
+    // The configuration file has a say in it, too.
+    let json = asks_json.unwrap_or(json);
+    let under_way = in_flight.unreported();
+    match (&fail, &under_way) {
+        (Fail::BrokenPipe, Some(begun)) => write_stderr(&report::begun(begun, json)),
+        (Fail::BrokenPipe, None) => {}
+        (Fail::Child(_), _) if json => {}
+        _ if json => write_stderr(&format!("{}\n", report::json(&fail, under_way.as_ref()))),
+        _ => {
+            let terminal = Terminal::detect(env, color.unwrap_or_default());
+            write_stderr(&report::human(&fail, under_way.as_ref(), &terminal, verbose));
         }
-    } else {
-        let terminal = Terminal::detect(env, color.unwrap_or_default());
-        write_stderr(&report::human(&fail, &terminal, verbose));
     }
     fail.exit_code()
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    args::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches))
+    cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches))
 }
 
-/// Commands that talk to nobody never pay for a runtime.
-fn in_runtime(command: Command, context: Context) -> Result<(), Fail> {
+/// Runs the command; one that talks to nobody does without a runtime.
+fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
+    let Cli { global, command } = cli;
+    let (env, in_flight) = (env.clone(), in_flight.clone());
+    let context = move || Context::new(global, env, in_flight);
     match command {
-        Command::Config(command) => commands::config::run(command, &context),
-        Command::Completions(args) => commands::completions::run(&args, &context),
-        Command::Man(args) => commands::man::run(&args, &context),
-        Command::Help(args) => commands::help::run(&args, &context),
+        Command::Config(command) => here(context, |context| commands::config::run(command, context)),
+        Command::Completions(args) => {
+            here(context, |context| commands::completions::run(&args, cli::command(), context))
+        }
+        Command::Man(args) => here(context, |context| commands::man::run(&args, &cli::tree(), context)),
+        Command::Help(args) => here(context, |context| commands::help::run(&args, &cli::tree(), context)),
         networked => {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime =
-                runtime.map_err(|error| Fail::local("the program cannot wait for the network", error))?;
-            let result = runtime.block_on(until_signal(networked, context));
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    return (Err(Fail::local("the program cannot wait for the network", error)), None);
+                }
+            };
+            let ended = runtime.block_on(until_signal(networked, context));
             // A thread that waits for a lock or a resolver holds up nothing.
             runtime.shutdown_background();
-            result
+            ended
         }
     }
 }
 
-async fn until_signal(command: Command, context: Context) -> Result<(), Fail> {
-    #[cfg(feature = "sandbox")]
-    if let Command::Sandbox(command) = command {
-        // These have their own ideas of what a signal means.
-        return commands::sandbox::run(command, &context).await;
+fn here(
+    context: impl FnOnce() -> Result<Context, Fail>,
+    run: impl FnOnce(&Context) -> Result<(), Fail>,
+) -> Ended {
+    match context() {
+        Ok(context) => (run(&context), Some(context.out.says_json())),
+        Err(fail) => (Err(fail), None),
     }
-    if matches!(&command, Command::Webhooks(command) if command.heeds_signals()) {
-        return with_service(command, context).await;
-    }
-    let mut signals = Signals::listen()?;
+}
+
+/// Runs the command on a thread of its own, so that a signal ends it even while it reads standard input or a slow disk. A second signal
+/// ends the program at once.
+async fn until_signal(
+    command: Command,
+    context: impl FnOnce() -> Result<Context, Fail> + Send + 'static,
+) -> Ended {
     let ends_by_signal = command.ends_by_signal();
+    let mut signals = match (!command.handles_signals()).then(Signals::listen).transpose() {
+        Ok(signals) => signals,
+        Err(fail) => return (Err(fail), None),
+    };
+    let (stop, stopped) = oneshot::channel::<Signal>();
+    let (end, mut ended) = oneshot::channel();
+    let runtime = tokio::runtime::Handle::current();
+    let interrupted = move |signal| if ends_by_signal { Ok(()) } else { Err(Fail::Interrupted(signal)) };
+    let started = std::thread::Builder::new().name("command".to_owned()).stack_size(STACK).spawn(move || {
+        let context = match context() {
+            Ok(context) => context,
+            Err(fail) => return end.send((Err(fail), None)),
+        };
+        let json = context.out.says_json();
+        let result = runtime.block_on(async {
+            tokio::select! {
+                result = with_service(command, context) => result,
+                Ok(signal) = stopped => interrupted(signal),
+            }
+        });
+        end.send((result, Some(json)))
+    });
+    if let Err(error) = started {
+        return (Err(Fail::local("the program cannot start a thread", error)), None);
+    }
+    // A panic has said what it is.
+    let panicked = |_| (Err(Fail::Child(1)), None);
+    let Some(signals) = &mut signals else { return ended.await.unwrap_or_else(panicked) };
     let result = tokio::select! {
-        result = with_service(command, context) => result,
-        signal = signals.next() => if ends_by_signal { Ok(()) } else { Err(Fail::Interrupted(signal)) },
+        result = &mut ended => result.unwrap_or_else(panicked),
+        signal = signals.next() => {
+            // Its end is not awaited by a command that has just ended.
+            let _ = stop.send(signal);
+            tokio::select! {
+                result = &mut ended => result.unwrap_or_else(panicked),
+                () = tokio::time::sleep(GRACE) => (interrupted(signal), None),
+                _ = signals.next() => return (interrupted(signal), None),
+            }
+        }
     };
     // Tokens of a new login may be on their way to the store.
     signals.when_free().await;
@@ -107,7 +165,18 @@ async fn with_service(
 ) -> Result<(), Fail> {
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
-        let embedded = crate::embedded::Embedded::start().await?;
+        if matches!(command, Command::Sandbox(_)) {
+            let rule = "starts a service for this command alone, and `sandbox` commands need one that runs";
+            let origin =
+                Origin::Flag { name: "--sandbox".to_owned(), n: 1, value: String::new(), span: None };
+            let help =
+                Some("posthaste sandbox serve, and in another terminal: posthaste sandbox …".to_owned());
+            return Err(Fail::Usage(Report {
+                help,
+                ..Report::one(Problem::new("", "exclusive", rule), Some(origin))
+            }));
+        }
+        let embedded = crate::context::embedded::Embedded::start().await?;
         context.use_service(embedded.service());
         let result = networked(command, &context).await;
         embedded.finish(&context.out).await;
@@ -137,6 +206,8 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::ApiKeys(command) => commands::api_keys::run(command, context).await,
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
+        #[cfg(feature = "sandbox")]
+        Command::Sandbox(command) => commands::sandbox::run(command, context).await,
         // The others have run without a network.
         _ => Ok(()),
     }
@@ -151,7 +222,7 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
         return write_stdout(text.as_bytes()).err().map_or(0, |fail| fail.exit_code());
     }
     if json {
-        write_stderr(&format!("{}\n", report::json(&usage(error))));
+        write_stderr(&format!("{}\n", report::json(&usage(error), None)));
     } else {
         let text = if terminal.color_stderr { rendered.ansi().to_string() } else { rendered.to_string() };
         write_stderr(&text);

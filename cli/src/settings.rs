@@ -6,7 +6,10 @@ pub(crate) mod file;
 pub(crate) mod keys;
 pub(crate) mod merge;
 pub(crate) mod paths;
+pub(crate) mod profiles;
 mod secrets;
 pub(crate) mod store;
+mod value;
 
-pub(crate) use merge::{Credential, Flags, Form, ProgressStyle, Settings, Source, load};
+pub(crate) use merge::{Flags, Settings, load};
+pub(crate) use value::{ColorChoice, Credential, Form, ProgressStyle, Source, StoreKind};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-use crate::fail::{Fail, Signal};
+use crate::diagnostics::{Fail, Signal};
 use crate::output::write_stderr;
 
 /// How many things are being done that a signal must not cut off.

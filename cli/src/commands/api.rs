@@ -3,15 +3,16 @@
 mod plan;
 
 use http::{HeaderMap, Method, StatusCode, Version};
-use posthaste::{Call, Client, PagingError, WithResponse};
+use posthaste::{Call, Client, IdempotencyKey, PagingError};
 use serde_json::{Value, json};
 
+use crate::actions::dry_run;
+use crate::actions::mutation::{self, Mutation};
+use crate::actions::trace;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::narrate;
+use crate::diagnostics::Fail;
+use crate::input::flags::DryRun;
 use crate::output::terminal::safe;
-use crate::preview::{self, DryRun};
-use crate::unsettled::Unsettled;
 
 /// Ask the service for any operation, by method and path
 ///
@@ -101,21 +102,31 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan::plan(args, context)?;
     let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
     if let Some(form) = plan.dry_run {
-        return preview::show(&plan.call(&client, &[]).preview()?, &[], form, context);
+        return dry_run::show(&plan.call(&client, &[]).preview()?, &[], form, context);
     }
     if plan.all {
         return pages(&plan, &client, context).await;
     }
     let changes = plan.method != Method::GET && plan.method != Method::HEAD;
-    let unsettled = changes
-        .then(|| Unsettled::new(context, "it may have been done; look before you repeat it".to_owned()));
-    let answer = narrate::carry_out(context, || plan.call(&client, &[])).await;
-    unsettled.into_iter().for_each(Unsettled::settled);
-    let WithResponse { value, status, headers, body, .. } = answer?;
-    if plan.include {
-        context.out.bytes(head(status, &headers, context.out.terminal.stdout).as_bytes())?;
-    }
-    if body.is_empty() { Ok(()) } else { context.out.document(&value) }
+    let answer = if changes {
+        let doubt = "it may have been done; look before you repeat it";
+        let key = plan.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
+        let key = key.and_then(|(_, value)| IdempotencyKey::new(value.as_str()).ok());
+        let mutation = Mutation { dry_run: None, doubt, key: key.as_ref(), contents: &[] };
+        let Some((_, answer)) = mutation.carry_out(context, |client| plan.call(client, &[])).await? else {
+            return Ok(());
+        };
+        answer
+    } else {
+        trace::carry_out(context, || plan.call(&client, &[])).await?
+    };
+    mutation::report(context, || {
+        if plan.include {
+            let head = head(answer.status, &answer.headers, context.out.terminal.stdout);
+            context.out.bytes(head.as_bytes())?;
+        }
+        if answer.body.is_empty() { Ok(()) } else { context.out.document(&answer.value) }
+    })
 }
 
 /// Status and headers as HTTP writes them.
@@ -138,7 +149,7 @@ async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fa
     loop {
         let mut more = vec![("limit", limit)];
         more.extend(cursor.as_deref().map(|id| (direction, id)));
-        let page = narrate::carry_out(context, || plan.call(client, &more)).await?.value;
+        let page = trace::carry_out(context, || plan.call(client, &more)).await?.value;
         let Some(items) = page.get("data").and_then(Value::as_array) else {
             if merged.is_some() {
                 return Err(posthaste::Error::from(PagingError::EmptyPage).into());

@@ -1,15 +1,15 @@
 //! `api-keys`: make credentials for applications, and take them back.
 
-use posthaste::{Client, NewApiKey};
+use posthaste::{ApiKeyId, Client, NewApiKey};
 use serde_json::Value;
 
-use crate::change::{self, DryRunFlag, document};
+use crate::actions::mutation::{self, DryRunFlag, document};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::secret;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Kind};
+use crate::output::{report, secret};
 
 /// Make API keys, and take them back
 #[derive(Debug, clap::Subcommand)]
@@ -53,7 +53,7 @@ pub(crate) struct CreateArgs {
     Example:\n  posthaste api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Give an API key another name
@@ -83,15 +83,10 @@ pub(crate) struct DeleteArgs {
 
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
-        Column {
-            name: "last_used_at",
-            header: "USED",
-            get: |row| at(row, "/last_used_at"),
-            kind: Kind::Time,
-        },
-        Column { name: "created_at", header: "MADE", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Shrinks),
+        Column::new("last_used_at", "USED", Kind::Time),
+        Column::new("created_at", "MADE", Kind::Time),
     ],
     shown: 4,
     nothing: "no API keys were made here yet",
@@ -104,7 +99,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     match command {
         Command::Create(args) => create(args, context).await,
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.api_keys().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.api_keys().list()).await
         }
         Command::Rename(args) => {
             let mut flags = Flags::default();
@@ -115,12 +110,12 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             flags.finish()?;
             let doubt = format!("the key may have been renamed; look: {LOOK}");
             let make = |client: &Client| client.api_keys().rename(args.id.as_str(), args.name.as_str());
-            change::by_id(&args.dry_run, &doubt, context, make).await
+            mutation::by_id(&args.dry_run, &doubt, context, make).await
         }
         Command::Delete(args) => {
             let doubt = format!("the key may be deleted; look: {LOOK}");
             let make = |client: &Client| client.api_keys().delete(args.id.as_str());
-            change::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &doubt, context, make).await
         }
     }
 }
@@ -154,20 +149,49 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let file = token_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
     let doubt = format!("a key may have been made that nobody knows; look, and delete it: {LOOK}");
-    let done = change::carry_out(dry_run, &doubt, context, |client| client.api_keys().create(&key));
+    let done = mutation::carry_out(dry_run, &doubt, context, |client| client.api_keys().create(&key));
     let Some(answer) = done.await? else { return Ok(()) };
     let (id, token) = (answer.value.id.as_str(), answer.value.token.expose());
     let mut shown = document(&answer);
     let Some((file, path)) = file.zip(token_file.as_ref()) else {
-        context.out.result(&[token.to_owned()], &shown)?;
+        if let Err(fail) = context.out.result(&[token.to_owned()], &shown) {
+            return Err(revoke(answer.value.id, fail, context).await);
+        }
+        context.in_flight.finish();
         context.out.note(&format!("id {id} · the key is not told again"));
         return Ok(());
     };
-    file.write(token)?;
+    if let Err(fail) = file.write(token) {
+        return Err(revoke(answer.value.id, fail, context).await);
+    }
     if let Some(fields) = shown.as_object_mut() {
         fields.insert("token".to_owned(), Value::Null);
     }
-    context.out.result(&[id.to_owned()], &shown)?;
+    mutation::report(context, || context.out.result(&[id.to_owned()], &shown))?;
     context.out.note(&format!("the key is in {path}; it is not told again"));
     Ok(())
+}
+
+/// Revokes a key that could not be handed over: nobody would know it, and it would stay good.
+async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
+    let cause = match cause {
+        Fail::BrokenPipe => "nobody reads standard output".to_owned(),
+        cause => report::message(&cause),
+    };
+    let revoked = match context.client() {
+        Ok(client) => client.api_keys().delete(id.as_str()).await.map(|_| ()).map_err(Fail::from),
+        Err(fail) => Err(fail),
+    };
+    let (message, hint) = match revoked {
+        Ok(()) => (format!("the new API key {id} was revoked, because it could not be shown: {cause}"), None),
+        Err(fail) => (
+            format!(
+                "the new API key {id} could not be shown ({cause}) and not be revoked: {}",
+                report::message(&fail)
+            ),
+            Some(format!("nobody knows it, and it is good: posthaste api-keys delete {id}")),
+        ),
+    };
+    context.in_flight.finish();
+    Fail::Local { message, source: None, hint }
 }

@@ -1,9 +1,9 @@
 //! `audiences`: the former name of segments.
 
 use super::segments;
+use crate::actions::pages;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::paging;
+use crate::diagnostics::Fail;
 
 /// Deprecated: the former name of segments
 #[derive(Debug, clap::Subcommand)]
@@ -19,7 +19,7 @@ pub(crate) enum Command {
 #[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  posthaste segments list")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Runs it, with a warning.
@@ -29,5 +29,5 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         "`audiences list` is deprecated: audiences are called segments now; use `posthaste segments list`",
     );
     #[expect(deprecated, reason = "the deprecated command shows what the deprecated operation answers")]
-    paging::list(args.part, &segments::TABLE, context, |client| client.audiences().list()).await
+    pages::list(args.part, &segments::TABLE, context, |client| client.audiences().list()).await
 }

@@ -1,9 +1,10 @@
 //! `auth`: who is asking. Logins in a browser, API keys that are kept, and whom access was given to.
 
-use posthaste::auth::{AuthError, OAuthErrorCode, StoreError};
+use posthaste::auth::{AuthError, OAuthErrorCode};
 
 use crate::context::Context;
-use crate::fail::Fail;
+pub(crate) use crate::credentials::{LOGIN, of_store};
+use crate::diagnostics::Fail;
 use crate::output::report;
 
 mod grants;
@@ -52,9 +53,6 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     }
 }
 
-/// What to do when a login is needed.
-pub(crate) const LOGIN: &str = "posthaste auth login";
-
 /// A failure of a login, told as one.
 fn failed(error: posthaste::Error) -> Fail {
     match error {
@@ -98,15 +96,5 @@ fn refused(error: &AuthError) -> Fail {
         error if error.is_retryable() => Fail::Unavailable { message: text, hint: None },
         AuthError::Metadata(_) => Fail::Rejected { message: text, hint: None },
         _ => auth(text, LOGIN),
-    }
-}
-
-/// A failure of the place where secrets are kept.
-pub(crate) fn of_store(error: &StoreError) -> Fail {
-    let message = report::chain(error);
-    match error {
-        StoreError::Busy { .. } => Fail::Unavailable { message, hint: Some("try again".to_owned()) },
-        StoreError::Unreadable { .. } => Fail::Auth { message, hint: Some(LOGIN.to_owned()) },
-        _ => Fail::Local { message, source: None, hint: None },
     }
 }

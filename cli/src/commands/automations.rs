@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use posthaste::{AutomationStatus, Client};
 use serde_json::Value;
 
-use crate::change::{self, DryRunFlag, document};
+use crate::actions::mutation::{self, DryRunFlag, document};
+use crate::actions::pages::{self, Table};
+use crate::actions::trace;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::narrate;
 use crate::output::record;
-use crate::output::table::{Column, Columns, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Columns, Kind};
 
 /// Make automations, switch them on and off, and look at their runs
 #[derive(Debug, clap::Subcommand)]
@@ -41,7 +41,7 @@ pub(crate) enum Command {
     posthaste automations list --all --json --jq '.data[].name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
     /// Only automations of this status: enabled or disabled
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
@@ -99,11 +99,11 @@ struct OneArgs {
 /// What a list of automations can show.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
-        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
-        Column { name: "updated_at", header: "CHANGED", get: |row| at(row, "/updated_at"), kind: Kind::Time },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Shrinks),
+        Column::new("status", "STATUS", Kind::State),
+        Column::new("updated_at", "CHANGED", Kind::Time),
+        Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 4,
     nothing: "no automations",
@@ -120,12 +120,12 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Duplicate(args) => {
             let doubt = "the automation may have been copied; look: posthaste automations list";
             let make = |client: &Client| client.automations().duplicate(args.one.id.as_str());
-            change::by_id(&args.one.dry_run, doubt, context, make).await
+            mutation::by_id(&args.one.dry_run, doubt, context, make).await
         }
         Command::Delete(args) => {
             let doubt = "the automation may be deleted; look: posthaste automations list";
             let make = |client: &Client| client.automations().delete(args.one.id.as_str());
-            change::delete(&args.one.dry_run, doubt, context, make).await
+            mutation::delete(&args.one.dry_run, doubt, context, make).await
         }
         Command::Runs(args) => runs::list(args, context).await,
         Command::Run(args) => runs::get(args, context).await,
@@ -147,29 +147,29 @@ async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
         Some(status) => list.status(status),
         None => list,
     };
-    let shown = paging::show(list, &part, None, &columns, context).await?;
-    paging::footer(&shown, TABLE.nothing, context);
+    let shown = pages::show(list, &part, None, &columns, context).await?;
+    pages::footer(&shown, TABLE.nothing, context);
     Ok(())
 }
 
 async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    let automation = narrate::carry_out(context, || client.automations().get(args.id.as_str())).await?;
+    let automation = trace::carry_out(context, || client.automations().get(args.id.as_str())).await?;
     let document = document(&automation);
     let lines = with_tables(&document, &[("steps", &STEPS), ("connections", &CONNECTIONS)]);
     context.out.result(&lines, &document)
 }
 
 const STEPS: [Column; 3] = [
-    Column { name: "key", header: "STEP", get: |row| at(row, "/key"), kind: Kind::Text },
-    Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Text },
-    Column { name: "config", header: "WITH", get: |row| at(row, "/config"), kind: Kind::Shrinks },
+    Column::new("key", "STEP", Kind::Text),
+    Column::new("type", "TYPE", Kind::Text),
+    Column::new("config", "WITH", Kind::Shrinks),
 ];
 
 const CONNECTIONS: [Column; 3] = [
-    Column { name: "from", header: "FROM", get: |row| at(row, "/from"), kind: Kind::Text },
-    Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
-    Column { name: "type", header: "WHEN", get: |row| at(row, "/type"), kind: Kind::State },
+    Column::new("from", "FROM", Kind::Text),
+    Column::new("to", "TO", Kind::Text),
+    Column::new("type", "WHEN", Kind::State),
 ];
 
 /// A record whose lists of objects stand below it as tables.
@@ -198,8 +198,8 @@ async fn stop(args: OneArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let doubt = "the automation may be stopped; look: posthaste automations list";
     let make = |client: &Client| client.automations().stop(args.id.as_str());
-    match change::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

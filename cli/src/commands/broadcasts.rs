@@ -8,11 +8,11 @@ mod update;
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::diagnostics::Fail;
+use crate::output::table::{Column, Kind};
 
 /// Send one email to all contacts of a segment, at once or later
 #[derive(Debug, clap::Subcommand)]
@@ -40,7 +40,7 @@ pub(crate) enum Command {
 )]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one broadcast with its content
@@ -92,19 +92,14 @@ pub(crate) struct DeleteArgs {
 /// What a list of broadcasts can show; the first five by itself.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
-        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
-        Column {
-            name: "scheduled_at",
-            header: "SCHEDULED",
-            get: |row| at(row, "/scheduled_at"),
-            kind: Kind::Time,
-        },
-        Column { name: "sent_at", header: "SENT", get: |row| at(row, "/sent_at"), kind: Kind::Time },
-        Column { name: "segment_id", header: "SEGMENT", get: |row| at(row, "/segment_id"), kind: Kind::Id },
-        Column { name: "topic_id", header: "TOPIC", get: |row| at(row, "/topic_id"), kind: Kind::Id },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Shrinks),
+        Column::new("status", "STATUS", Kind::State),
+        Column::new("scheduled_at", "SCHEDULED", Kind::Time),
+        Column::new("sent_at", "SENT", Kind::Time),
+        Column::new("segment_id", "SEGMENT", Kind::Id),
+        Column::new("topic_id", "TOPIC", Kind::Id),
+        Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 5,
     nothing: "no broadcasts yet",
@@ -115,25 +110,27 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     match command {
         Command::Create(args) => create::run(*args, context).await,
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.broadcasts().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.broadcasts().list()).await
         }
-        Command::Get(args) => change::show(context, |client| client.broadcasts().get(args.id.as_str())).await,
+        Command::Get(args) => {
+            mutation::show(context, |client| client.broadcasts().get(args.id.as_str())).await
+        }
         Command::Update(args) => update::run(*args, context).await,
         Command::Send(args) => send::run(args, context).await,
         Command::Cancel(args) => {
             let doubt = format!("the broadcast may have been taken back; look: {}", look(&args.id));
             let make = |client: &Client| client.broadcasts().cancel(args.id.as_str());
-            change::by_id(&args.dry_run, &doubt, context, make).await
+            mutation::by_id(&args.dry_run, &doubt, context, make).await
         }
         Command::Duplicate(args) => {
             let doubt = "the copy may have been made; look: posthaste broadcasts list --limit 1";
             let make = |client: &Client| client.broadcasts().duplicate(args.id.as_str());
-            change::by_id(&args.dry_run, doubt, context, make).await
+            mutation::by_id(&args.dry_run, doubt, context, make).await
         }
         Command::Delete(args) => {
             let doubt = format!("the broadcast may be deleted; look: {}", look(&args.id));
             let make = |client: &Client| client.broadcasts().delete(args.id.as_str());
-            change::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &doubt, context, make).await
         }
     }
 }

@@ -1,11 +1,9 @@
 //! `completions`: what a shell needs to know to complete this program's command lines.
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 
 /// Print completions for a shell
 #[derive(Debug, clap::Args)]
@@ -20,8 +18,8 @@ pub(crate) struct Args {
 }
 
 /// Prints them.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(crate) fn run(args: &Args, mut root: clap::Command, context: &Context) -> Result<(), Fail> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "posthaste", &mut script);
+    clap_complete::generate(args.shell, &mut root, "posthaste", &mut script);
     context.out.bytes(&script)
 }

@@ -3,8 +3,7 @@
 use clap::Subcommand;
 
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::problem::{Found, Origin, Problem, Report};
+use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
 use crate::settings::file::ConfigFile;
 use crate::settings::keys::{self, ConfigKey, KEYS};
 use crate::settings::store;

@@ -5,17 +5,17 @@ mod export;
 mod fields;
 mod import;
 mod membership;
+pub(crate) mod table;
 mod topics;
 mod update;
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
 
 /// Keep the people whom broadcasts go to, and their segments
 #[derive(Debug, clap::Subcommand)]
@@ -48,7 +48,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "ID")]
     segment_id: Option<String>,
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one contact with its properties
@@ -72,47 +72,18 @@ pub(crate) struct DeleteArgs {
     dry_run: DryRunFlag,
 }
 
-/// What a list of contacts can show.
-pub(crate) const TABLE: Table = Table {
-    columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "email", header: "EMAIL", get: |row| at(row, "/email"), kind: Kind::Shrinks },
-        Column {
-            name: "first_name",
-            header: "FIRST NAME",
-            get: |row| at(row, "/first_name"),
-            kind: Kind::Shrinks,
-        },
-        Column {
-            name: "last_name",
-            header: "LAST NAME",
-            get: |row| at(row, "/last_name"),
-            kind: Kind::Shrinks,
-        },
-        Column {
-            name: "unsubscribed",
-            header: "UNSUBSCRIBED",
-            get: |row| at(row, "/unsubscribed"),
-            kind: Kind::State,
-        },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
-    ],
-    shown: 6,
-    nothing: "no contacts",
-};
-
 /// Runs one of them.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(*args, context).await,
         Command::List(ListArgs { segment_id, part }) => {
-            paging::list(part, &TABLE, context, |client| match segment_id {
+            pages::list(part, &table::TABLE, context, |client| match segment_id {
                 Some(segment) => client.contacts().list().segment_id(segment),
                 None => client.contacts().list(),
             })
             .await
         }
-        Command::Get(args) => change::show(context, |client| client.contacts().get(&args.contact)).await,
+        Command::Get(args) => mutation::show(context, |client| client.contacts().get(&args.contact)).await,
         Command::Update(args) => update::run(*args, context).await,
         Command::Delete(args) => delete(args, context).await,
         Command::Segments(args) => membership::list(args, context).await,
@@ -131,8 +102,8 @@ async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let doubt = format!("the contact may be deleted; look: {}", look(&args.contact));
     let make = |client: &Client| client.contacts().delete(&args.contact);
-    match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.contact.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => mutation::print(answer.value.contact.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -10,10 +10,9 @@ use posthaste::{ApiErrorKind, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Origin, place};
 use crate::output::terminal::safe;
 use crate::output::{color, report, snippet};
-use crate::problem::Origin;
 use crate::settings::{Settings, paths};
 
 /// More than this, and signatures and schedules go wrong.
@@ -100,7 +99,7 @@ fn wrong(fail: &Fail, checks: &mut Vec<Check>) {
             Some(Origin::Env { name }) => ("environment", text, Some(format!("change or unset {name}"))),
             Some(Origin::Flag { name, .. }) => ("command line", format!("{name}: {text}"), None),
             Some(Origin::Config { path, text: file, span }) => {
-                let line = snippet::place(file, span.start).0;
+                let line = place(file, span.start).0;
                 (
                     "config",
                     format!("{}:{line}: {text}", path.display()),

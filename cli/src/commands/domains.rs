@@ -8,13 +8,13 @@ mod verify;
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag, document};
+use crate::actions::mutation::{self, DryRunFlag, document};
+use crate::actions::pages::{self, Table};
+use crate::actions::trace;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::narrate;
+use crate::diagnostics::Fail;
 use crate::output::record;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Kind};
 
 /// Register domains, publish their DNS records and have them checked
 #[derive(Debug, clap::Subcommand)]
@@ -41,7 +41,7 @@ pub(crate) enum Command {
 )]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one domain with its DNS records
@@ -69,35 +69,15 @@ pub(crate) struct DeleteArgs {
 /// What a list of domains can show; the first five by itself.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
-        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
-        Column { name: "region", header: "REGION", get: |row| at(row, "/region"), kind: Kind::Text },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
-        Column {
-            name: "sending",
-            header: "SENDING",
-            get: |row| at(row, "/capabilities/sending"),
-            kind: Kind::Text,
-        },
-        Column {
-            name: "receiving",
-            header: "RECEIVING",
-            get: |row| at(row, "/capabilities/receiving"),
-            kind: Kind::Text,
-        },
-        Column {
-            name: "open_tracking",
-            header: "OPEN TRACKING",
-            get: |row| at(row, "/open_tracking"),
-            kind: Kind::Text,
-        },
-        Column {
-            name: "click_tracking",
-            header: "CLICK TRACKING",
-            get: |row| at(row, "/click_tracking"),
-            kind: Kind::Text,
-        },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Shrinks),
+        Column::new("status", "STATUS", Kind::State),
+        Column::new("region", "REGION", Kind::Text),
+        Column::new("created_at", "CREATED", Kind::Time),
+        Column::new("sending", "SENDING", Kind::Text).at("/capabilities/sending"),
+        Column::new("receiving", "RECEIVING", Kind::Text).at("/capabilities/receiving"),
+        Column::new("open_tracking", "OPEN TRACKING", Kind::Text),
+        Column::new("click_tracking", "CLICK TRACKING", Kind::Text),
     ],
     shown: 5,
     nothing: "no domains yet",
@@ -108,7 +88,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     match command {
         Command::Create(args) => create::run(args, context).await,
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.domains().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.domains().list()).await
         }
         Command::Get(args) => get(&args, context).await,
         Command::Records(args) => records::run(args, context).await,
@@ -117,14 +97,14 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Delete(args) => {
             let doubt = format!("the domain may be deleted; look: {}", look(&args.id));
             let make = |client: &Client| client.domains().delete(args.id.as_str());
-            change::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &doubt, context, make).await
         }
     }
 }
 
 async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    let domain = narrate::carry_out(context, || client.domains().get(args.id.as_str())).await?;
+    let domain = trace::carry_out(context, || client.domains().get(args.id.as_str())).await?;
     let document = document(&domain);
     let mut rest = document.clone();
     if let Some(fields) = rest.as_object_mut() {

@@ -6,10 +6,10 @@ pub(crate) mod list;
 pub(crate) mod schedule;
 pub(crate) mod send;
 
+use crate::actions::pages::Table;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::Table;
+use crate::diagnostics::Fail;
+use crate::output::table::{Column, Kind};
 
 /// Send emails, and look at those that were sent
 #[derive(Debug, clap::Subcommand)]
@@ -42,32 +42,17 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// What a list of emails can show; the first five by itself.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
-        Column { name: "subject", header: "SUBJECT", get: |row| at(row, "/subject"), kind: Kind::Shrinks },
-        Column {
-            name: "last_event",
-            header: "LAST EVENT",
-            get: |row| at(row, "/last_event"),
-            kind: Kind::State,
-        },
-        Column { name: "created_at", header: "SENT", get: |row| at(row, "/created_at"), kind: Kind::Time },
-        Column { name: "from", header: "FROM", get: |row| at(row, "/from"), kind: Kind::Text },
-        Column { name: "cc", header: "CC", get: |row| at(row, "/cc"), kind: Kind::Text },
-        Column { name: "bcc", header: "BCC", get: |row| at(row, "/bcc"), kind: Kind::Text },
-        Column { name: "reply_to", header: "REPLY TO", get: |row| at(row, "/reply_to"), kind: Kind::Text },
-        Column {
-            name: "message_id",
-            header: "MESSAGE ID",
-            get: |row| at(row, "/message_id"),
-            kind: Kind::Text,
-        },
-        Column {
-            name: "scheduled_at",
-            header: "SCHEDULED",
-            get: |row| at(row, "/scheduled_at"),
-            kind: Kind::Time,
-        },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("to", "TO", Kind::Text),
+        Column::new("subject", "SUBJECT", Kind::Shrinks),
+        Column::new("last_event", "LAST EVENT", Kind::State),
+        Column::new("created_at", "SENT", Kind::Time),
+        Column::new("from", "FROM", Kind::Text),
+        Column::new("cc", "CC", Kind::Text),
+        Column::new("bcc", "BCC", Kind::Text),
+        Column::new("reply_to", "REPLY TO", Kind::Text),
+        Column::new("message_id", "MESSAGE ID", Kind::Text),
+        Column::new("scheduled_at", "SCHEDULED", Kind::Time),
     ],
     shown: 5,
     nothing: "no emails yet",

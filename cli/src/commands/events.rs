@@ -4,13 +4,13 @@ mod send;
 
 use posthaste::{EventPatch, NewEvent, PayloadType};
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::input::pair::Pair;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Kind};
 
 /// Define custom events, and say that one has happened
 #[derive(Debug, clap::Subcommand)]
@@ -50,7 +50,7 @@ pub(crate) struct CreateArgs {
     Example:\n  posthaste events list --json --jq '.data[].name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show a kind of event
@@ -96,11 +96,11 @@ pub(crate) struct DeleteArgs {
 
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Text },
-        Column { name: "schema", header: "SCHEMA", get: |row| at(row, "/schema"), kind: Kind::Shrinks },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
-        Column { name: "updated_at", header: "CHANGED", get: |row| at(row, "/updated_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Text),
+        Column::new("schema", "SCHEMA", Kind::Shrinks),
+        Column::new("created_at", "CREATED", Kind::Time),
+        Column::new("updated_at", "CHANGED", Kind::Time),
     ],
     shown: 4,
     nothing: "no events are defined",
@@ -110,15 +110,13 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create(args, context).await,
-        Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.events().list()).await
-        }
-        Command::Get(args) => change::show(context, |client| client.events().get(&args.event)).await,
+        Command::List(args) => pages::list(args.part, &TABLE, context, |client| client.events().list()).await,
+        Command::Get(args) => mutation::show(context, |client| client.events().get(&args.event)).await,
         Command::Update(args) => update(args, context).await,
         Command::Delete(args) => {
             let doubt = "the event may be deleted; look: posthaste events list";
             let make = |client: &posthaste::Client| client.events().delete(&args.event);
-            change::delete(&args.dry_run, doubt, context, make).await
+            mutation::delete(&args.dry_run, doubt, context, make).await
         }
         Command::Send(args) => send::run(args, context).await,
     }
@@ -135,8 +133,8 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
     let doubt = "the event may have been defined; look: posthaste events list --limit 1";
-    match change::carry_out(dry_run, doubt, context, |client| client.events().create(&event)).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, doubt, context, |client| client.events().create(&event)).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }
@@ -166,8 +164,8 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let doubt = "the event may have been changed; look: posthaste events list";
     let make = |client: &posthaste::Client| client.events().update(&args.event, &patch);
-    match change::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

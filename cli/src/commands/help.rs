@@ -3,11 +3,9 @@
 use clap::builder::ValueRange;
 use serde_json::{Value, json};
 
-use crate::args;
 use crate::context::Context;
-use crate::fail::{EXIT_CODES, Fail};
+use crate::diagnostics::{EXIT_CODES, Fail, Found, Origin, Problem, Report};
 use crate::output::color;
-use crate::problem::{Found, Origin, Problem, Report};
 use crate::settings::keys::{self, KEYS};
 
 /// A page that belongs to no command.
@@ -64,21 +62,20 @@ pub(crate) struct Args {
 }
 
 /// Prints it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let root = tree();
+pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
     if let [name] = args.of.as_slice()
         && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
     {
-        let text = fill(topic.text, &root);
+        let text = fill(topic.text, root);
         return context
             .out
             .result(&[text.trim_end().to_owned()], &json!({ "topic": topic.name, "text": text }));
     }
-    let (command, name) = find(&root, &args.of)?;
+    let (command, name) = find(root, &args.of)?;
     if context.out.is_json() {
-        return context.out.document(&describe(command, &name.replace('-', " ")));
+        return context.out.document(&describe(command, &name));
     }
-    let mut command = command.clone().bin_name(name.replace('-', " "));
+    let mut command = command.clone().bin_name(name);
     let help = if args.of.is_empty() { command.render_help() } else { command.render_long_help() };
     let styled = context.out.terminal.color_stdout;
     let mut lines = vec![if styled { help.ansi().to_string() } else { help.to_string() }];
@@ -90,14 +87,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     context.out.bytes(lines.join("\n").as_bytes())
 }
 
-/// The whole tree, every command with its own flags and the shared ones.
-pub(crate) fn tree() -> clap::Command {
-    let mut root = args::command();
-    root.build();
-    root
-}
-
-/// The command under that path, and its name with dashes.
+/// The command under that path, and how it is typed: `posthaste emails send`.
 pub(crate) fn find<'a>(
     root: &'a clap::Command,
     path: &[String],
@@ -119,7 +109,7 @@ pub(crate) fn find<'a>(
             }));
         };
         command = child;
-        name = format!("{name}-{}", child.get_name());
+        name = format!("{name} {}", child.get_name());
     }
     Ok((command, name))
 }
@@ -232,6 +222,7 @@ fn argument(arg: &clap::Arg) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::tree;
 
     /// Commands that a person can run, with their path.
     fn leaves(command: &clap::Command, path: &str, found: &mut Vec<(String, clap::Command)>) {

@@ -3,13 +3,12 @@
 use posthaste::Problem;
 use serde_json::Value;
 
-use crate::change;
+use crate::actions::mutation;
+use crate::actions::pages::{self, Part, Table};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Report};
 use crate::input::draft::flag_origin;
-use crate::output::table::{Column, Columns, Kind, at};
-use crate::paging::{self, Part, Table};
-use crate::problem::{Found, Report};
+use crate::output::table::{Column, Columns, Kind};
 
 /// Look at the service's log of API requests
 #[derive(Debug, clap::Subcommand)]
@@ -42,7 +41,7 @@ pub(crate) struct GetArgs {
     posthaste logs list --all -o ndjson --jq 'select(.response_status >= 500).endpoint'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
     /// Only answers with this status: 422, 4xx
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
@@ -53,22 +52,12 @@ pub(crate) struct ListArgs {
 
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "created_at", header: "WHEN", get: |row| at(row, "/created_at"), kind: Kind::Time },
-        Column { name: "method", header: "METHOD", get: |row| at(row, "/method"), kind: Kind::Text },
-        Column { name: "endpoint", header: "ENDPOINT", get: |row| at(row, "/endpoint"), kind: Kind::Text },
-        Column {
-            name: "response_status",
-            header: "STATUS",
-            get: |row| at(row, "/response_status"),
-            kind: Kind::State,
-        },
-        Column {
-            name: "user_agent",
-            header: "USER AGENT",
-            get: |row| at(row, "/user_agent"),
-            kind: Kind::Shrinks,
-        },
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
+        Column::new("created_at", "WHEN", Kind::Time),
+        Column::new("method", "METHOD", Kind::Text),
+        Column::new("endpoint", "ENDPOINT", Kind::Text),
+        Column::new("response_status", "STATUS", Kind::State),
+        Column::new("user_agent", "USER AGENT", Kind::Shrinks),
+        Column::new("id", "ID", Kind::Id),
     ],
     shown: 5,
     nothing: "no requests yet",
@@ -106,15 +95,15 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     let args = match command {
         Command::List(args) => args,
         Command::Get(args) => {
-            return change::show(context, |client| client.logs().get(args.id.as_str())).await;
+            return mutation::show(context, |client| client.logs().get(args.id.as_str())).await;
         }
     };
     let Plan { part, columns, filter } = plan(args, context)?;
     let client = context.client()?;
     let keep = |row: &Value| filter.keeps(row);
     let keep: Option<&dyn Fn(&Value) -> bool> = if filter == Filter::default() { None } else { Some(&keep) };
-    let shown = paging::show(client.logs().list(), &part, keep, &columns, context).await?;
-    paging::footer(&shown, if keep.is_some() { "no such requests" } else { TABLE.nothing }, context);
+    let shown = pages::show(client.logs().list(), &part, keep, &columns, context).await?;
+    pages::footer(&shown, if keep.is_some() { "no such requests" } else { TABLE.nothing }, context);
     Ok(())
 }
 

@@ -3,12 +3,9 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory as _;
-
 use super::help;
-use crate::args::Cli;
 use crate::context::Context;
-use crate::fail::{EXIT_CODES, Fail};
+use crate::diagnostics::{EXIT_CODES, Fail};
 
 /// Print the manual page of a command, or write all pages to a folder
 #[derive(Debug, clap::Args)]
@@ -28,15 +25,14 @@ pub(crate) struct Args {
 const ROOT: &str = "posthaste";
 
 /// Prints a page or writes all.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let root = help::tree();
+pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
     if let Some(folder) = &args.install {
         let mut written = 0;
-        install(&root, ROOT, folder, &mut written)?;
+        install(root, ROOT, folder, &mut written)?;
         context.out.note(&format!("{written} pages in {}", folder.display()));
         return Ok(());
     }
-    let (command, name) = help::find(&root, &args.command)?;
+    let (command, name) = help::find(root, &args.command)?;
     let page = page(command, &name).map_err(|error| Fail::local("the page cannot be made", error))?;
     context.out.bytes(&page)
 }
@@ -44,23 +40,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usize) -> Result<(), Fail> {
     let save = || {
         std::fs::create_dir_all(folder)?;
-        std::fs::write(folder.join(format!("{name}.1")), page(command, name)?)
+        std::fs::write(folder.join(format!("{}.1", name.replace(' ', "-"))), page(command, name)?)
     };
     save().map_err(|error| {
-        Fail::local(format!("the page {name}.1 cannot be written to {}", folder.display()), error)
+        Fail::local(format!("the page of `{name}` cannot be written to {}", folder.display()), error)
     })?;
     *written += 1;
     for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
-        install(child, &format!("{name}-{}", child.get_name()), folder, written)?;
+        install(child, &format!("{name} {}", child.get_name()), folder, written)?;
     }
     Ok(())
 }
 
 /// One page, with the exit codes that every command shares. The flags that they share are on the first page only.
 fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
-    let version = Cli::command().get_version().unwrap_or_default().to_owned();
     let root = name == ROOT;
-    let page_of = command.clone().name(name.to_owned()).bin_name(name.replace('-', " ")).version(version);
+    let page_of = command.clone().name(name.replace(' ', "-")).bin_name(name.to_owned());
+    let page_of = page_of.version(env!("CARGO_PKG_VERSION"));
     // What the short help leaves out belongs here.
     let page_of = page_of.mut_args(|arg| {
         let shared = arg.is_global_set() && !root;

@@ -6,13 +6,13 @@ mod update;
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag, document};
+use crate::actions::mutation::{self, DryRunFlag, document};
+use crate::actions::pages::{self, Table};
+use crate::actions::trace;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::narrate;
+use crate::diagnostics::Fail;
 use crate::output::record;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Kind};
 
 /// Make properties that contacts can have and broadcasts can show
 #[derive(Debug, clap::Subcommand)]
@@ -33,7 +33,7 @@ pub(crate) enum Command {
     posthaste properties list --all --jq '.data[].key'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one contact property
@@ -59,16 +59,11 @@ pub(crate) struct DeleteArgs {
 /// What a list of contact properties can show: all of it.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "key", header: "KEY", get: |row| at(row, "/key"), kind: Kind::Shrinks },
-        Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Text },
-        Column {
-            name: "fallback_value",
-            header: "FALLBACK",
-            get: |row| at(row, "/fallback_value"),
-            kind: Kind::Shrinks,
-        },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("key", "KEY", Kind::Shrinks),
+        Column::new("type", "TYPE", Kind::Text),
+        Column::new("fallback_value", "FALLBACK", Kind::Shrinks),
+        Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 5,
     nothing: "no contact properties yet",
@@ -79,12 +74,12 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     match command {
         Command::Create(args) => create::run(args, context).await,
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.contact_properties().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.contact_properties().list()).await
         }
         Command::Get(args) => {
             let client = context.client()?;
             let property =
-                narrate::carry_out(context, || client.contact_properties().get(args.id.as_str())).await?;
+                trace::carry_out(context, || client.contact_properties().get(args.id.as_str())).await?;
             let document = document(&property);
             context.out.result(&record::lines(&document), &document)
         }
@@ -92,7 +87,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Delete(args) => {
             let doubt = format!("the property may be deleted; look: {}", look(&args.id));
             let make = |client: &Client| client.contact_properties().delete(args.id.as_str());
-            change::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &doubt, context, make).await
         }
     }
 }

@@ -4,11 +4,11 @@ mod attachments;
 pub(crate) mod file_name;
 mod watch;
 
-use crate::change;
+use crate::actions::mutation;
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::diagnostics::Fail;
+use crate::output::table::{Column, Kind};
 
 /// Read emails that came in, and save what is attached to them
 #[derive(Debug, clap::Subcommand)]
@@ -37,7 +37,7 @@ impl Command {
 )]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one received email with its bodies
@@ -56,31 +56,16 @@ pub(crate) struct GetArgs {
 /// What a list of received emails can show; the first four by itself.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "from", header: "FROM", get: |row| at(row, "/from"), kind: Kind::Text },
-        Column { name: "subject", header: "SUBJECT", get: |row| at(row, "/subject"), kind: Kind::Shrinks },
-        Column {
-            name: "created_at",
-            header: "RECEIVED",
-            get: |row| at(row, "/created_at"),
-            kind: Kind::Time,
-        },
-        Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
-        Column {
-            name: "received_for",
-            header: "RECEIVED FOR",
-            get: |row| at(row, "/received_for"),
-            kind: Kind::Text,
-        },
-        Column { name: "cc", header: "CC", get: |row| at(row, "/cc"), kind: Kind::Text },
-        Column { name: "bcc", header: "BCC", get: |row| at(row, "/bcc"), kind: Kind::Text },
-        Column { name: "reply_to", header: "REPLY TO", get: |row| at(row, "/reply_to"), kind: Kind::Text },
-        Column {
-            name: "message_id",
-            header: "MESSAGE ID",
-            get: |row| at(row, "/message_id"),
-            kind: Kind::Text,
-        },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("from", "FROM", Kind::Text),
+        Column::new("subject", "SUBJECT", Kind::Shrinks),
+        Column::new("created_at", "RECEIVED", Kind::Time),
+        Column::new("to", "TO", Kind::Text),
+        Column::new("received_for", "RECEIVED FOR", Kind::Text),
+        Column::new("cc", "CC", Kind::Text),
+        Column::new("bcc", "BCC", Kind::Text),
+        Column::new("reply_to", "REPLY TO", Kind::Text),
+        Column::new("message_id", "MESSAGE ID", Kind::Text),
     ],
     shown: 4,
     nothing: "nothing was received yet",
@@ -90,9 +75,9 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.received().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.received().list()).await
         }
-        Command::Get(args) => change::show(context, |client| client.received().get(args.id.as_str())).await,
+        Command::Get(args) => mutation::show(context, |client| client.received().get(args.id.as_str())).await,
         Command::Attachments(args) => attachments::run(args, context).await,
         Command::Watch(args) => watch::run(args, context).await,
     }

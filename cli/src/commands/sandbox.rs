@@ -9,12 +9,10 @@ use posthaste_reference_server::Settings;
 use secrecy::ExposeSecret as _;
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Origin, Problem, Report};
 use crate::output::report::lost_by;
-use crate::problem::{Origin, Problem, Report};
-use crate::settings::merge::Source;
+use crate::settings::Source;
 use crate::settings::{Credential, keys};
-use crate::signals::Signals;
 
 mod clock;
 mod export;
@@ -91,24 +89,18 @@ impl Behaviour {
     }
 }
 
-/// Runs one of them.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        // These two decide themselves what a signal means.
-        Command::Serve(args) => serve::run(&args, context).await,
-        Command::Run(args) => run::run(&args, context).await,
-        asking => {
-            let mut signals = Signals::listen()?;
-            tokio::select! {
-                result = ask(asking, context) => result,
-                signal = signals.next() => Err(Fail::Interrupted(signal)),
-            }
-        }
+impl Command {
+    /// Whether it decides itself what a signal means.
+    pub(crate) fn handles_signals(&self) -> bool {
+        matches!(self, Self::Serve(_) | Self::Run(_))
     }
 }
 
-async fn ask(command: Command, context: &Context) -> Result<(), Fail> {
+/// Runs one of them.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
+        Command::Serve(args) => serve::run(&args, context).await,
+        Command::Run(args) => run::run(&args, context).await,
         Command::Wait(args) => wait::run(&args, context).await,
         Command::Inbox(command) => inbox::run(command, context).await,
         Command::Receive(args) => receive::run(&args, context).await,
@@ -117,7 +109,6 @@ async fn ask(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Clock(args) => clock::run(&args, context).await,
         Command::Export(args) => export::run(&args, context).await,
         Command::Reset(args) => reset::run(&args, context).await,
-        Command::Serve(_) | Command::Run(_) => Ok(()),
     }
 }
 

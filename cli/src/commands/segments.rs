@@ -3,12 +3,12 @@
 use posthaste::{Call, Client};
 use serde::de::DeserializeOwned;
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Kind};
 
 /// Group contacts, so that a broadcast can go to them
 #[derive(Debug, clap::Subcommand)]
@@ -42,7 +42,7 @@ pub(crate) struct CreateArgs {
 )]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one segment
@@ -94,15 +94,15 @@ pub(crate) struct ContactsArgs {
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// What a list of segments can show.
 pub(crate) const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Shrinks),
+        Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 3,
     nothing: "no segments",
@@ -117,9 +117,9 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             change("/name", "NAME", &name, &dry_run, doubt, context, make, |made| made.id.to_string()).await
         }
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.segments().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.segments().list()).await
         }
-        Command::Get(args) => change::show(context, |client| client.segments().get(args.id.as_str())).await,
+        Command::Get(args) => mutation::show(context, |client| client.segments().get(args.id.as_str())).await,
         Command::Rename(RenameArgs { id, name, dry_run }) => {
             let doubt = format!("the segment may have been renamed; look: posthaste segments get {id}");
             let make = |client: &Client| client.segments().rename(id.as_str(), &name);
@@ -131,8 +131,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             change("", "ID", &id, &dry_run, &doubt, context, make, |gone| gone.id.to_string()).await
         }
         Command::Contacts(ContactsArgs { id, part }) => {
-            let table = &super::contacts::TABLE;
-            paging::list(part, table, context, |client| client.segments().contacts(id.as_str())).await
+            let table = &super::contacts::table::TABLE;
+            pages::list(part, table, context, |client| client.segments().contacts(id.as_str())).await
         }
     }
 }
@@ -156,8 +156,8 @@ async fn change<T: DeserializeOwned + Send + 'static>(
         flags.judge(Err(problems));
     }
     flags.finish()?;
-    match change::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => change::print(&id(&answer.value), &answer, context),
+    match mutation::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => mutation::print(&id(&answer.value), &answer, context),
         None => Ok(()),
     }
 }

@@ -6,12 +6,12 @@ mod update;
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, Table};
+use crate::actions::trace;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::narrate;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::diagnostics::Fail;
+use crate::output::table::{Column, Kind};
 
 /// Store bodies with variables, and publish them
 #[derive(Debug, clap::Subcommand)]
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     posthaste templates list --jq '.data[] | select(.status == \"draft\").name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one template with its newest content
@@ -84,18 +84,13 @@ pub(crate) struct DeleteArgs {
 /// What a list of templates can show; the first five by itself.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
-        Column { name: "alias", header: "ALIAS", get: |row| at(row, "/alias"), kind: Kind::Text },
-        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
-        Column { name: "updated_at", header: "CHANGED", get: |row| at(row, "/updated_at"), kind: Kind::Time },
-        Column {
-            name: "published_at",
-            header: "PUBLISHED",
-            get: |row| at(row, "/published_at"),
-            kind: Kind::Time,
-        },
-        Column { name: "created_at", header: "MADE", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Shrinks),
+        Column::new("alias", "ALIAS", Kind::Text),
+        Column::new("status", "STATUS", Kind::State),
+        Column::new("updated_at", "CHANGED", Kind::Time),
+        Column::new("published_at", "PUBLISHED", Kind::Time),
+        Column::new("created_at", "MADE", Kind::Time),
     ],
     shown: 5,
     nothing: "no templates yet",
@@ -106,24 +101,26 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     match command {
         Command::Create(args) => create::run(*args, context).await,
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.templates().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.templates().list()).await
         }
-        Command::Get(args) => change::show(context, |client| client.templates().get(args.id.as_str())).await,
+        Command::Get(args) => {
+            mutation::show(context, |client| client.templates().get(args.id.as_str())).await
+        }
         Command::Update(args) => update::run(*args, context).await,
         Command::Publish(args) => {
             let doubt = format!("the template may have been published; look: {}", look(&args.id));
             let make = |client: &Client| client.templates().publish(args.id.as_str());
-            change::by_id(&args.dry_run, &doubt, context, make).await
+            mutation::by_id(&args.dry_run, &doubt, context, make).await
         }
         Command::Duplicate(args) => {
             let doubt = "the copy may have been made; look: posthaste templates list --limit 1";
             let make = |client: &Client| client.templates().duplicate(args.id.as_str());
-            change::by_id(&args.dry_run, doubt, context, make).await
+            mutation::by_id(&args.dry_run, doubt, context, make).await
         }
         Command::Delete(args) => {
             let doubt = format!("the template may be deleted; look: {}", look(&args.id));
             let make = |client: &Client| client.templates().delete(args.id.as_str());
-            change::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &doubt, context, make).await
         }
     }
 }
@@ -131,7 +128,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// Publishes what was just stored. What was stored stays so, whatever comes of this.
 async fn publish_now(id: &str, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    match narrate::carry_out(context, || client.templates().publish(id)).await {
+    match trace::carry_out(context, || client.templates().publish(id)).await {
         Ok(_) => {
             context.out.note("published");
             Ok(())

@@ -5,11 +5,11 @@ mod update;
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::diagnostics::Fail;
+use crate::output::table::{Column, Kind};
 
 /// Make topics that contacts can opt in to and out of
 #[derive(Debug, clap::Subcommand)]
@@ -32,7 +32,7 @@ pub(crate) enum Command {
     posthaste topics list --all --jq '.data[] | select(.default_subscription == \"opt_in\").name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one topic
@@ -58,27 +58,12 @@ pub(crate) struct DeleteArgs {
 /// What a list of topics can show; the first five by itself.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
-        Column {
-            name: "default_subscription",
-            header: "DEFAULT",
-            get: |row| at(row, "/default_subscription"),
-            kind: Kind::Text,
-        },
-        Column {
-            name: "visibility",
-            header: "VISIBILITY",
-            get: |row| at(row, "/visibility"),
-            kind: Kind::Text,
-        },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
-        Column {
-            name: "description",
-            header: "DESCRIPTION",
-            get: |row| at(row, "/description"),
-            kind: Kind::Shrinks,
-        },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Shrinks),
+        Column::new("default_subscription", "DEFAULT", Kind::Text),
+        Column::new("visibility", "VISIBILITY", Kind::Text),
+        Column::new("created_at", "CREATED", Kind::Time),
+        Column::new("description", "DESCRIPTION", Kind::Shrinks),
     ],
     shown: 5,
     nothing: "no topics yet",
@@ -88,15 +73,13 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(args, context).await,
-        Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.topics().list()).await
-        }
-        Command::Get(args) => change::show(context, |client| client.topics().get(args.id.as_str())).await,
+        Command::List(args) => pages::list(args.part, &TABLE, context, |client| client.topics().list()).await,
+        Command::Get(args) => mutation::show(context, |client| client.topics().get(args.id.as_str())).await,
         Command::Update(args) => update::run(args, context).await,
         Command::Delete(args) => {
             let doubt = format!("the topic may be deleted; look: {}", look(&args.id));
             let make = |client: &Client| client.topics().delete(args.id.as_str());
-            change::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &doubt, context, make).await
         }
     }
 }

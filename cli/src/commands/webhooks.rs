@@ -7,13 +7,13 @@ mod verify;
 
 use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, WebhookPatch, WebhookStatus, WithResponse};
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::secret::{self, SecretFile};
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Kind};
 
 /// Be told of events
 #[derive(Debug, clap::Subcommand)]
@@ -35,7 +35,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether it decides itself what a signal means.
-    pub(crate) fn heeds_signals(&self) -> bool {
+    pub(crate) fn handles_signals(&self) -> bool {
         matches!(self, Self::Listen(_))
     }
 }
@@ -70,7 +70,7 @@ pub(crate) struct CreateArgs {
     Example:\n  posthaste webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Show one webhook, with its secret
@@ -121,11 +121,11 @@ pub(crate) struct DeleteArgs {
 
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "endpoint", header: "ENDPOINT", get: |row| at(row, "/endpoint"), kind: Kind::Text },
-        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
-        Column { name: "events", header: "EVENTS", get: |row| at(row, "/events"), kind: Kind::Shrinks },
-        Column { name: "created_at", header: "MADE", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("endpoint", "ENDPOINT", Kind::Text),
+        Column::new("status", "STATUS", Kind::State),
+        Column::new("events", "EVENTS", Kind::Shrinks),
+        Column::new("created_at", "MADE", Kind::Time),
     ],
     shown: 5,
     nothing: "no webhooks yet",
@@ -136,14 +136,14 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     match command {
         Command::Create(args) => create(args, context).await,
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.webhooks().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.webhooks().list()).await
         }
-        Command::Get(args) => change::show(context, |client| client.webhooks().get(args.id.as_str())).await,
+        Command::Get(args) => mutation::show(context, |client| client.webhooks().get(args.id.as_str())).await,
         Command::Update(args) => update(args, context).await,
         Command::Delete(args) => {
             let doubt = format!("the webhook may be deleted; look: {}", look(&args.id));
             let make = |client: &Client| client.webhooks().delete(args.id.as_str());
-            change::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &doubt, context, make).await
         }
         Command::Events(args) => ledger::events(args, context).await,
         Command::Event(args) => ledger::event(args, context).await,
@@ -167,7 +167,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
     let doubt = "the webhook may have been made; look: posthaste webhooks list --limit 1";
-    let done = change::carry_out(dry_run, doubt, context, |client| client.webhooks().create(&webhook));
+    let done = mutation::carry_out(dry_run, doubt, context, |client| client.webhooks().create(&webhook));
     let Some(answer) = done.await? else { return Ok(()) };
     tell_secret(&answer, file, context)
 }
@@ -188,7 +188,7 @@ fn tell_secret(
         _ if context.out.is_json() => {}
         _ => context.out.note(&format!("its secret: {} --jq .signing_secret", look(id))),
     }
-    change::print(id, answer, context)
+    mutation::print(id, answer, context)
 }
 
 async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
@@ -218,9 +218,9 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let doubt = format!("the webhook may have been changed; look: {}", look(&id));
     let done =
-        change::carry_out(dry_run, &doubt, context, |client| client.webhooks().update(id.as_str(), &patch));
+        mutation::carry_out(dry_run, &doubt, context, |client| client.webhooks().update(id.as_str(), &patch));
     match done.await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::secure;
 use crate::settings::env::Env;
 use crate::settings::paths;
-use crate::settings::store::DEFAULT;
+use crate::settings::profiles::{self, CREDENTIALS, DEFAULT};
 
 /// No longer name of a file is safe everywhere.
 const MOST_BYTES_OF_A_NAME: usize = 200;
@@ -105,42 +105,19 @@ impl Place {
     /// The profiles that have one of these files.
     pub(super) fn profiles(env: &Env) -> Result<Vec<String>, StoreError> {
         let folder = folder(env)?;
-        let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => {
-                return Err(secure::failed("read", &folder, error));
-            }
-        };
-        let mut found: Vec<String> = entries
-            .filter_map(|entry| {
-                let name = entry.ok()?.file_name().into_string().ok()?;
-                let (name, ending) = name.rsplit_once('.')?;
-                ["cred", "state"].contains(&ending).then(|| profile_name(name))?
-            })
-            .collect();
-        found.sort();
-        found.dedup();
-        Ok(found)
+        profiles::with_credentials(&folder).map_err(|error| secure::failed("read", &folder, error))
     }
 }
 
 fn folder(env: &Env) -> Result<PathBuf, StoreError> {
     let config = paths::config_dir(env).map_err(|error| StoreError::unavailable(error.to_string()))?;
-    config.map(|config| config.join("credentials")).ok_or_else(|| {
+    config.map(|config| config.join(CREDENTIALS)).ok_or_else(|| {
         StoreError::unavailable("there is no home folder: set HOME, or name a folder by POSTHASTE_CONFIG_DIR")
     })
 }
 
-/// The profile's name as part of a file's name. Capitals are written out: some file systems take `a` for `A`.
 fn file_name(profile: &str) -> Result<String, StoreError> {
-    let mut name = String::new();
-    for byte in profile.bytes() {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
-            other => write!(name, "%{other:02x}").unwrap_or_default(),
-        }
-    }
+    let name = profiles::file_name(profile);
     if name.is_empty() || name.len() > MOST_BYTES_OF_A_NAME {
         return Err(StoreError::unavailable(format!(
             "the name of the profile is {} for a file: it has {} bytes",
@@ -149,22 +126,6 @@ fn file_name(profile: &str) -> Result<String, StoreError> {
         )));
     }
     Ok(name)
-}
-
-/// What [`file_name`] was made of.
-fn profile_name(name: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut rest = name.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// This machine, as far as a copied record has to know it; none where the system names no machine.
@@ -194,8 +155,6 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -229,15 +188,6 @@ mod tests {
         {
             std::os::unix::fs::symlink(&a, &link).unwrap();
             assert_eq!(id(&a), id(&link));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn every_profile_has_a_file_name_of_its_own(profile in "\\PC{1,15}") {
-            let name = file_name(&profile).unwrap();
-            prop_assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_%".contains(&byte)));
-            prop_assert_eq!(profile_name(&name), Some(profile));
         }
     }
 }

@@ -3,8 +3,7 @@
 use super::draft::flag_origin;
 use super::flags::Flags;
 use super::source::StdinReaders;
-use crate::context::Context;
-use crate::problem::{Found, Problem};
+use crate::diagnostics::{Found, Problem};
 
 /// What it says
 #[derive(Debug, clap::Args)]
@@ -37,8 +36,7 @@ pub(crate) struct Bodies {
 
 impl Args {
     /// Reads the files.
-    pub(crate) fn read(&self, flags: &mut Flags, context: &Context) -> Bodies {
-        let mut stdin = StdinReaders::besides(context);
+    pub(crate) fn read(&self, flags: &mut Flags, mut stdin: StdinReaders) -> Bodies {
         let mut unread = false;
         let mut body = |flag, text: &Option<String>, file_flag, file: &Option<String>| {
             let read = body(flags, &mut stdin, (flag, text.as_deref()), (file_flag, file.as_deref()));

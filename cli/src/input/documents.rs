@@ -11,7 +11,7 @@ use super::{
     places,
     source::Source,
 };
-use crate::problem::{Found, Problem};
+use crate::diagnostics::{Found, Problem};
 
 /// The items of a text, and where each of them stands.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::problem::Origin;
+    use crate::diagnostics::Origin;
 
     fn read(text: &str) -> Result<(Documents, Vec<Found>), Vec<Found>> {
         Documents::read(Source::Stdin, text.into())

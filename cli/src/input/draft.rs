@@ -13,7 +13,7 @@ use super::{
     places::{self, Part},
     source::Source,
 };
-use crate::problem::{Found, Origin, Problem};
+use crate::diagnostics::{Found, Origin, Problem};
 
 /// The fields in the order in which problems are told.
 const FIELDS: [&str; 14] = [

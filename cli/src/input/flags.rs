@@ -5,9 +5,27 @@
 use posthaste::{Problem, Problems};
 
 use super::draft::{flag_origin, narrowed};
-use crate::fail::Fail;
-use crate::preview::DryRun;
-use crate::problem::{Found, Origin, Report};
+use crate::diagnostics::{Fail, Found, Origin, Report};
+
+/// How a dry run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DryRun {
+    /// As a JSON object.
+    Json,
+    /// As a command for `curl`.
+    Curl,
+}
+
+impl DryRun {
+    /// Reads the flag's value.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        match text {
+            "json" => Some(Self::Json),
+            "curl" => Some(Self::Curl),
+            _ => None,
+        }
+    }
+}
 
 /// Which flag stands for which field, and what is wrong so far.
 #[derive(Debug, Default)]

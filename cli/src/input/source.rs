@@ -8,8 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::context::Context;
-use crate::problem::{Found, Origin, Problem};
+use crate::diagnostics::{Found, Origin, Problem};
 
 /// The most that a text or a JSON document may have: more than any email that the service takes.
 pub(crate) const TEXT_LIMIT: u64 = 64 * 1024 * 1024;
@@ -116,8 +115,8 @@ pub(crate) struct StdinReaders(Vec<String>);
 
 impl StdinReaders {
     /// Nobody but, perhaps, the flag that names the API key.
-    pub(crate) fn besides(context: &Context) -> Self {
-        let key = context.global.api_key_file.as_deref() == Some("-");
+    pub(crate) fn besides(api_key_file: Option<&str>) -> Self {
+        let key = api_key_file == Some("-");
         Self(key.then(|| "--api-key-file".to_owned()).into_iter().collect())
     }
 

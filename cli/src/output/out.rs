@@ -11,8 +11,7 @@ use super::jq::Jq;
 use super::table::{Column, Columns};
 use super::terminal::{Terminal, safe, safe_lines};
 use super::{color, json};
-use crate::fail::Fail;
-use crate::problem::{Found, Origin, Problem, Report};
+use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
 use crate::settings::{Form, keys};
 
 /// What the command line said about output.

@@ -10,16 +10,15 @@ use posthaste::{ApiErrorKind, Outcome};
 use serde_json::{Value, json};
 
 use super::color;
-use super::snippet::{self, place};
+use super::snippet;
 use super::terminal::{Terminal, safe, safe_lines};
-use crate::fail::{Fail, Kind};
-use crate::problem::{Found, Origin, Report};
+use crate::diagnostics::{Begun, Fail, Found, Kind, Origin, Report, place};
 
 /// As many problems as fit a screen; a program gets all of them.
 const SHOWN: usize = 20;
 
 /// What a person sees on standard error, with its last line feed.
-pub(crate) fn human(fail: &Fail, terminal: &Terminal, verbose: bool) -> String {
+pub(crate) fn human(fail: &Fail, under_way: Option<&Begun>, terminal: &Terminal, verbose: bool) -> String {
     let message = match fail {
         Fail::Usage(report) => return usage(report, terminal),
         Fail::Sdk(posthaste::Error::Invalid(problems)) => return usage(&Report::of(problems), terminal),
@@ -36,7 +35,8 @@ pub(crate) fn human(fail: &Fail, terminal: &Terminal, verbose: bool) -> String {
             cause = error.source();
         }
     }
-    lines.extend(hints(fail).iter().map(|hint| labelled("help:", color::HINT, &safe(hint), terminal)));
+    let hints = under_way.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail));
+    lines.extend(hints.map(|hint| labelled("help:", color::HINT, &safe(&hint), terminal)));
     lines.join("\n") + "\n"
 }
 
@@ -53,7 +53,7 @@ fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal)
 }
 
 /// The one JSON object of a failure.
-pub(crate) fn json(fail: &Fail) -> Value {
+pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
     let report = match fail {
         Fail::Usage(report) => Some(report.clone()),
         Fail::Sdk(posthaste::Error::Invalid(problems)) => Some(Report::of(problems)),
@@ -61,16 +61,20 @@ pub(crate) fn json(fail: &Fail) -> Value {
     };
     let sdk = fail.sdk();
     let problems: Vec<Value> = report.iter().flat_map(|report| &report.found).map(problem).collect();
+    let key = sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned());
+    let key = key.or_else(|| under_way?.idempotency_key.clone());
+    let hints: Vec<String> =
+        under_way.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail)).collect();
     let mut error = json!({
         "kind": fail.kind().name(),
         "exit_code": fail.exit_code(),
         "message": report.as_ref().map_or_else(|| message(fail), title),
-        "outcome": outcome(fail),
+        "outcome": under_way.map_or_else(|| outcome(fail), |begun| outcome_name(begun.outcome)),
         "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(posthaste::Error::is_retryable),
         "http": sdk.and_then(http),
         "api": sdk.and_then(api),
-        "idempotency_key": sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned()),
-        "hint": report.as_ref().and_then(hint).or_else(|| hints(fail).into_iter().next()),
+        "idempotency_key": key,
+        "hint": report.as_ref().and_then(hint).or_else(|| hints.into_iter().next()),
         "problems": problems,
     });
     if let Some(report) = report {
@@ -81,7 +85,20 @@ pub(crate) fn json(fail: &Fail) -> Value {
             error["problems_omitted"] = json!(report.omitted);
         }
     }
+    if let Some(begun) = under_way.filter(|begun| !begun.ids.is_empty()) {
+        error["ids"] = json!(begun.ids);
+    }
     json!({ "error": error })
+}
+
+/// What was done, where its result could not be read.
+pub(crate) fn begun(begun: &Begun, json: bool) -> String {
+    let Begun { outcome, sentence, ids, idempotency_key } = begun;
+    if json {
+        let note = json!({ "message": sentence, "outcome": outcome_name(*outcome), "ids": ids, "idempotency_key": idempotency_key });
+        return format!("{}\n", json!({ "note": note }));
+    }
+    format!("{}\n", safe(sentence))
 }
 
 fn usage(report: &Report, terminal: &Terminal) -> String {
@@ -119,7 +136,7 @@ fn hint(report: &Report) -> Option<String> {
     report.found.iter().find_map(|found| found.hint.clone()).or_else(|| report.help.clone())
 }
 
-/// The sentence of a failure.
+/// The failure in a sentence.
 pub(crate) fn message(fail: &Fail) -> String {
     match fail {
         Fail::Sdk(error) | Fail::InDoubt { error, .. } => sdk_message(error),
@@ -250,6 +267,10 @@ fn outcome(fail: &Fail) -> Value {
         Fail::Sdk(error) | Fail::InDoubt { error, .. } => error.outcome(),
         _ => return Value::Null,
     };
+    outcome_name(outcome)
+}
+
+fn outcome_name(outcome: Outcome) -> Value {
     match outcome {
         Outcome::NotSent => "not_sent".into(),
         Outcome::Rejected => "rejected".into(),

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 
 /// Makes the file, so that a secret that comes later has a place: it must not exist, and only its owner can read it.
 ///

@@ -5,7 +5,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::terminal::{Terminal, is_hostile, safe};
-use crate::problem::{Found, Origin};
+use crate::diagnostics::{Found, Origin};
 
 /// A caret line is no longer than this; a whole object need not be underlined.
 const LONGEST: usize = 160;
@@ -41,13 +41,6 @@ pub(crate) fn render(level: Level<'static>, title: &str, found: &[Found], termin
         text.push_str(&line);
     }
     text
-}
-
-/// Line and column, from 1, in characters.
-pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..text.floor_char_boundary(at)];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 fn label(found: &Found) -> String {
@@ -161,9 +154,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::output::terminal::ColorChoice;
-    use crate::problem::Problem;
-    use crate::settings::env::Env;
+    use crate::diagnostics::Problem;
+    use crate::diagnostics::place;
+    use crate::settings::{ColorChoice, env::Env};
 
     fn plain() -> Terminal {
         Terminal::detect(&Env::of(&[("POSTHASTE_FORCE_TTY", "100")]), ColorChoice::Never)

@@ -13,9 +13,7 @@ use super::{color, time};
 
 /// Between two columns.
 const GAP: &str = "  ";
-/// Of an id when there is no room for all of it.
-const SHORT_ID: usize = 8;
-/// The column that gives way keeps at least this.
+/// A column that is cut keeps at least this.
 const LEAST: usize = 8;
 /// No single character of an honest text has more bytes; a flood of accents has.
 const CLUSTER_BYTES: usize = 64;
@@ -27,20 +25,56 @@ pub(crate) struct Column {
     pub(crate) name: &'static str,
     /// The heading for people: not stable.
     pub(crate) header: &'static str,
-    /// The whole text, as the service wrote it.
-    pub(crate) get: fn(&Value) -> String,
     /// How a person sees it.
-    pub(crate) kind: Kind,
+    kind: Kind,
+    text: Text,
+}
+
+/// Where a cell's text comes from.
+#[derive(Debug, Clone, Copy)]
+enum Text {
+    /// The field with the column's name.
+    Field,
+    /// The value at a JSON pointer.
+    At(&'static str),
+    /// Something made of the row.
+    Of(fn(&Value) -> String),
+}
+
+impl Column {
+    /// A column of the field with the same name.
+    pub(crate) const fn new(name: &'static str, header: &'static str, kind: Kind) -> Self {
+        Self { name, header, kind, text: Text::Field }
+    }
+
+    /// The value at this JSON pointer instead.
+    pub(crate) const fn at(self, pointer: &'static str) -> Self {
+        Self { text: Text::At(pointer), ..self }
+    }
+
+    /// What this makes of the row instead.
+    pub(crate) const fn of(self, text: fn(&Value) -> String) -> Self {
+        Self { text: Text::Of(text), ..self }
+    }
+
+    /// The whole text, as the service wrote it.
+    fn text(&self, row: &Value) -> String {
+        match self.text {
+            Text::Field => row.get(self.name).map(plain).unwrap_or_default(),
+            Text::At(pointer) => at(row, pointer),
+            Text::Of(text) => text(row),
+        }
+    }
 }
 
 /// How a cell is shown to a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// As it is.
+    /// As it is; cut with `…` where the terminal is so narrow that cutting what `Shrinks` is not enough.
     Text,
-    /// As it is, and cut with `…` where the terminal is narrow; one column a table.
+    /// As it is; the first to be cut where the terminal is narrow.
     Shrinks,
-    /// Whole where there is room, else its beginning.
+    /// Always whole: an ID that is cut can't be pasted.
     Id,
     /// Relative to now.
     Time,
@@ -73,7 +107,7 @@ impl Columns {
     /// One row for a pipe: full ids, RFC 3339 times, tabs between, no heading.
     pub(crate) fn tsv(&self, row: &Value) -> String {
         let cells = self.0.iter().map(|column| {
-            let text = (column.get)(row);
+            let text = column.text(row);
             let text = if column.kind == Kind::Time { time::rfc3339(&text) } else { text };
             text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
         });
@@ -82,11 +116,11 @@ impl Columns {
 
     /// Heading and rows for a terminal of that width, a line each.
     pub(crate) fn human(&self, rows: &[Value], width: usize, now: Timestamp, colored: bool) -> String {
-        let mut cells: Vec<Vec<String>> = rows
+        let cells: Vec<Vec<String>> = rows
             .iter()
             .map(|row| {
                 let cell = |column: &Column| {
-                    let text = (column.get)(row);
+                    let text = column.text(row);
                     let text = if column.kind == Kind::Time { time::relative(&text, now) } else { text };
                     // What can't be shown need not be escaped either: a cell of 10 MB costs no more than a line.
                     fit(&safe(beginning(&text, (width + 1) * CLUSTER_BYTES)), width)
@@ -94,21 +128,7 @@ impl Columns {
                 self.0.iter().map(cell).collect()
             })
             .collect();
-        let mut widths = self.widths(&cells);
-        let room = width.saturating_sub(GAP.len() * self.0.len().saturating_sub(1));
-        if self.0.iter().any(|column| column.kind == Kind::Id) && self.least(&widths) > room {
-            for row in &mut cells {
-                for (cell, _) in row.iter_mut().zip(&self.0).filter(|(_, column)| column.kind == Kind::Id) {
-                    *cell = cell.graphemes(true).take(SHORT_ID).collect();
-                }
-            }
-            widths = self.widths(&cells);
-        }
-        let over = widths.iter().sum::<usize>().saturating_sub(room);
-        if let Some(index) = self.0.iter().position(|column| column.kind == Kind::Shrinks) {
-            widths[index] = widths[index].saturating_sub(over).max(LEAST.min(widths[index]));
-        }
-
+        let widths = self.widths(&cells, width);
         let heading = self.0.iter().map(|column| column.header.to_owned()).collect::<Vec<_>>();
         let mut text = self.line(&heading, &widths, |_, _| Some(color::HEADING), colored);
         for row in &cells {
@@ -123,20 +143,34 @@ impl Columns {
         text
     }
 
-    fn widths(&self, cells: &[Vec<String>]) -> Vec<usize> {
+    /// The width of each column on a terminal; of those at the right there may be none, if there is no room for them.
+    fn widths(&self, cells: &[Vec<String>], terminal: usize) -> Vec<usize> {
         let widest = |(index, column): (usize, &Column)| {
             cells.iter().map(|row| row[index].width()).chain([column.header.width()]).max().unwrap_or(0)
         };
-        self.0.iter().enumerate().map(widest).collect()
-    }
-
-    /// The width without which more than the one column would have to give way.
-    fn least(&self, widths: &[usize]) -> usize {
-        let keeps = |(column, &width): (&Column, &usize)| match column.kind {
-            Kind::Shrinks => width.min(LEAST),
-            _ => width,
+        let mut widths: Vec<usize> = self.0.iter().enumerate().map(widest).collect();
+        let over = |widths: &[usize]| {
+            (widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1))
+                .saturating_sub(terminal)
         };
-        self.0.iter().zip(widths).map(keeps).sum()
+        for kind in [Kind::Shrinks, Kind::Text] {
+            let wide = |widths: &[usize]| {
+                let columns = widths
+                    .iter()
+                    .enumerate()
+                    .filter(|&(index, &width)| self.0[index].kind == kind && width > LEAST);
+                columns.max_by_key(|&(_, &width)| width).map(|(index, _)| index)
+            };
+            while over(&widths) > 0
+                && let Some(index) = wide(&widths)
+            {
+                widths[index] -= 1;
+            }
+        }
+        while over(&widths) > 0 && widths.len() > 1 {
+            widths.pop();
+        }
+        widths
     }
 
     fn line(
@@ -147,14 +181,14 @@ impl Columns {
         colored: bool,
     ) -> String {
         let mut line = String::new();
-        for (index, column) in self.0.iter().enumerate() {
-            let cell = fit(&cells[index], widths[index]);
-            let padding = widths[index].saturating_sub(cell.width());
+        for (index, (column, &width)) in self.0.iter().zip(widths).enumerate() {
+            let cell = if column.kind == Kind::Id { cells[index].clone() } else { fit(&cells[index], width) };
+            let padding = width.saturating_sub(cell.width());
             line += &match style(column, &cell) {
                 Some(style) => color::paint(&cell, style, colored),
                 None => cell,
             };
-            if index + 1 < self.0.len() {
+            if index + 1 < widths.len() {
                 line.extend(std::iter::repeat_n(' ', padding));
                 line += GAP;
             }
@@ -190,16 +224,21 @@ fn beginning(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The text at a JSON pointer: a string as it is, a list with commas, null and nothing as an empty text.
+/// The text at a JSON pointer, as [`plain`] shows it.
 pub(crate) fn at(row: &Value, pointer: &str) -> String {
-    match row.pointer(pointer) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(items)) => {
+    row.pointer(pointer).map(plain).unwrap_or_default()
+}
+
+/// A string as it is, a list with commas, null as an empty text.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
             let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
             items.iter().map(text).collect::<Vec<_>>().join(", ")
         }
-        Some(other) => other.to_string(),
+        other => other.to_string(),
     }
 }
 
@@ -211,16 +250,11 @@ mod tests {
     use super::*;
 
     const COLUMNS: &[Column] = &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
-        Column { name: "subject", header: "SUBJECT", get: |row| at(row, "/subject"), kind: Kind::Shrinks },
-        Column {
-            name: "last_event",
-            header: "LAST EVENT",
-            get: |row| at(row, "/last_event"),
-            kind: Kind::State,
-        },
-        Column { name: "created_at", header: "SENT", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("to", "TO", Kind::Text),
+        Column::new("subject", "SUBJECT", Kind::Shrinks),
+        Column::new("last_event", "LAST EVENT", Kind::State),
+        Column::new("created_at", "SENT", Kind::Time),
     ];
 
     fn email(subject: &str) -> Value {
@@ -242,12 +276,30 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_shortens_the_id_and_cuts_one_column() {
+    fn a_narrow_terminal_cuts_texts_and_never_an_id() {
+        let rows = [email("Your invoice for the month of March is ready")];
         assert_eq!(
-            human(&[email("Your invoice for the month of March is ready")], 70),
-            "ID        TO               SUBJECT                  LAST EVENT  SENT\n\
-             49a3999c  ada@example.com  Your invoice for the m…  delivered   4s ago"
+            human(&rows, 94),
+            "ID                                    TO               SUBJECT              LAST EVENT  SENT\n\
+             49a3999c-0ce1-4ea6-ab68-afcd6dc2e794  ada@example.com  Your invoice for t…  delivered   4s ago"
         );
+        assert_eq!(
+            human(&rows, 76),
+            "ID                                    TO        SUBJECT   LAST EVENT  SENT\n\
+             49a3999c-0ce1-4ea6-ab68-afcd6dc2e794  ada@exa…  Your in…  delivered   4s ago"
+        );
+        let narrow = human(&rows, 50);
+        assert!(
+            narrow.contains("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794  ada@exa…") && !narrow.contains("SENT"),
+            "{narrow}"
+        );
+    }
+
+    #[test]
+    fn twenty_recipients_fit_a_terminal_of_80_columns() {
+        let mut row = email("Hello");
+        row["to"] = (0..20).map(|n| format!("person{n}@example.com")).collect::<Vec<_>>().into();
+        assert!(human(&[row], 80).lines().all(|line| line.width() <= 80));
     }
 
     #[test]
@@ -257,10 +309,10 @@ mod tests {
             email(&"é\u{301}".repeat(100_000)),
             email(&"x".repeat(10_000_000)),
         ];
-        let text = human(&rows, 80);
+        let text = human(&rows, 96);
         assert_eq!(text.lines().count(), 4);
         assert!(text.contains("two\\u{a}li"));
-        assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+        assert!(text.lines().all(|line| line.width() <= 96), "{text}");
     }
 
     #[test]

@@ -7,22 +7,11 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
+use crate::settings::ColorChoice;
 use crate::settings::env::Env;
 
 /// The columns taken for granted where nobody says how wide the terminal is.
 const USUAL_WIDTH: usize = 80;
-
-/// When output is coloured: the flag `--color`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(crate) enum ColorChoice {
-    /// Where the stream is a terminal that knows colours and nobody said no.
-    #[default]
-    Auto,
-    /// Also in a pipe.
-    Always,
-    /// Nowhere.
-    Never,
-}
 
 /// The facts about the three standard streams, asked once at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

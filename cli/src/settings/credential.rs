@@ -5,8 +5,8 @@ use std::io::Read as _;
 use secrecy::SecretString;
 
 use super::env::Env;
-use super::merge::{Credential, Setting, Source, env_origin, flag_origin};
-use crate::problem::{Found, Problem, Report};
+use super::value::{Credential, Setting, Source, env_origin, flag_origin};
+use crate::diagnostics::{Found, Problem, Report};
 
 type Make = fn(SecretString) -> Credential;
 

@@ -8,10 +8,8 @@ use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS};
 use super::secrets;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Origin, Problem, Report, place};
 use crate::files;
-use crate::output::snippet::place;
-use crate::problem::{Found, Origin, Problem, Report};
 
 /// Above this a configuration file is a mistake.
 const MOST_BYTES: u64 = 1024 * 1024;

@@ -1,10 +1,8 @@
 //! One value for every setting, and where it came from: flag > environment > profile > `[defaults]` > built-in.
 
-use std::fmt;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use secrecy::SecretString;
 use url::Url;
 
 use super::credential;
@@ -12,11 +10,11 @@ use super::env::{Env, switch};
 use super::file::ConfigFile;
 use super::keys::{self, ConfigKey};
 use super::paths;
-use super::store::{self, DEFAULT};
-use crate::credentials::StoreKind;
-use crate::fail::Fail;
-use crate::output::terminal::ColorChoice;
-use crate::problem::{Found, Origin, Problem, Report};
+use super::profiles::{self, DEFAULT};
+use super::value::{
+    ColorChoice, Credential, Form, ProgressStyle, Setting, Source, StoreKind, env_origin, flag_origin,
+};
+use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
 
 /// What the command line said about settings, as text.
 #[derive(Debug, Clone, Default)]
@@ -29,73 +27,6 @@ pub(crate) struct Flags {
     pub(crate) api_key_file: Option<String>,
     /// The flags that stand for a key of the table, by the key's name.
     pub(crate) values: Vec<(&'static str, String)>,
-}
-
-/// A value with its source.
-#[derive(Debug, Clone)]
-pub(crate) struct Setting<T> {
-    /// The value.
-    pub(crate) value: T,
-    /// Who said so.
-    pub(crate) source: Source,
-}
-
-/// Who said what a setting is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// A flag of the command line.
-    Flag(String),
-    /// An environment variable.
-    Env(String),
-    /// A place in the configuration file: its path and line.
-    File {
-        /// The file.
-        path: std::path::PathBuf,
-        /// The line, from 1.
-        line: usize,
-    },
-    /// A file that was named, or standard input.
-    Given(String),
-    /// The program itself.
-    BuiltIn,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(name) | Self::Env(name) | Self::Given(name) => f.write_str(name),
-            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Self::BuiltIn => f.write_str("built-in"),
-        }
-    }
-}
-
-/// How results are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Form {
-    /// A table on a terminal, tabs in a pipe.
-    #[default]
-    Human,
-    /// One document.
-    Json,
-    /// One line an item.
-    Ndjson,
-    /// Tabs, also on a terminal.
-    Tsv,
-}
-
-/// How the progress of an upload is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ProgressStyle {
-    /// A bar where standard error is a terminal.
-    #[default]
-    Auto,
-    /// A line now and then.
-    Plain,
-    /// A JSON object now and then.
-    Json,
-    /// Not at all.
-    None,
 }
 
 /// Every setting, decided.
@@ -131,15 +62,6 @@ pub(crate) struct Settings {
     pub(crate) warnings: Vec<Found>,
     /// The configuration file, if there is one.
     pub(crate) file: Option<ConfigFile>,
-}
-
-/// A secret that proves who is asking.
-#[derive(Debug, Clone)]
-pub(crate) enum Credential {
-    /// A key of the service.
-    ApiKey(SecretString),
-    /// A token of OAuth 2.0.
-    AccessToken(SecretString),
 }
 
 /// Flags, environment and file, before they are one.
@@ -203,12 +125,6 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         warnings,
         file: layers.file,
     })
-}
-
-impl<T: Default> Default for Setting<T> {
-    fn default() -> Self {
-        Self { value: T::default(), source: Source::BuiltIn }
-    }
 }
 
 impl<'a> Layers<'a> {
@@ -290,7 +206,7 @@ impl<'a> Layers<'a> {
         {
             return None;
         }
-        let profiles = store::profiles(self.file.as_ref(), self.env);
+        let profiles = profiles::existing(self.file.as_ref(), self.env);
         if profiles.contains(name) {
             return None;
         }
@@ -309,14 +225,6 @@ impl<'a> Layers<'a> {
         };
         Some(Found { problem: Problem::new("", "unknown", rule), origin: self.profile_origin.clone(), hint })
     }
-}
-
-pub(super) fn flag_origin(name: &str, value: &str) -> Origin {
-    Origin::Flag { name: name.to_owned(), n: 1, value: value.to_owned(), span: None }
-}
-
-pub(super) fn env_origin(name: &str) -> Origin {
-    Origin::Env { name: name.to_owned() }
 }
 
 /// One of the words of an enumeration.

@@ -1,15 +1,13 @@
 //! Where the program keeps its files, the same on Linux and macOS.
 
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use etcetera::base_strategy::{BaseStrategy, choose_base_strategy};
 
 use super::env::Env;
-use super::merge::env_origin;
-use crate::fail::Fail;
-use crate::problem::{Problem, Report};
+use super::value::env_origin;
+use crate::diagnostics::{Fail, Problem, Report};
 
 /// The program's folder inside a base directory.
 const FOLDER: &str = "posthaste";
@@ -86,15 +84,6 @@ fn base(
 /// The configuration file.
 pub(crate) fn config_file(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
     Ok(config_dir(env)?.map(|folder| folder.join("config.toml")))
-}
-
-/// Makes a folder (0700) with all that it lies in.
-pub(crate) fn create_dir(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// The permission bits of a file or folder, where the system has such.

@@ -1,4 +1,4 @@
-//! Changes to `config.toml` and the profiles that exist: one writer at a time, and each starts from what the one before it wrote.
+//! Changes to `config.toml`: one writer at a time, and each starts from what the one before it wrote.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,12 +7,9 @@ use std::time::{Duration, Instant};
 use super::env::Env;
 use super::file::{self, ConfigFile};
 use super::paths;
-use crate::credentials::Credentials;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::files;
 
-/// The profile in use where none is named. It always exists.
-pub(crate) const DEFAULT: &str = "default";
 /// How long to wait for another writer, which takes milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
@@ -37,7 +34,7 @@ impl ConfigStore {
             // A pipe or device can be read, and holds no file to change.
             return Err(failed(std::io::Error::other("it is not a regular file")));
         }
-        paths::create_dir(files::folder(&path)).map_err(failed)?;
+        files::create_dir(files::folder(&path)).map_err(failed)?;
         let mut options = File::options();
         options.write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -103,15 +100,4 @@ pub(crate) fn path(env: &Env) -> Result<PathBuf, Fail> {
         source: None,
         hint: Some("set POSTHASTE_CONFIG_DIR".to_owned()),
     })
-}
-
-/// The profiles that exist: those that are configured, in the order of the file, and those that have credentials.
-pub(crate) fn profiles(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
-    let mut names: Vec<String> = file.iter().flat_map(|file| file.profiles()).map(str::to_owned).collect();
-    for name in Credentials::profiles(env) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
 }

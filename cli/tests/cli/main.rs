@@ -22,12 +22,15 @@ mod credentials;
 mod doctor;
 mod domains;
 #[cfg(unix)]
+mod endings;
+#[cfg(unix)]
 mod files;
 mod help;
 mod hostile;
 #[cfg(unix)]
 mod inbox_page;
 mod keep;
+mod layers;
 mod lists;
 mod outcomes;
 mod profiles;

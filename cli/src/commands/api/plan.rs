@@ -7,15 +7,14 @@ use serde_json::{Map, Value};
 
 use super::{Args, Plan};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
+use crate::input::flags::DryRun;
 use crate::input::{
     draft::{flag_origin, flag_span},
     json,
     pair::Pair,
     source::StdinReaders,
 };
-use crate::preview::DryRun;
-use crate::problem::{Found, Origin, Problem, Report};
 
 #[derive(Default)]
 struct Problems(Vec<Found>);
@@ -46,7 +45,7 @@ impl Problems {
 pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let Args { method, path, field, json_field, query, header, segment, input, include, all, dry_run } = args;
     let mut problems = Problems::default();
-    let mut stdin = StdinReaders::besides(context);
+    let mut stdin = context.stdin();
 
     let method = read_method(&method, &mut problems);
     let path = fill(&path, &segment, &mut problems);

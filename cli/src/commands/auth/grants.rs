@@ -2,11 +2,11 @@
 
 use posthaste::Client;
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::diagnostics::Fail;
+use crate::output::table::{Column, Kind};
 
 /// Look at the programs that were given access, and take it back
 #[derive(Debug, clap::Subcommand)]
@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Example:\n  posthaste auth grants list --jq '.data[] | select(.revoked_at == null).client.name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Take access back: the program is refused from then on, with all its tokens
@@ -40,11 +40,11 @@ pub(crate) struct RevokeArgs {
 
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "client", header: "PROGRAM", get: |row| at(row, "/client/name"), kind: Kind::Shrinks },
-        Column { name: "scopes", header: "SCOPES", get: |row| at(row, "/scopes"), kind: Kind::Text },
-        Column { name: "revoked_at", header: "REVOKED", get: |row| at(row, "/revoked_at"), kind: Kind::Time },
-        Column { name: "created_at", header: "GIVEN", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("client", "PROGRAM", Kind::Shrinks).at("/client/name"),
+        Column::new("scopes", "SCOPES", Kind::Text),
+        Column::new("revoked_at", "REVOKED", Kind::Time),
+        Column::new("created_at", "GIVEN", Kind::Time),
     ],
     shown: 5,
     nothing: "no program was given access yet",
@@ -54,7 +54,7 @@ const TABLE: Table = Table {
 pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => {
-            paging::list(args.part, &TABLE, context, |client| client.oauth_grants().list()).await
+            pages::list(args.part, &TABLE, context, |client| client.oauth_grants().list()).await
         }
         Command::Revoke(args) => {
             let mut flags = crate::input::flags::Flags::default();
@@ -62,8 +62,8 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             flags.finish()?;
             let doubt = "the access may be revoked; look: posthaste auth grants list";
             let make = |client: &Client| client.oauth_grants().revoke(args.id.as_str());
-            match change::carry_out(dry_run, doubt, context, make).await? {
-                Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+            match mutation::carry_out(dry_run, doubt, context, make).await? {
+                Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
                 None => Ok(()),
             }
         }

@@ -6,9 +6,9 @@ use super::status::{described, state_of};
 use super::{of_store, profile};
 use crate::context::Context;
 use crate::credentials::Credentials;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::output::report;
-use crate::output::table::{Column, Kind, at};
+use crate::output::table::{Column, Kind};
 
 /// List the profiles, and which of them are logged in
 #[derive(Debug, clap::Args)]
@@ -17,19 +17,15 @@ use crate::output::table::{Column, Kind, at};
 pub(crate) struct Args {}
 
 const COLUMNS: &[Column] = &[
-    Column {
-        name: "used",
-        header: "",
-        get: |row| if row["used"] == true { "*".to_owned() } else { String::new() },
-        kind: Kind::Text,
-    },
-    Column { name: "profile", header: "PROFILE", get: |row| at(row, "/profile"), kind: Kind::Text },
-    Column { name: "origin", header: "SERVICE", get: |row| at(row, "/origin"), kind: Kind::Shrinks },
-    Column { name: "kind", header: "KIND", get: |row| at(row, "/kind"), kind: Kind::Text },
-    Column { name: "state", header: "STATE", get: |row| at(row, "/state"), kind: Kind::State },
-    Column { name: "scope", header: "SCOPE", get: |row| at(row, "/scope"), kind: Kind::Text },
-    Column { name: "store", header: "STORE", get: |row| at(row, "/store"), kind: Kind::Text },
-    Column { name: "expires_at", header: "EXPIRES", get: |row| at(row, "/expires_at"), kind: Kind::Time },
+    Column::new("used", "", Kind::Text)
+        .of(|row| if row["used"] == true { "*".to_owned() } else { String::new() }),
+    Column::new("profile", "PROFILE", Kind::Text),
+    Column::new("origin", "SERVICE", Kind::Shrinks),
+    Column::new("kind", "KIND", Kind::Text),
+    Column::new("state", "STATE", Kind::State),
+    Column::new("scope", "SCOPE", Kind::Text),
+    Column::new("store", "STORE", Kind::Text),
+    Column::new("expires_at", "EXPIRES", Kind::Time),
 ];
 
 /// Prints them.

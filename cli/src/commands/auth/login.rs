@@ -19,16 +19,15 @@ use url::Url;
 
 use self::countdown::Countdown;
 use super::{failed, of_store, profile};
-use crate::browser;
-use crate::confirm::may_ask;
+use crate::actions::browser;
+use crate::actions::confirm::may_ask;
 use crate::context::Context;
 use crate::credentials::{Credentials, ProfileStore, StoreKind};
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Problem, Report};
 use crate::input::flags::Flags;
 use crate::output::report;
 use crate::output::time::relative;
 use crate::output::write_stderr;
-use crate::problem::{Found, Problem, Report};
 use crate::settings::{Source, credential, keys};
 use crate::signals;
 
@@ -197,7 +196,7 @@ async fn place(
     }
     if may_ask(context)? {
         context.out.warn(&why);
-        crate::confirm::confirm("Keep the login in a file that only you can read?", context).await?;
+        crate::actions::confirm::confirm("Keep the login in a file that only you can read?", context).await?;
         credentials.probe(StoreKind::File).await.map_err(|error| of_store(&error))?;
         return Ok(StoreKind::File);
     }

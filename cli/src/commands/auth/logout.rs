@@ -4,13 +4,14 @@ use posthaste::auth::Revocation;
 use serde_json::{Value, json};
 
 use super::{failed, of_store, profile};
-use crate::confirm::confirm;
+use crate::actions::confirm::confirm;
 use crate::context::Context;
 use crate::credentials::{Credentials, KeptKind};
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::output::report;
 use crate::settings::file::{self, ConfigFile};
-use crate::settings::store::{self, ConfigStore, DEFAULT};
+use crate::settings::profiles::{self, DEFAULT};
+use crate::settings::store::ConfigStore;
 
 /// Log out: take the access back at the service, and forget it here
 ///
@@ -63,7 +64,9 @@ fn forget(context: &Context) -> Result<(), Fail> {
     let Some(file) = &context.settings()?.file else { return Ok(()) };
     let gone = |file: &ConfigFile| {
         let name = file.default_profile().map(|entry| entry.text);
-        name.is_some_and(|name| name != DEFAULT && !store::profiles(Some(file), &context.env).contains(&name))
+        name.is_some_and(|name| {
+            name != DEFAULT && !profiles::existing(Some(file), &context.env).contains(&name)
+        })
     };
     if gone(file) {
         let store = ConfigStore::lock(&context.env)?;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::settings::keys;
-use crate::settings::store::{ConfigStore, DEFAULT};
+use crate::settings::profiles::DEFAULT;
+use crate::settings::store::ConfigStore;
 
 /// The profile in use, if one is named.
 pub(super) fn named(context: &Context) -> Result<Option<&str>, Fail> {

@@ -5,10 +5,11 @@ use serde_json::json;
 use super::{of_store, profile};
 use crate::context::Context;
 use crate::credentials::Credentials;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::settings::file::{self, ConfigFile};
-use crate::settings::store::{self, ConfigStore, DEFAULT};
+use crate::settings::profiles::{self, DEFAULT};
+use crate::settings::store::ConfigStore;
 
 /// Rename a profile, with its settings and its credentials
 ///
@@ -36,7 +37,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     // Held to the end: no other rename begins, and no login configures the new name.
     let config = ConfigStore::lock(&context.env)?;
     let file = config.read()?;
-    let profiles = store::profiles(file.as_ref(), &context.env);
+    let profiles = profiles::existing(file.as_ref(), &context.env);
     if profiles.contains(new) {
         flags.wrong("exclusive", format!("there is a profile `{new}` already"), "NEW", new);
     }

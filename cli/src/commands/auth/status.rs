@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{LOGIN, of_store, profile};
 use crate::context::Context;
 use crate::credentials::{KeptKind, Overview};
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::output::time::relative;
 use crate::settings::Credential;
 

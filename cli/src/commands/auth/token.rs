@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{LOGIN, failed, of_store};
 use crate::context::Context;
 use crate::credentials::KeptKind;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::settings::Credential;
 
 /// Print an access token that is good now, for other programs

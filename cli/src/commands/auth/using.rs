@@ -5,8 +5,8 @@ use serde_json::json;
 use super::{of_store, profile};
 use crate::context::Context;
 use crate::credentials::Credentials;
-use crate::fail::Fail;
-use crate::settings::store::{self, DEFAULT};
+use crate::diagnostics::Fail;
+use crate::settings::profiles::{self, DEFAULT};
 
 /// Use this profile from now on, where no other is named
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 /// Writes it down.
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
-    let profiles = store::profiles(settings.file.as_ref(), &context.env);
+    let profiles = profiles::existing(settings.file.as_ref(), &context.env);
     if args.name != DEFAULT && !profiles.contains(&args.name) {
         return Err(profile::unknown(&args.name, &profiles));
     }

@@ -3,13 +3,11 @@
 use posthaste::{AutomationPatch, NewAutomation, Problems};
 use serde_json::Value;
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::draft::{Draft, flag_origin};
-use crate::input::flags::Flags;
-use crate::input::source::StdinReaders;
-use crate::preview::DryRun;
+use crate::input::flags::{DryRun, Flags};
 
 /// Make an automation
 ///
@@ -69,9 +67,10 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
     let CreateArgs { definition, fields, dry_run } = args;
     let (automation, dry_run) = read(definition, fields, &dry_run, context, "", NewAutomation::from_json)?;
     let doubt = "the automation may have been made; look: posthaste automations list --limit 1";
-    let done = change::carry_out(dry_run, doubt, context, |client| client.automations().create(&automation));
+    let done =
+        mutation::carry_out(dry_run, doubt, context, |client| client.automations().create(&automation));
     match done.await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }
@@ -81,11 +80,11 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let nothing = "--name, --status or --definition";
     let (patch, dry_run) = read(definition, fields, &dry_run, context, nothing, AutomationPatch::from_json)?;
     let doubt = format!("the automation may have been changed; look: posthaste automations get {id}");
-    let done = change::carry_out(dry_run, &doubt, context, |client| {
+    let done = mutation::carry_out(dry_run, &doubt, context, |client| {
         client.automations().update(id.as_str(), &patch)
     });
     match done.await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }
@@ -103,7 +102,7 @@ fn read<T>(
     let mut flags = Flags::default();
     let given = definition.is_some();
     if let Some(file) = definition {
-        match StdinReaders::besides(context).claim("--definition", &file) {
+        match context.stdin().claim("--definition", &file) {
             Ok(source) => draft.read(source, "--definition"),
             Err(found) => draft.push(*found),
         }
@@ -135,6 +134,6 @@ fn read<T>(
     match read {
         Some(read) => Ok((read, dry_run)),
         // Unreachable: what could not be read has left a problem.
-        None => Err(Fail::Usage(crate::problem::Report::default())),
+        None => Err(Fail::Usage(crate::diagnostics::Report::default())),
     }
 }

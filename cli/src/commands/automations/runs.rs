@@ -5,16 +5,15 @@ use std::time::Duration;
 use posthaste::{AutomationRun, Problem, RunStatus};
 
 use super::with_tables;
-use crate::change::document;
+use crate::actions::mutation::document;
+use crate::actions::pages::{self, Table};
+use crate::actions::trace;
+use crate::actions::wait::{self, End, TimeoutFlag, Words};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found};
 use crate::input::draft::flag_span;
 use crate::input::flags::Flags;
-use crate::narrate;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
-use crate::problem::Found;
-use crate::wait::{self, End, TimeoutFlag, Words};
+use crate::output::table::{Column, Kind};
 
 /// List the runs of an automation, newest first
 ///
@@ -29,7 +28,7 @@ pub(crate) struct ListArgs {
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
     /// Only runs of these statuses, with commas: running, completed, failed, cancelled
     #[arg(long, value_name = "STATUSES")]
     status: Option<String>,
@@ -59,28 +58,23 @@ const COMPLETED: &str = "completed";
 
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
-        Column { name: "started_at", header: "STARTED", get: |row| at(row, "/started_at"), kind: Kind::Time },
-        Column {
-            name: "completed_at",
-            header: "ENDED",
-            get: |row| at(row, "/completed_at"),
-            kind: Kind::Time,
-        },
-        Column { name: "created_at", header: "CREATED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("status", "STATUS", Kind::State),
+        Column::new("started_at", "STARTED", Kind::Time),
+        Column::new("completed_at", "ENDED", Kind::Time),
+        Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 4,
     nothing: "no runs",
 };
 
 const STEPS: [Column; 6] = [
-    Column { name: "key", header: "STEP", get: |row| at(row, "/key"), kind: Kind::Text },
-    Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Text },
-    Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
-    Column { name: "started_at", header: "STARTED", get: |row| at(row, "/started_at"), kind: Kind::Time },
-    Column { name: "completed_at", header: "ENDED", get: |row| at(row, "/completed_at"), kind: Kind::Time },
-    Column { name: "error", header: "WHY", get: |row| at(row, "/error/message"), kind: Kind::Shrinks },
+    Column::new("key", "STEP", Kind::Text),
+    Column::new("type", "TYPE", Kind::Text),
+    Column::new("status", "STATUS", Kind::State),
+    Column::new("started_at", "STARTED", Kind::Time),
+    Column::new("completed_at", "ENDED", Kind::Time),
+    Column::new("error", "WHY", Kind::Shrinks).at("/error/message"),
 ];
 
 pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
@@ -91,8 +85,8 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> 
     flags.finish()?;
     let Some(part) = part else { return Ok(()) };
     let list = context.client()?.automations().runs(args.id.as_str()).status(statuses.unwrap_or_default());
-    let shown = paging::show(list, &part, None, &columns, context).await?;
-    paging::footer(&shown, TABLE.nothing, context);
+    let shown = pages::show(list, &part, None, &columns, context).await?;
+    pages::footer(&shown, TABLE.nothing, context);
     Ok(())
 }
 
@@ -127,7 +121,7 @@ pub(super) async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
     // A run that ended badly is shown all the same: its steps say why.
     if matches!(ended, Ok(()) | Err(Fail::Rejected { .. })) {
         let make = || client.automations().run(args.id.as_str(), args.run.as_str());
-        let run = narrate::carry_out(context, make).await?;
+        let run = trace::carry_out(context, make).await?;
         let document = document(&run);
         context.out.result(&with_tables(&document, &[("steps", &STEPS)]), &document)?;
     }

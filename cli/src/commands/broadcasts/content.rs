@@ -45,6 +45,6 @@ impl Args {
             flags.field(pointer, flag, value.as_deref());
         }
         flags.list("/reply_to", "--reply-to", &self.reply_to);
-        self.bodies.read(flags, context)
+        self.bodies.read(flags, context.stdin())
     }
 }

@@ -6,12 +6,11 @@ use posthaste::NewBroadcast;
 
 use super::content;
 use super::departure::{self, Letter};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::wait::{self, TimeoutFlag};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::preview::DryRun;
-use crate::wait::{self, TimeoutFlag};
+use crate::diagnostics::Fail;
+use crate::input::flags::{DryRun, Flags};
 
 /// Make a broadcast: a draft, or with --send one that goes out
 ///
@@ -67,10 +66,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         "the broadcast may have been made; look: posthaste broadcasts list --limit 1"
     };
     let done =
-        change::carry_out(dry_run, doubt, context, |client| client.broadcasts().create(&broadcast)).await?;
+        mutation::carry_out(dry_run, doubt, context, |client| client.broadcasts().create(&broadcast)).await?;
     let Some(answer) = done else { return Ok(()) };
     let id = answer.value.id.clone();
-    change::print(id.as_str(), &answer, context)?;
+    mutation::print(id.as_str(), &answer, context)?;
     if letter.is_none() {
         context.out.note(&format!("a draft · send it: posthaste broadcasts send {id}"));
     }

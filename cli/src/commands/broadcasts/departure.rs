@@ -5,10 +5,10 @@ use std::time::Duration;
 use posthaste::{Broadcast, BroadcastId, BroadcastStatus, Client};
 
 use super::look;
-use crate::confirm;
+use crate::actions::confirm;
+use crate::actions::wait::{self, End, Words};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::wait::{self, End, Words};
+use crate::diagnostics::Fail;
 
 /// What can be waited for.
 pub(super) const SENT: &str = "sent";

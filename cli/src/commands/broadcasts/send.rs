@@ -4,12 +4,12 @@ use posthaste::{ApiErrorKind, Client, Error};
 
 use super::departure::{self, Letter};
 use super::look;
-use crate::change::{self, DryRunFlag};
-use crate::confirm;
+use crate::actions::confirm;
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::wait::{self, TimeoutFlag};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::wait::{self, TimeoutFlag};
 
 /// Send a draft to the contacts of its segment, at once or later
 ///
@@ -56,9 +56,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         Some(when) => client.broadcasts().send_at(id.as_str(), when),
         None => client.broadcasts().send(id.as_str()),
     };
-    let Some(answer) = change::carry_out(dry_run, &doubt, context, make).await? else { return Ok(()) };
+    let Some(answer) = mutation::carry_out(dry_run, &doubt, context, make).await? else { return Ok(()) };
     let id = answer.value.id.clone();
-    change::print(id.as_str(), &answer, context)?;
+    mutation::print(id.as_str(), &answer, context)?;
     match wait {
         Some(timeout) => departure::wait(&context.client()?, id, timeout, context).await,
         None => Ok(()),

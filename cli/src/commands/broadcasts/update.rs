@@ -3,9 +3,9 @@
 use posthaste::BroadcastPatch;
 
 use super::{content, look};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::clear;
 use crate::input::flags::Flags;
 
@@ -84,10 +84,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let doubt = format!("the broadcast may have been changed; look: {}", look(&id));
-    let done =
-        change::carry_out(dry_run, &doubt, context, |client| client.broadcasts().update(id.as_str(), &patch));
+    let done = mutation::carry_out(dry_run, &doubt, context, |client| {
+        client.broadcasts().update(id.as_str(), &patch)
+    });
     match done.await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -2,8 +2,7 @@
 
 use super::{known, profile};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::problem::{Origin, Problem, Report};
+use crate::diagnostics::{Fail, Origin, Problem, Report};
 use crate::settings::file;
 use crate::settings::store::ConfigStore;
 

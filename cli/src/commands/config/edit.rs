@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::process::Command;
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
+use crate::files;
 use crate::settings::file::ConfigFile;
 use crate::settings::store::{self, ConfigStore};
-use crate::{files, settings::paths};
 
 /// Open the configuration file in $VISUAL or $EDITOR
 ///
@@ -24,7 +24,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let read = || files::read(&path, 1 << 20, false).map_err(failed);
     let before = read()?;
     let folder = files::folder(&path);
-    paths::create_dir(folder).map_err(failed)?;
+    files::create_dir(folder).map_err(failed)?;
     let mut copy =
         tempfile::Builder::new().prefix("config-").suffix(".toml").tempfile_in(folder).map_err(failed)?;
     copy.write_all(before.as_deref().unwrap_or(b"# posthaste help config\n")).map_err(failed)?;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::known;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind, at};
 use crate::settings::keys::KEYS;
 use crate::settings::merge::Layers;
@@ -28,9 +28,9 @@ pub(crate) struct GetArgs {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Text },
-    Column { name: "value", header: "VALUE", get: |row| at(row, "/value"), kind: Kind::Shrinks },
-    Column { name: "source", header: "SOURCE", get: |row| at(row, "/source"), kind: Kind::Text },
+    Column::new("name", "NAME", Kind::Text),
+    Column::new("value", "VALUE", Kind::Shrinks),
+    Column::new("source", "SOURCE", Kind::Text),
 ];
 
 /// Prints all settings.

@@ -3,9 +3,9 @@
 use posthaste::{NewContact, Subscription};
 
 use super::{fields, look};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::input::pair::Pair;
 
@@ -40,8 +40,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.judge(contact.check());
     flags.finish()?;
     let doubt = format!("the contact may have been made; look: {}", look(&args.email));
-    match change::carry_out(dry_run, &doubt, context, |client| client.contacts().create(&contact)).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, &doubt, context, |client| client.contacts().create(&contact)).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

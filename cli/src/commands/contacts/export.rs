@@ -9,7 +9,7 @@ use posthaste::{Client, Contact, ContactSummary, Error};
 use serde_json::json;
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::files::Output;
 use crate::input::flags::Flags;
 use crate::output::rows::Rows;

@@ -18,7 +18,7 @@ use posthaste::{Client, PropertyType};
 use self::columns::Columns;
 use self::file::Csv;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 
 /// Make or change contacts from a CSV file

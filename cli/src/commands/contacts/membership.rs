@@ -3,12 +3,12 @@
 use posthaste::Client;
 
 use super::DryRunFlag;
-use crate::change;
+use crate::actions::mutation;
+use crate::actions::pages;
 use crate::commands::segments;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::paging;
 
 /// List the segments that a contact is in
 ///
@@ -22,7 +22,7 @@ pub(crate) struct ListArgs {
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Put a contact into a segment
@@ -55,7 +55,7 @@ pub(crate) struct RemoveArgs {
 }
 
 pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
-    paging::list(args.part, &segments::TABLE, context, |client| client.contacts().segments(&args.contact))
+    pages::list(args.part, &segments::TABLE, context, |client| client.contacts().segments(&args.contact))
         .await
 }
 
@@ -82,8 +82,8 @@ async fn carry_out(
     flags.finish()?;
     let doubt =
         format!("the membership may have changed; look: posthaste contacts segments {}", args.contact);
-    match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(&args.segment, &answer, context),
+    match mutation::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => mutation::print(&args.segment, &answer, context),
         None => Ok(()),
     }
 }

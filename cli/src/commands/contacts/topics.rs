@@ -2,12 +2,12 @@
 
 use posthaste::{Client, Subscription};
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Kind};
 
 /// Show what a contact says to each topic
 ///
@@ -22,7 +22,7 @@ pub(crate) struct ListArgs {
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Say which topics a contact wants
@@ -50,27 +50,17 @@ pub(crate) struct UpdateArgs {
 /// What a list of subscriptions can show; the first three by itself.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Shrinks },
-        Column {
-            name: "subscription",
-            header: "SUBSCRIPTION",
-            get: |row| at(row, "/subscription"),
-            kind: Kind::Text,
-        },
-        Column {
-            name: "description",
-            header: "DESCRIPTION",
-            get: |row| at(row, "/description"),
-            kind: Kind::Shrinks,
-        },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("name", "NAME", Kind::Shrinks),
+        Column::new("subscription", "SUBSCRIPTION", Kind::Text),
+        Column::new("description", "DESCRIPTION", Kind::Shrinks),
     ],
     shown: 3,
     nothing: "no topics yet",
 };
 
 pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
-    paging::list(args.part, &TABLE, context, |client| client.contacts().topics(&args.contact)).await
+    pages::list(args.part, &TABLE, context, |client| client.contacts().topics(&args.contact)).await
 }
 
 pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
@@ -104,8 +94,8 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
         let choices = choices.iter().map(|(topic, choice)| (topic.as_str(), choice.clone()));
         client.contacts().update_topics(&contact, choices)
     };
-    match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -3,9 +3,9 @@
 use posthaste::ContactPatch;
 
 use super::{fields, look};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 
 /// Change a contact
@@ -50,8 +50,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let patch = patch.unwrap_or_default();
     let doubt = format!("the contact may have been changed; look: {}", look(&args.contact));
     let make = |client: &posthaste::Client| client.contacts().update(&args.contact, &patch);
-    match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -27,8 +27,7 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
             return checks.push(check("credential", State::Error, "there is none".to_owned(), Some(&hint)));
         }
         Err(fail) => {
-            let message =
-                report::json(&fail)["error"]["message"].as_str().unwrap_or("it can't be read").to_owned();
+            let message = report::message(&fail);
             return checks.push(check("credential", State::Error, message, Some(auth::LOGIN)));
         }
     };

@@ -3,11 +3,10 @@
 use posthaste::{NewDomain, Region};
 
 use super::{records, setup};
-use crate::change::{self, DryRunFlag, document};
+use crate::actions::mutation::{self, DryRunFlag, document};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::preview::DryRun;
+use crate::diagnostics::Fail;
+use crate::input::flags::{DryRun, Flags};
 
 /// Register a domain, and show the DNS records to publish
 ///
@@ -37,10 +36,11 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (domain, dry_run) = plan(args)?;
     let doubt = "the domain may be registered; look: posthaste domains list";
-    let done = change::carry_out(dry_run, doubt, context, |client| client.domains().create(&domain)).await?;
+    let done =
+        mutation::carry_out(dry_run, doubt, context, |client| client.domains().create(&domain)).await?;
     let Some(answer) = done else { return Ok(()) };
     let id = answer.value.id.as_str();
-    change::print(id, &answer, context)?;
+    mutation::print(id, &answer, context)?;
     if !context.out.is_json() {
         let mut lines = records::lines(&document(&answer));
         lines.push(format!("publish these records, then: posthaste domains verify {id} --wait"));

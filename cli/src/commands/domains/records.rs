@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use posthaste::DnsRecord;
 use serde_json::{Value, json};
 
-use crate::change::document;
+use crate::actions::mutation::document;
+use crate::actions::trace;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::narrate;
-use crate::output::table::{Column, Columns, Kind, at};
+use crate::output::table::{Column, Columns, Kind};
 use crate::settings::Form;
 
 /// Show the DNS records of a domain
@@ -31,13 +31,13 @@ pub(crate) struct Args {
 
 /// No column gives way: a value that was cut can't be copied.
 const COLUMNS: [Column; 7] = [
-    Column { name: "record", header: "RECORD", get: |row| at(row, "/record"), kind: Kind::Text },
-    Column { name: "name", header: "NAME", get: |row| at(row, "/name"), kind: Kind::Text },
-    Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Text },
-    Column { name: "value", header: "VALUE", get: |row| at(row, "/value"), kind: Kind::Text },
-    Column { name: "priority", header: "PRIORITY", get: |row| at(row, "/priority"), kind: Kind::Text },
-    Column { name: "ttl", header: "TTL", get: |row| at(row, "/ttl"), kind: Kind::Text },
-    Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
+    Column::new("record", "RECORD", Kind::Text),
+    Column::new("name", "NAME", Kind::Text),
+    Column::new("type", "TYPE", Kind::Text),
+    Column::new("value", "VALUE", Kind::Text),
+    Column::new("priority", "PRIORITY", Kind::Text),
+    Column::new("ttl", "TTL", Kind::Text),
+    Column::new("status", "STATUS", Kind::State),
 ];
 /// Wide enough for any record: a name has at most 253 characters, a text is mostly shorter.
 const WIDTH: usize = 1_000;
@@ -51,7 +51,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let columns = context.out.columns(&COLUMNS)?;
     let client = context.client()?;
-    let domain = narrate::carry_out(context, || client.domains().get(args.id.as_str())).await?;
+    let domain = trace::carry_out(context, || client.domains().get(args.id.as_str())).await?;
     let records = document(&domain).get("records").cloned().unwrap_or_else(|| json!([]));
     let envelope = json!({ "object": "list", "data": records, "has_more": false });
     if zone && !context.out.is_json() {

@@ -3,11 +3,10 @@
 use posthaste::{DomainPatch, Problems};
 
 use super::{look, setup};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::preview::DryRun;
+use crate::diagnostics::Fail;
+use crate::input::flags::{DryRun, Flags};
 
 /// What can be taken away.
 const TRACKING_SUBDOMAIN: &str = "tracking-subdomain";
@@ -37,9 +36,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (patch, dry_run) = plan(args)?;
     let doubt = format!("the domain may have been changed; look: {}", look(&id));
     let done =
-        change::carry_out(dry_run, &doubt, context, |client| client.domains().update(id.as_str(), &patch));
+        mutation::carry_out(dry_run, &doubt, context, |client| client.domains().update(id.as_str(), &patch));
     match done.await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use posthaste::{Client, Domain, DomainId, DomainStatus, RecordStatus};
 
 use super::look;
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::wait::{self, End, TimeoutFlag, Words};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::wait::{self, End, TimeoutFlag, Words};
 
 /// What can be waited for.
 const VERIFIED: &str = "verified";
@@ -44,9 +44,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let doubt = format!("the check may have begun; look: {}", look(&id));
     let make = |client: &Client| client.domains().verify(id.as_str());
-    let Some(answer) = change::carry_out(dry_run, &doubt, context, make).await? else { return Ok(()) };
+    let Some(answer) = mutation::carry_out(dry_run, &doubt, context, make).await? else { return Ok(()) };
     let id = answer.value.id.clone();
-    change::print(id.as_str(), &answer, context)?;
+    mutation::print(id.as_str(), &answer, context)?;
     if let Some(timeout) = wait {
         return until_checked(timeout, id, context).await;
     }

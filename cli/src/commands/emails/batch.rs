@@ -3,17 +3,15 @@
 use std::collections::BTreeSet;
 
 use http::Method;
-use posthaste::{AcceptedBatch, BatchEmail, Call, IdempotencyKey, Problem, Problems, check_batch};
+use posthaste::{AcceptedBatch, BatchEmail, Call, Client, IdempotencyKey, Problem, Problems, check_batch};
 use serde_json::Value;
 
 use super::count;
+use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::{documents::Documents, draft::flag_origin, source::StdinReaders};
-use crate::narrate;
-use crate::preview::{self, DryRun};
-use crate::problem::{Found, Report};
-use crate::unsettled::Unsettled;
+use crate::diagnostics::{Fail, Found, Report};
+use crate::input::flags::DryRun;
+use crate::input::{documents::Documents, draft::flag_origin};
 
 /// Send up to 100 emails in one request
 ///
@@ -82,7 +80,7 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         read
     });
 
-    let source = StdinReaders::besides(context).claim("FILE", &file);
+    let source = context.stdin().claim("FILE", &file);
     let source = source.map_err(|found| Fail::Usage(Report { found: vec![*found], ..Report::default() }))?;
     let text = source.text().map_err(|rule| {
         let problem = Problem::new("", "file", format!("{source} can't be read: {rule}"));
@@ -134,8 +132,7 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 
 /// Sends them, or shows what would be sent.
 pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
-    let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
-    let call = || {
+    let make = |client: &Client| {
         let call: Call<AcceptedBatch> = match &plan.json {
             None => client.emails().send_batch(&plan.emails),
             Some(items) => client.request(Method::POST, "/emails/batch").json(items).typed(),
@@ -144,39 +141,24 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         let call = if plan.unchecked { call.unchecked() } else { call };
         call.idempotency_key(plan.key.as_str())
     };
-    if let Some(form) = plan.dry_run {
-        return preview::show(&call().preview()?, &[], form, context);
-    }
-
-    let unsettled = Unsettled::new(
-        context,
-        format!(
-            "the emails may have been accepted; repeat them with `--idempotency-key {}`: that can't send them twice",
-            plan.key
-        ),
+    let doubt = format!(
+        "the emails may have been accepted; repeat them with `--idempotency-key {}`: that can't send them twice",
+        plan.key
     );
-    let answer = narrate::carry_out(context, || {
-        let note = context.out.noter();
-        call().on_retry(move |retry| {
-            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
-        })
-    })
-    .await;
-    unsettled.settled();
-    let answer = answer?;
-    let AcceptedBatch { data, errors, .. } = answer.value;
+    let mutation = Mutation { dry_run: plan.dry_run, doubt: &doubt, key: Some(&plan.key), contents: &[] };
+    let Some((_, answer)) = mutation.carry_out(context, make).await? else { return Ok(()) };
+    let AcceptedBatch { data, errors, .. } = &answer.value;
     let ids: Vec<String> = data.iter().map(|accepted| accepted.id.to_string()).collect();
-    let document = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-    context.out.result(&ids, &document)?;
     let accepted = count(ids.len(), "email");
+    mutation::report(context, || context.out.result(&ids, &mutation::document(&answer)))?;
     if errors.is_empty() {
         context.out.note(&format!("accepted {accepted} for {}", count(plan.recipients, "recipient")));
         return Ok(());
     }
-    for error in &errors {
-        context.out.warn(&format!("/{}: {}", error.index, error.message));
+    let mut message = format!("{} refused, {accepted} accepted", count(errors.len(), "email"));
+    for error in errors {
+        message += &format!("\n  /{}: {}", error.index, error.message);
     }
-    let message = format!("{} refused, {accepted} accepted", count(errors.len(), "email"));
     if ids.is_empty() {
         return Err(Fail::Rejected { message, hint: None });
     }

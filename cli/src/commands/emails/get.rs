@@ -1,8 +1,8 @@
 //! `emails get`: one email with its body, as the service tells it.
 
-use crate::change;
+use crate::actions::mutation;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 
 /// Show one email
 #[derive(Debug, clap::Args)]
@@ -17,5 +17,5 @@ pub(crate) struct Args {
 
 /// Shows it.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    change::show(context, |client| client.emails().get(args.id.as_str())).await
+    mutation::show(context, |client| client.emails().get(args.id.as_str())).await
 }

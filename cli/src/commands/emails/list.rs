@@ -1,9 +1,9 @@
 //! `emails list`: what was sent, newest first.
 
 use super::TABLE;
+use crate::actions::pages;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::paging;
+use crate::diagnostics::Fail;
 
 /// List sent emails, newest first
 ///
@@ -20,10 +20,10 @@ use crate::paging;
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// Shows it.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    paging::list(args.part, &TABLE, context, |client| client.emails().list()).await
+    pages::list(args.part, &TABLE, context, |client| client.emails().list()).await
 }

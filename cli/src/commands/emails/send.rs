@@ -8,19 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use posthaste::{Accepted, Call, Email, IdempotencyKey};
-use serde_json::{Value, json};
+use posthaste::{Accepted, Call, Client, Email, IdempotencyKey};
+use serde_json::Value;
 
 pub(crate) use plan::plan;
 
 use super::count;
+use crate::actions::dry_run::Content;
+use crate::actions::mutation::{self, Mutation};
+use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::narrate;
+use crate::diagnostics::Fail;
+use crate::input::flags::DryRun;
 use crate::output::progress::Upload;
-use crate::preview::{self, Content, DryRun};
-use crate::unsettled::Unsettled;
-use crate::wait::TimeoutFlag;
 
 /// Send one email
 ///
@@ -169,43 +169,28 @@ enum Message {
 
 /// Sends it, or shows what would be sent.
 pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
-    let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
-    let call = || -> Call<Accepted> {
-        let call = match &plan.message {
+    let progress = context.settings()?.progress.value;
+    let upload = Arc::new(Upload::new(progress, &context.out, &uploading(&plan.contents)));
+    let make = |client: &Client| {
+        let call: Call<Accepted> = match &plan.message {
             Message::Email(email) => client.emails().send(email),
             Message::Json(json) => client.request(Method::POST, "/emails").json(json).typed(),
         };
         let call = if plan.unchecked { call.unchecked() } else { call };
-        call.idempotency_key(plan.key.as_str())
+        let seen = Arc::clone(&upload);
+        call.idempotency_key(plan.key.as_str()).on_upload(move |sent, total| seen.set(sent, total))
     };
-    if let Some(form) = plan.dry_run {
-        return preview::show(&call().preview()?, &plan.contents, form, context);
-    }
-
-    let upload =
-        Arc::new(Upload::new(context.settings()?.progress.value, &context.out, &uploading(&plan.contents)));
-    let unsettled = Unsettled::new(
-        context,
-        format!(
-            "the email may have been accepted; repeat it with `--idempotency-key {}`: that can't send it twice",
-            plan.key
-        ),
+    let doubt = format!(
+        "the email may have been accepted; repeat it with `--idempotency-key {}`: that can't send it twice",
+        plan.key
     );
-    let answer = narrate::carry_out(context, || {
-        let (seen, note) = (Arc::clone(&upload), context.out.noter());
-        call().on_upload(move |sent, total| seen.set(sent, total)).on_retry(move |retry| {
-            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
-        })
-    })
-    .await;
-    unsettled.settled();
+    let mutation =
+        Mutation { dry_run: plan.dry_run, doubt: &doubt, key: Some(&plan.key), contents: &plan.contents };
+    let done = mutation.carry_out(context, make).await;
     upload.finish();
-    let accepted = answer?;
+    let Some((client, accepted)) = done? else { return Ok(()) };
     let id = accepted.value.id.as_str();
-    context.out.result(
-        &[id.to_owned()],
-        &serde_json::from_slice(&accepted.body).unwrap_or_else(|_| json!({ "id": id })),
-    )?;
+    mutation::print(id, &accepted, context)?;
     let recipients = count(plan.recipients, "recipient");
     context.out.note(&match context.where_to_look(id) {
         Some(look) => format!("accepted for {recipients} · see it: {look}"),
@@ -219,29 +204,4 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
 
 fn uploading(contents: &[Content]) -> String {
     format!("uploading {}", count(contents.len(), "file"))
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use crate::args::Cli;
-
-    #[test]
-    fn the_short_help_counts_what_it_leaves_out() {
-        let root = Cli::command();
-        let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
-        let hidden = send.get_arguments().filter(|arg| arg.is_hide_short_help_set()).count();
-        let said = send.get_after_help().unwrap().to_string();
-        assert!(said.starts_with(&format!("{hidden} more options")), "{hidden}: {said}");
-    }
-
-    #[test]
-    fn the_short_help_fits_a_screen() {
-        let mut root = Cli::command().term_width(100);
-        root.build();
-        let send = root.find_subcommand_mut("emails").unwrap().find_subcommand_mut("send").unwrap();
-        let lines = send.render_help().to_string().lines().count();
-        assert!(lines <= 40, "{lines} lines");
-    }
 }

@@ -3,13 +3,12 @@
 use posthaste::EventOccurrence;
 use serde_json::{Map, Value};
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::flags::Flags;
+use crate::diagnostics::Fail;
+use crate::input::flags::{DryRun, Flags};
 use crate::input::json;
 use crate::input::pair::Pair;
-use crate::preview::DryRun;
 
 /// Say that an event has happened to a contact
 ///
@@ -42,8 +41,8 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (event, dry_run) = plan(&args)?;
     let doubt = "the event may have been sent, and its runs begun; look: posthaste automations runs ID";
-    match change::carry_out(dry_run, doubt, context, |client| client.events().send(&event)).await? {
-        Some(answer) => change::print(&args.event, &answer, context),
+    match mutation::carry_out(dry_run, doubt, context, |client| client.events().send(&event)).await? {
+        Some(answer) => mutation::print(&args.event, &answer, context),
         None => Ok(()),
     }
 }

@@ -3,11 +3,10 @@
 use posthaste::NewContactProperty;
 
 use super::fallback::{self, Fallback};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::preview::DryRun;
+use crate::diagnostics::Fail;
+use crate::input::flags::{DryRun, Flags};
 
 /// Make a contact property, and print its id
 ///
@@ -33,8 +32,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (property, dry_run) = plan(args)?;
     let doubt = "the property may have been made; look: posthaste properties list --limit 1";
     let make = |client: &posthaste::Client| client.contact_properties().create(property.clone());
-    match change::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, doubt, context, make).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -9,11 +9,11 @@ use posthaste::{Client, Error, ReceivedAttachment};
 use serde_json::{Value, json};
 
 use super::file_name::{numbered, safe};
+use crate::actions::pages::{self, Table};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::files;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, Table};
+use crate::output::table::{Column, Kind};
 
 /// List what is attached to a received email, or save it
 ///
@@ -34,40 +34,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["limit", "after", "before", "all"])]
     download: Option<PathBuf>,
     #[command(flatten)]
-    part: paging::Args,
+    part: pages::Args,
 }
 
 /// What the list can show; the first four by itself.
 const TABLE: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-        Column { name: "filename", header: "NAME", get: |row| at(row, "/filename"), kind: Kind::Shrinks },
-        Column { name: "size", header: "BYTES", get: |row| at(row, "/size"), kind: Kind::Text },
-        Column {
-            name: "content_type",
-            header: "TYPE",
-            get: |row| at(row, "/content_type"),
-            kind: Kind::Text,
-        },
-        Column {
-            name: "content_disposition",
-            header: "DISPOSITION",
-            get: |row| at(row, "/content_disposition"),
-            kind: Kind::Text,
-        },
-        Column {
-            name: "content_id",
-            header: "CONTENT ID",
-            get: |row| at(row, "/content_id"),
-            kind: Kind::Text,
-        },
-        Column { name: "expires_at", header: "EXPIRES", get: |row| at(row, "/expires_at"), kind: Kind::Time },
-        Column {
-            name: "download_url",
-            header: "DOWNLOAD URL",
-            get: |row| at(row, "/download_url"),
-            kind: Kind::Text,
-        },
+        Column::new("id", "ID", Kind::Id),
+        Column::new("filename", "NAME", Kind::Shrinks),
+        Column::new("size", "BYTES", Kind::Text),
+        Column::new("content_type", "TYPE", Kind::Text),
+        Column::new("content_disposition", "DISPOSITION", Kind::Text),
+        Column::new("content_id", "CONTENT ID", Kind::Text),
+        Column::new("expires_at", "EXPIRES", Kind::Time),
+        Column::new("download_url", "DOWNLOAD URL", Kind::Text),
     ],
     shown: 4,
     nothing: "nothing is attached",
@@ -76,8 +56,7 @@ const TABLE: Table = Table {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { id, download, part } = args;
     let Some(folder) = download else {
-        return paging::list(part, &TABLE, context, |client| client.received().attachments(id.as_str()))
-            .await;
+        return pages::list(part, &TABLE, context, |client| client.received().attachments(id.as_str())).await;
     };
     let client = context.client()?;
     let attachments: Vec<_> = client.received().attachments(id.as_str()).stream().try_collect().await?;

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use self::cursor::Cursor;
 use super::TABLE;
 use crate::context::Context;
-use crate::fail::{Fail, Kind};
+use crate::diagnostics::{Fail, Kind};
 use crate::input::flags::Flags;
 use crate::output::report;
 use crate::output::table::{Columns, at};

@@ -14,7 +14,7 @@ use super::{client, unreachable};
 use crate::commands::emails::count as counted;
 use crate::commands::received::file_name::{numbered, safe};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::files::{self, Output};
 use crate::input::flags::Flags;
 use crate::output::table::at;

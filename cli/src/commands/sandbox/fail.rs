@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind, at};
 use crate::settings::keys;
@@ -99,13 +99,13 @@ struct Often {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Text },
-    Column { name: "method", header: "METHOD", get: |row| at(row, "/method"), kind: Kind::Text },
-    Column { name: "path", header: "PATH", get: |row| at(row, "/path"), kind: Kind::Text },
-    Column { name: "action", header: "ACTION", get: |row| at(row, "/action"), kind: Kind::State },
-    Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::Text },
-    Column { name: "often", header: "HOW OFTEN", get: often, kind: Kind::Text },
-    Column { name: "met", header: "MET", get: |row| at(row, "/met"), kind: Kind::Text },
+    Column::new("id", "ID", Kind::Text),
+    Column::new("method", "METHOD", Kind::Text),
+    Column::new("path", "PATH", Kind::Text),
+    Column::new("action", "ACTION", Kind::State),
+    Column::new("status", "STATUS", Kind::Text),
+    Column::new("often", "HOW OFTEN", Kind::Text).of(often),
+    Column::new("met", "MET", Kind::Text),
 ];
 
 /// Scripts it, lists the script, or takes it back.

@@ -16,8 +16,7 @@ use tokio::time::{sleep, timeout};
 use url::Url;
 
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::problem::{Origin, Problem, Report};
+use crate::diagnostics::{Fail, Origin, Problem, Report};
 
 /// Mails that may wait for the server.
 const MOST_WAITING: usize = 1_000;

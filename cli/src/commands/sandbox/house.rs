@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::forward::{Forward, Target};
 use super::{Behaviour, KEY};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 
 /// A service, and the sockets on which it is reached; nobody is served yet.
 pub(super) struct House {

@@ -9,10 +9,9 @@ use tokio::time::{sleep, timeout_at};
 use super::wait::{PAUSE, deadline, limit, shown};
 use super::{client, patient_client, unreachable};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
 use crate::output::table::{Column, Kind, at};
 use crate::output::terminal::{safe, safe_lines};
-use crate::problem::{Found, Origin, Problem, Report};
 
 /// Look at the emails that the sandbox has captured
 #[derive(Debug, Subcommand)]
@@ -99,20 +98,20 @@ pub(crate) struct WaitArgs {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Id },
-    Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
-    Column { name: "subject", header: "SUBJECT", get: |row| at(row, "/subject"), kind: Kind::Shrinks },
-    Column { name: "last_event", header: "LAST EVENT", get: |row| at(row, "/last_event"), kind: Kind::State },
-    Column { name: "created_at", header: "CAPTURED", get: |row| at(row, "/created_at"), kind: Kind::Time },
+    Column::new("id", "ID", Kind::Id),
+    Column::new("to", "TO", Kind::Text),
+    Column::new("subject", "SUBJECT", Kind::Shrinks),
+    Column::new("last_event", "LAST EVENT", Kind::State),
+    Column::new("created_at", "CAPTURED", Kind::Time),
 ];
 
 /// Columns that are shown when they are asked for.
 const MORE: &[Column] = &[
-    Column { name: "email_id", header: "EMAIL", get: |row| at(row, "/email_id"), kind: Kind::Id },
-    Column { name: "from", header: "FROM", get: |row| at(row, "/from"), kind: Kind::Text },
-    Column { name: "cc", header: "CC", get: |row| at(row, "/cc"), kind: Kind::Text },
-    Column { name: "bcc", header: "BCC", get: |row| at(row, "/bcc"), kind: Kind::Text },
-    Column { name: "size", header: "SIZE", get: |row| at(row, "/size"), kind: Kind::Text },
+    Column::new("email_id", "EMAIL", Kind::Id),
+    Column::new("from", "FROM", Kind::Text),
+    Column::new("cc", "CC", Kind::Text),
+    Column::new("bcc", "BCC", Kind::Text),
+    Column::new("size", "SIZE", Kind::Text),
 ];
 
 /// Runs one of them.

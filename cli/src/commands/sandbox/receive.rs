@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::input::source::{Source, TEXT_LIMIT};
 

@@ -4,9 +4,9 @@ use http::Method;
 use serde_json::json;
 
 use super::{client, unreachable};
-use crate::confirm::confirm;
+use crate::actions::confirm::confirm;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 
 /// Forget everything that was sent with this key
 ///

@@ -8,8 +8,7 @@ use tokio::sync::oneshot;
 use super::house::House;
 use super::{Behaviour, KEY};
 use crate::context::Context;
-use crate::fail::{Fail, Signal};
-use crate::problem::{Origin, Problem, Report};
+use crate::diagnostics::{Fail, Origin, Problem, Report, Signal};
 use crate::signals::Signals;
 
 /// Run a command with a sandbox of its own, and end with its exit code

@@ -5,9 +5,9 @@ mod line;
 use self::line::line;
 use super::house::House;
 use super::{Behaviour, KEY, PORT};
-use crate::browser;
+use crate::actions::browser;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::signals::Signals;
 
 /// What to begin with; they find the sandbox by the variables of the last line.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::input::json as strict;
 use crate::input::pair::Pair;

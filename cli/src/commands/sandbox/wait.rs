@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::client;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 
 /// The longest wait where `--timeout` says nothing.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

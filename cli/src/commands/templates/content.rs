@@ -49,7 +49,7 @@ impl Args {
         }
         flags.list("/reply_to", "--reply-to", &self.reply_to);
         flags.list("/variables", "--variable", &self.variable);
-        self.bodies.read(flags, context)
+        self.bodies.read(flags, context.stdin())
     }
 
     /// Reads the variables; what is no variable is told.

@@ -3,9 +3,9 @@
 use posthaste::NewTemplate;
 
 use super::{content, publish_now};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 
 /// Store a template, and print its id
@@ -58,10 +58,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let doubt = "the template may have been stored; look: posthaste templates list --limit 1";
-    let done = change::carry_out(dry_run, doubt, context, |client| client.templates().create(&template));
+    let done = mutation::carry_out(dry_run, doubt, context, |client| client.templates().create(&template));
     let Some(answer) = done.await? else { return Ok(()) };
     let id = answer.value.id.as_str();
-    change::print(id, &answer, context)?;
+    mutation::print(id, &answer, context)?;
     if publish {
         return publish_now(id, context).await;
     }

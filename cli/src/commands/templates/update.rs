@@ -3,9 +3,9 @@
 use posthaste::TemplatePatch;
 
 use super::{content, look, publish_now};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::clear;
 use crate::input::flags::Flags;
 
@@ -84,11 +84,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let doubt = format!("the template may have been changed; look: {}", look(&id));
-    let done =
-        change::carry_out(dry_run, &doubt, context, |client| client.templates().update(id.as_str(), &patch));
+    let done = mutation::carry_out(dry_run, &doubt, context, |client| {
+        client.templates().update(id.as_str(), &patch)
+    });
     let Some(answer) = done.await? else { return Ok(()) };
     let stored = answer.value.id.as_str();
-    change::print(stored, &answer, context)?;
+    mutation::print(stored, &answer, context)?;
     // By its id: the alias that named it may be another now.
     if publish { publish_now(stored, context).await } else { Ok(()) }
 }

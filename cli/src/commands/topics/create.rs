@@ -2,11 +2,10 @@
 
 use posthaste::{NewTopic, Subscription, Visibility};
 
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::preview::DryRun;
+use crate::diagnostics::Fail;
+use crate::input::flags::{DryRun, Flags};
 
 /// Make a topic, and print its id
 ///
@@ -36,8 +35,8 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (topic, dry_run) = plan(args)?;
     let doubt = "the topic may have been made; look: posthaste topics list --limit 1";
-    match change::carry_out(dry_run, doubt, context, |client| client.topics().create(&topic)).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, doubt, context, |client| client.topics().create(&topic)).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -3,11 +3,10 @@
 use posthaste::{TopicPatch, Visibility};
 
 use super::look;
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::input::flags::Flags;
-use crate::preview::DryRun;
+use crate::diagnostics::Fail;
+use crate::input::flags::{DryRun, Flags};
 
 /// What can be taken away.
 const DESCRIPTION: &str = "description";
@@ -44,8 +43,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (patch, dry_run) = plan(args)?;
     let doubt = format!("the topic may have been changed; look: {}", look(&id));
     let make = |client: &posthaste::Client| client.topics().update(id.as_str(), &patch);
-    match change::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => change::print(answer.value.id.as_str(), &answer, context),
+    match mutation::carry_out(dry_run, &doubt, context, make).await? {
+        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
 }

@@ -1,13 +1,13 @@
 //! `webhooks events`, `event`, `attempts`, `replay`, `rotate-secret`: what a webhook has told, and with which secret.
 
 use super::{look, tell_secret};
-use crate::change::{self, DryRunFlag};
+use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::pages::{self, OlderArgs, Table};
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::secret;
-use crate::output::table::{Column, Kind, at};
-use crate::paging::{self, OlderArgs, Table};
+use crate::output::table::{Column, Kind};
 
 /// List what a webhook has told, newest first
 #[derive(Debug, clap::Args)]
@@ -87,15 +87,10 @@ pub(crate) struct RotateArgs {
 
 const EVENTS: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Text },
-        Column { name: "type", header: "TYPE", get: |row| at(row, "/type"), kind: Kind::Shrinks },
-        Column { name: "status", header: "STATUS", get: |row| at(row, "/status"), kind: Kind::State },
-        Column {
-            name: "created_at",
-            header: "HAPPENED",
-            get: |row| at(row, "/created_at"),
-            kind: Kind::Time,
-        },
+        Column::new("id", "ID", Kind::Text),
+        Column::new("type", "TYPE", Kind::Shrinks),
+        Column::new("status", "STATUS", Kind::State),
+        Column::new("created_at", "HAPPENED", Kind::Time),
     ],
     shown: 4,
     nothing: "nothing was told yet",
@@ -103,15 +98,10 @@ const EVENTS: Table = Table {
 
 const ATTEMPTS: Table = Table {
     columns: &[
-        Column { name: "id", header: "ID", get: |row| at(row, "/id"), kind: Kind::Text },
-        Column {
-            name: "http_status_code",
-            header: "ANSWER",
-            get: |row| at(row, "/http_status_code"),
-            kind: Kind::Text,
-        },
-        Column { name: "response", header: "RESPONSE", get: |row| at(row, "/response"), kind: Kind::Shrinks },
-        Column { name: "sent_at", header: "SENT", get: |row| at(row, "/sent_at"), kind: Kind::Time },
+        Column::new("id", "ID", Kind::Text),
+        Column::new("http_status_code", "ANSWER", Kind::Text),
+        Column::new("response", "RESPONSE", Kind::Shrinks),
+        Column::new("sent_at", "SENT", Kind::Time),
     ],
     shown: 4,
     nothing: "nothing was tried yet",
@@ -119,18 +109,18 @@ const ATTEMPTS: Table = Table {
 
 pub(super) async fn events(args: EventsArgs, context: &Context) -> Result<(), Fail> {
     let EventsArgs { id, part } = args;
-    paging::list(part.into(), &EVENTS, context, |client| client.webhooks().events(id.as_str())).await
+    pages::list(part.into(), &EVENTS, context, |client| client.webhooks().events(id.as_str())).await
 }
 
 pub(super) async fn event(args: EventArgs, context: &Context) -> Result<(), Fail> {
     let EventArgs { id, event_id } = args;
-    change::show(context, |client| client.webhooks().event(id.as_str(), event_id.as_str())).await
+    mutation::show(context, |client| client.webhooks().event(id.as_str(), event_id.as_str())).await
 }
 
 pub(super) async fn attempts(args: AttemptsArgs, context: &Context) -> Result<(), Fail> {
     let AttemptsArgs { id, event_id, part } = args;
     let make = |client: &posthaste::Client| client.webhooks().attempts(id.as_str(), event_id.as_str());
-    paging::list(part.into(), &ATTEMPTS, context, make).await
+    pages::list(part.into(), &ATTEMPTS, context, make).await
 }
 
 pub(super) async fn replay(args: ReplayArgs, context: &Context) -> Result<(), Fail> {
@@ -138,7 +128,7 @@ pub(super) async fn replay(args: ReplayArgs, context: &Context) -> Result<(), Fa
     let doubt =
         format!("the event may be delivered once more; look: posthaste webhooks attempts {id} {event_id}");
     let make = |client: &posthaste::Client| client.webhooks().replay(id.as_str(), event_id.as_str());
-    change::by_id(&dry_run, &doubt, context, make).await
+    mutation::by_id(&dry_run, &doubt, context, make).await
 }
 
 pub(super) async fn rotate(args: RotateArgs, context: &Context) -> Result<(), Fail> {
@@ -149,7 +139,7 @@ pub(super) async fn rotate(args: RotateArgs, context: &Context) -> Result<(), Fa
     let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
     let doubt = format!("the secret may be another one now; look: {}", look(&id));
     let make = |client: &posthaste::Client| client.webhooks().rotate_secret(id.as_str());
-    match change::carry_out(dry_run, &doubt, context, make).await? {
+    match mutation::carry_out(dry_run, &doubt, context, make).await? {
         Some(answer) => tell_secret(&answer, file, context),
         None => Ok(()),
     }

@@ -23,9 +23,8 @@ use self::registration::Registration;
 use self::writer::Writer;
 use super::secrets;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::input::source::StdinReaders;
 use crate::signals::Signals;
 
 /// How many deliveries may wait to be shown.
@@ -202,7 +201,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         args;
     let mut flags = Flags::default();
     flags.help("posthaste webhooks listen --public-url https://abc.tunnel.test");
-    let mut stdin = StdinReaders::besides(context);
+    let mut stdin = context.stdin();
     let verifier = secrets::read(&secret_file, &mut stdin, &mut flags);
     let tolerance = secrets::tolerance(tolerance.as_deref(), &mut flags);
     let own = secret_file.is_empty() && !insecure_no_verify;

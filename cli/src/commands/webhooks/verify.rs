@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::secrets;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::input::source::{Source, StdinReaders, TEXT_LIMIT};
 use crate::output::record;
@@ -98,7 +98,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     flags.help(
         "posthaste webhooks verify --secret-file hooks.secret --headers headers.txt --payload body.json",
     );
-    let mut stdin = StdinReaders::besides(context);
+    let mut stdin = context.stdin();
     let verifier = secrets::read(secret_file, &mut stdin, &mut flags);
     if secret_file.is_empty() {
         flags.missing("--secret-file");
@@ -122,7 +122,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     });
     flags.finish()?;
     // What is missing here has just been told.
-    let mut verifier = verifier.ok_or_else(|| Fail::Usage(crate::problem::Report::default()))?;
+    let mut verifier = verifier.ok_or_else(|| Fail::Usage(crate::diagnostics::Report::default()))?;
     if let Some(tolerance) = tolerance {
         verifier = verifier.tolerance(tolerance);
     }

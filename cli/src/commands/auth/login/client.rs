@@ -3,7 +3,7 @@
 use posthaste::auth::{AuthorizationServer, NewOAuthClient};
 
 use crate::commands::auth::failed;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 
 /// The name that a service may know this program by without being told.
 const USUAL: &str = "posthaste-cli";

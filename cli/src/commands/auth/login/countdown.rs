@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::settings::ProgressStyle;
 
 /// A line that counts down and leaves no trace; nothing with `--quiet`, with `--progress none`, or where standard error is no terminal.

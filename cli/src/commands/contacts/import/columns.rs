@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use super::file::Csv;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Problem, Report};
 use crate::input::flags::Flags;
 use crate::input::pair::Pair;
-use crate::problem::{Found, Problem, Report};
 
 /// What the cells of a column are.
 #[derive(Debug, Clone, PartialEq, Eq)]

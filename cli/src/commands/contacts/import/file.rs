@@ -7,9 +7,8 @@ use std::io::{self, Read, Seek as _};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use csv_core::ReadFieldResult;
 
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Problem, Report};
 use crate::input::flags::Flags;
-use crate::problem::{Problem, Report};
 
 /// The longest field.
 const MAX_FIELD: u64 = 1 << 20;

@@ -12,9 +12,8 @@ use super::file::Csv;
 use super::row::Row;
 use super::{OnConflict, Wishes};
 use crate::context::Context;
-use crate::fail::{Fail, Kind};
+use crate::diagnostics::{Fail, Kind};
 use crate::output::rows::Rows;
-use crate::unsettled::Unsettled;
 
 /// What became of a row.
 enum Fate {
@@ -51,7 +50,7 @@ pub(super) async fn run(
     let progress = Rows::new(context.settings()?.progress.value, &context.out, Some(rows));
     let records = csv.rows().map_err(|error| csv.unreadable(error.into()))?.into_byte_records().skip(1);
     let mut count = Count::default();
-    let mut interrupted = Some(Unsettled::new(context, going_on(count, rows)));
+    context.in_flight.begin(going_on(count, rows), None);
     let mut fates = futures_util::stream::iter(records)
         .map(|record| {
             let wishes = &wishes;
@@ -85,24 +84,17 @@ pub(super) async fn run(
             }
             Fate::Stopped(fail) => {
                 drop(progress);
-                settle(&mut interrupted);
+                context.in_flight.finish();
                 context.out.warn(&going_on(count, rows));
                 return Err(fail);
             }
         }
         progress.set(count.done());
-        settle(&mut interrupted);
-        interrupted = Some(Unsettled::new(context, going_on(count, rows)));
+        context.in_flight.begin(going_on(count, rows), None);
     }
-    settle(&mut interrupted);
+    context.in_flight.finish();
     drop(progress);
     finish(count, rows, &wishes, context)
-}
-
-fn settle(interrupted: &mut Option<Unsettled<'_>>) {
-    if let Some(unsettled) = interrupted.take() {
-        unsettled.settled();
-    }
 }
 
 fn going_on(count: Count, rows: u64) -> String {

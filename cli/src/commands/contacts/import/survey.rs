@@ -9,8 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::columns::Columns;
 use super::file::Csv;
 use super::row::{Row, Wrong};
-use crate::fail::Fail;
-use crate::problem::{Found, Problem, Report};
+use crate::diagnostics::{Fail, Found, Problem, Report};
 
 /// So many problems are told; a file with more of them has one cause.
 const TOLD: usize = 50;

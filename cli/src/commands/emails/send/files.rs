@@ -3,13 +3,13 @@
 use posthaste::Attachment;
 use serde_json::{Value, json};
 
-use crate::fail::Fail;
+use crate::actions::dry_run::Content;
+use crate::diagnostics::Fail;
 use crate::input::{
     attach::AttachSpec,
     draft::{Draft, flag_span},
     source::{Source, StdinReaders},
 };
-use crate::preview::Content;
 
 /// Files above this can't be sent whatever else is in the email; standard input is not read further.
 const ATTACHMENT_LIMIT: u64 = 32 * 1024 * 1024;
@@ -101,7 +101,7 @@ pub(super) async fn attachments(
 
 enum Unopened {
     Rule(&'static str, String, Option<String>),
-    Found(Box<crate::problem::Found>),
+    Found(Box<crate::diagnostics::Found>),
 }
 
 async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attachment, Content), Unopened> {

@@ -4,22 +4,21 @@ use posthaste::{Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
 
 use super::{Args, Message, Plan, files, wait::DELIVERED};
+use crate::actions::wait;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Report};
+use crate::input::flags::DryRun;
 use crate::input::{
     draft::{Draft, flag_origin, flag_span},
     json,
     pair::Pair,
     source::StdinReaders,
 };
-use crate::preview::DryRun;
-use crate::problem::Report;
-use crate::wait;
 
 /// Reads the named files, lays the flags over the document, and asks the rules.
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let mut draft = Draft::default();
-    let mut stdin = StdinReaders::besides(context);
+    let mut stdin = context.stdin();
     let Args {
         from,
         to,

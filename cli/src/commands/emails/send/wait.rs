@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use posthaste::{Client, EmailId, EmailRecord, LastEvent};
 
+use crate::actions::wait::{self, End, Words};
 use crate::context::Context;
-use crate::fail::Fail;
-use crate::wait::{self, End, Words};
+use crate::diagnostics::Fail;
 
 /// What can be waited for.
 pub(super) const DELIVERED: &str = "delivered";

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::Watch;
 use super::cursor::Cursor;
-use crate::fail::Fail;
-use crate::narrate;
+use crate::actions::trace;
+use crate::diagnostics::Fail;
 use crate::output::table::at;
 use crate::output::time;
 
@@ -59,7 +59,7 @@ async fn end(
     mut goes_on: impl FnMut(&Value) -> ControlFlow<()>,
 ) -> Result<Option<Value>, Fail> {
     let list = watch.client.received().list().as_json();
-    let mut telling = narrate::Pages::begin(watch.context, &list);
+    let mut telling = trace::Pages::begin(watch.context, &list);
     let (mut pages, mut reached) = (list.pages(), None);
     while let Some(page) = pages.try_next().await? {
         telling.page(page.data.len(), page.has_more);
@@ -85,7 +85,7 @@ async fn from(oldest: Option<Value>, watch: &mut Watch<'_>, cursor: &mut Cursor)
 /// Prints all that are newer than this one.
 async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
     let list = watch.client.received().since(id).as_json();
-    let mut telling = narrate::Pages::begin(watch.context, &list);
+    let mut telling = trace::Pages::begin(watch.context, &list);
     let mut pages = list.pages();
     while let Some(page) = pages.try_next().await? {
         telling.page(page.data.len(), page.has_more);

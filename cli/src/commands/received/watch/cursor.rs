@@ -13,10 +13,9 @@ use url::Url;
 
 use crate::commands::received::file_name::safe;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Origin, Problem, Report};
 use crate::files;
 use crate::output::table::at;
-use crate::problem::{Origin, Problem, Report};
 use crate::settings::paths;
 
 /// How many of the emails that were printed last are remembered, for the case that the service forgets some of them.
@@ -78,7 +77,7 @@ impl Cursor {
             None => usual(service, context)?,
         };
         let lock =
-            paths::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
+            files::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
         let lock = lock.map_err(|error| of_lock(error, &path))?;
         let kept = if anew { None } else { read(&path)? };
         if let (Some(kept), Some(file)) = (&kept, file)

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use reqwest::redirect;
 use url::Url;
 
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 
 /// How long the application may take. The service waits 15 seconds for an answer, and should get this one.
 const PATIENCE: Duration = Duration::from_secs(14);

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::known;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::output::write_stderr;
 use crate::signals::Signals;
 

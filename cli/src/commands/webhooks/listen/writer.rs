@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use tokio::sync::mpsc as answers;
 
-use crate::fail::Fail;
+use crate::diagnostics::Fail;
 use crate::output::write_stdout;
 
 /// Writes one text after the other.

@@ -8,27 +8,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::context::Context;
-use crate::fail::Fail;
-
-/// How a dry run is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DryRun {
-    /// As a JSON object.
-    Json,
-    /// As a command for `curl`.
-    Curl,
-}
-
-impl DryRun {
-    /// Reads the flag's value.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        match text {
-            "json" => Some(Self::Json),
-            "curl" => Some(Self::Curl),
-            _ => None,
-        }
-    }
-}
+use crate::diagnostics::Fail;
+use crate::input::flags::DryRun;
 
 /// The content of an attachment.
 #[derive(Debug)]

@@ -1,92 +1,11 @@
-//! The command line's root: the nouns and the flags that hold for all of them.
-//!
-//! Parsing reads shapes only. Whether a value makes sense is decided afterwards, so that everything wrong is said at once.
+//! The flags that every command takes, before or after its name.
 
-use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
-
-use crate::commands;
-use crate::output::{ColorChoice, Wishes};
+use crate::output::Wishes;
 use crate::settings::env::Env;
-use crate::settings::{Flags, Form};
-
-/// The colours of help texts.
-const STYLES: Styles = Styles::styled()
-    .header(AnsiColor::Green.on_default().bold())
-    .usage(AnsiColor::Green.on_default().bold())
-    .literal(AnsiColor::Cyan.on_default().bold())
-    .placeholder(AnsiColor::Cyan.on_default());
-
-/// Send email from the command line, and look at what was sent.
-#[derive(Debug, Parser)]
-#[command(
-    name = "posthaste",
-    version,
-    styles = STYLES,
-    disable_help_subcommand = true,
-    subcommand_required = true,
-    arg_required_else_help = true,
-    after_help = "Try it without an account:\n  \
-        posthaste --sandbox emails send --from hi@acme.test --to ada@example.com \\\n      \
-        --subject Hello --text 'It works'\n\n\
-        More: posthaste help COMMAND, posthaste help exit-codes, posthaste help options"
-)]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) global: Global,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// One noun a variant.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    #[command(subcommand)]
-    Emails(commands::emails::Command),
-    #[command(subcommand)]
-    Broadcasts(commands::broadcasts::Command),
-    #[command(subcommand)]
-    Templates(commands::templates::Command),
-    #[command(subcommand)]
-    Domains(commands::domains::Command),
-    #[command(subcommand)]
-    Contacts(commands::contacts::Command),
-    #[command(subcommand)]
-    Segments(commands::segments::Command),
-    #[command(subcommand)]
-    Audiences(commands::audiences::Command),
-    #[command(subcommand)]
-    Topics(commands::topics::Command),
-    #[command(subcommand, visible_alias = "contact-properties")]
-    Properties(commands::properties::Command),
-    #[command(subcommand)]
-    Automations(commands::automations::Command),
-    #[command(subcommand)]
-    Events(commands::events::Command),
-    #[command(subcommand)]
-    Received(commands::received::Command),
-    #[command(subcommand)]
-    Webhooks(commands::webhooks::Command),
-    #[command(subcommand)]
-    Logs(commands::logs::Command),
-    #[command(subcommand)]
-    ApiKeys(commands::api_keys::Command),
-    #[command(subcommand)]
-    Auth(commands::auth::Command),
-    Api(commands::api::Args),
-    #[cfg(feature = "sandbox")]
-    #[command(subcommand)]
-    Sandbox(commands::sandbox::Command),
-    #[command(subcommand)]
-    Config(commands::config::Command),
-    Doctor(commands::doctor::Args),
-    Completions(commands::completions::Args),
-    Man(commands::man::Args),
-    Help(commands::help::Args),
-}
+use crate::settings::{ColorChoice, Flags, Form};
 
 /// The flags that every command takes, before or after its name.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Global {
@@ -151,18 +70,6 @@ pub(crate) struct Global {
     pub(crate) makes_profile: bool,
 }
 
-impl Command {
-    /// Whether it goes on until a signal comes, which is then how it ends and no failure.
-    pub(crate) fn ends_by_signal(&self) -> bool {
-        match self {
-            Self::Received(command) | Self::Emails(commands::emails::Command::Receiving(command)) => {
-                command.ends_by_signal()
-            }
-            _ => false,
-        }
-    }
-}
-
 impl Global {
     /// Whether the command brings its own service.
     #[cfg(feature = "sandbox")]
@@ -220,44 +127,5 @@ impl Global {
     /// The colour that the flag asks for, as far as it makes sense.
     pub(crate) fn color_choice(&self) -> Option<ColorChoice> {
         clap::ValueEnum::from_str(self.color.as_deref()?, false).ok()
-    }
-}
-
-/// The whole tree. The short help of a command says where the shared flags are told instead of telling them.
-pub(crate) fn command() -> clap::Command {
-    refer(Cli::command())
-}
-
-fn refer(command: clap::Command) -> clap::Command {
-    let command = command.mut_subcommands(refer);
-    if command.has_subcommands() {
-        return command;
-    }
-    let about = command.get_after_help().cloned().unwrap_or_default();
-    let more = command.get_after_long_help().cloned().unwrap_or_else(|| about.clone());
-    let mut short = about;
-    if !short.to_string().is_empty() {
-        short.push_str("\n\n");
-    }
-    short.push_str("Options of every command: posthaste help options");
-    command.after_help(short).after_long_help(more)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_tree_is_consistent() {
-        command().debug_assert();
-    }
-
-    #[test]
-    fn a_projection_is_one_flag_with_commas() {
-        let cli = Cli::try_parse_from(["posthaste", "doctor", "--json=id,to"]).unwrap();
-        assert_eq!(cli.global.wishes(Form::Json).fields, ["id", "to"]);
-        assert_eq!(cli.global.flags().values, [("output", "json".to_owned())]);
-        let cli = Cli::try_parse_from(["posthaste", "--json", "doctor"]).unwrap();
-        assert!(cli.global.json.is_some() && cli.global.wishes(Form::Json).fields.is_empty());
     }
 }

@@ -5,9 +5,8 @@ use std::io::BufRead as _;
 use tokio::sync::oneshot;
 
 use crate::context::Context;
-use crate::fail::{Fail, Signal};
+use crate::diagnostics::{Fail, Problem, Report, Signal};
 use crate::output::write_stderr;
-use crate::problem::{Problem, Report};
 
 /// Asks whether to go on; no is the answer that needs no typing.
 ///

@@ -95,3 +95,10 @@ impl Report {
         self.found.is_empty() && self.missing.is_empty()
     }
 }
+
+/// Line and column, from 1, in characters.
+pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}

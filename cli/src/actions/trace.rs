@@ -1,4 +1,4 @@
-//! `-v`: tells a request as it leaves and its answer as it comes, with headers at `-vv` and bodies at `-vvv`. Secrets are covered.
+//! One call, with a note for every retry. `-v`: tells a request as it leaves and its answer as it comes, with headers at `-vv` and bodies at `-vvv`. Secrets are covered.
 
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,12 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     make: impl Fn() -> Call<T>,
 ) -> posthaste::Result<WithResponse<T>> {
     let level = context.global.verbose;
+    let make = || {
+        let note = context.out.noter();
+        make().on_retry(move |retry| {
+            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
+        })
+    };
     if level == 0 {
         return make().raw().await;
     }

@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::context::Service;
-use crate::fail::Fail;
-use crate::output::table::{Column, Columns, Kind, at};
+use crate::diagnostics::Fail;
+use crate::output::table::{Column, Columns, Kind};
 use crate::output::terminal::safe;
 use crate::output::{Out, write_stderr};
 
@@ -117,10 +117,10 @@ impl Captured {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "from", header: "FROM", get: |row| at(row, "/from"), kind: Kind::Text },
-    Column { name: "to", header: "TO", get: |row| at(row, "/to"), kind: Kind::Text },
-    Column { name: "subject", header: "SUBJECT", get: |row| at(row, "/subject"), kind: Kind::Shrinks },
-    Column { name: "size", header: "BYTES", get: |row| at(row, "/size"), kind: Kind::Text },
+    Column::new("from", "FROM", Kind::Text),
+    Column::new("to", "TO", Kind::Text),
+    Column::new("subject", "SUBJECT", Kind::Shrinks),
+    Column::new("size", "BYTES", Kind::Text),
 ];
 
 /// One email in full, several as a table.

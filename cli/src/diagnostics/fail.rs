@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use posthaste::auth::AuthError;
 use posthaste::{ApiErrorKind, Outcome};
 
-use crate::problem::Report;
+use crate::diagnostics::Report;
 
 /// What a script can tell apart. The numbers are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

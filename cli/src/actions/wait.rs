@@ -7,11 +7,9 @@ use std::time::Duration;
 use posthaste::{Error, Problem, Wait};
 
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Report};
 use crate::input::draft::flag_origin;
-use crate::problem::{Found, Report};
 use crate::settings::keys;
-use crate::unsettled::Unsettled;
 
 /// The flag beside `--wait`, which each command declares with the state that it waits for.
 #[derive(Debug, Clone, clap::Args)]
@@ -70,10 +68,10 @@ pub(crate) async fn until<T: Send + 'static>(
     context: &Context,
     end: impl Fn(&T) -> End,
 ) -> Result<T, Fail> {
-    let unsettled = Unsettled::new(context, words.left.clone());
+    context.in_flight.wait(&words.left);
     let begun = std::time::Instant::now();
     let ended = wait.max_wait(timeout).await;
-    unsettled.settled();
+    context.in_flight.finish();
     match ended {
         Ok(found) => match end(&found) {
             End::Good(state) => {

@@ -4,12 +4,11 @@ use futures_util::TryStreamExt as _;
 use posthaste::{Client, List, page::Item};
 use serde_json::{Value, json};
 
+use crate::actions::trace;
 use crate::context::Context;
-use crate::fail::Fail;
+use crate::diagnostics::{Fail, Found, Problem, Report};
 use crate::input::draft::flag_origin;
-use crate::narrate;
 use crate::output::table::{Column, Columns};
-use crate::problem::{Found, Problem, Report};
 
 /// The most items of one page.
 const PAGE: usize = 100;
@@ -132,7 +131,7 @@ pub(crate) async fn show<T: Item>(
             Some(limit) => list.limit(limit),
             None => list,
         };
-        let envelope = narrate::carry_out(context, || list.call().typed::<Value>()).await?.value;
+        let envelope = trace::carry_out(context, || list.call().typed::<Value>()).await?.value;
         context.out.list(&envelope, columns)?;
         let data = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let more = envelope.get("has_more").and_then(Value::as_bool).unwrap_or_default();
@@ -152,7 +151,7 @@ async fn walk(
     let wanted = if part.all { usize::MAX } else { part.limit.unwrap_or(20) };
     let newer = matches!(part.start, Some(Start::Before(_)));
     let streams = context.out.streams();
-    let mut telling = narrate::Pages::begin(context, &list);
+    let mut telling = trace::Pages::begin(context, &list);
     let mut pages = list.pages();
     let (mut merged, mut seen, mut count, mut more) = (Vec::new(), Vec::new(), 0, false);
     while let Some(page) = pages.try_next().await? {

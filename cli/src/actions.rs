@@ -1,0 +1,9 @@
+//! What the commands have in common: change something, show a list, wait, ask before it happens.
+
+pub(crate) mod browser;
+pub(crate) mod confirm;
+pub(crate) mod dry_run;
+pub(crate) mod mutation;
+pub(crate) mod pages;
+pub(crate) mod trace;
+pub(crate) mod wait;

@@ -1,0 +1,88 @@
+//! The profiles that exist: those that are configured, and those that have credentials.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use super::env::Env;
+use super::file::ConfigFile;
+use super::paths;
+
+/// The profile in use where none is named. It always exists.
+pub(crate) const DEFAULT: &str = "default";
+/// The folder of all credentials, beside `config.toml`.
+pub(crate) const CREDENTIALS: &str = "credentials";
+
+/// Their names: first those of the file in its order, then the others by name.
+pub(crate) fn existing(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
+    let mut names: Vec<String> = file.iter().flat_map(|file| file.profiles()).map(str::to_owned).collect();
+    let folder = paths::config_dir(env).ok().flatten().map(|config| config.join(CREDENTIALS));
+    for name in folder.and_then(|folder| with_credentials(&folder).ok()).unwrap_or_default() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The profiles that have a file in the folder of credentials.
+pub(crate) fn with_credentials(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found: Vec<String> = entries
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let (name, ending) = name.rsplit_once('.')?;
+            ["cred", "state"].contains(&ending).then(|| profile_name(name))?
+        })
+        .collect();
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// The profile's name as part of a file's name. Capitals are written out: some file systems take `a` for `A`.
+pub(crate) fn file_name(profile: &str) -> String {
+    profile.bytes().fold(String::new(), |mut name, byte| {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
+            other => write!(name, "%{other:02x}").unwrap_or_default(),
+        }
+        name
+    })
+}
+
+/// What [`file_name`] was made of.
+fn profile_name(name: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = name.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_profile_has_a_file_name_of_its_own(profile in "\\PC{1,15}") {
+            let name = file_name(&profile);
+            prop_assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_%".contains(&byte)));
+            prop_assert_eq!(profile_name(&name), Some(profile));
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Whatever ends a command, its user learns what became of the request.
+#![cfg(unix)]
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use http::Method;
+use posthaste_reference_server::faults::{Action, Rule};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::service::Service;
+use crate::support::{Ran, SEND, signal};
+
+/// Waits until a thread of the program reads standard input.
+#[cfg(target_os = "linux")]
+fn until_it_reads(child: &Child, arguments: &[&str]) {
+    let reads = || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?;
+        tasks.flatten().find(|task| {
+            let call = fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
+            let mut words = call.split(' ');
+            // read(0, …) or splice(0, …): their numbers on x86-64 and on aarch64.
+            matches!(words.next(), Some("0" | "63" | "275" | "76")) && words.next() == Some("0x0")
+        })
+    };
+    let begun = Instant::now();
+    while reads().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{arguments:?} does not read standard input");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn error_of(output: &std::process::Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().last().unwrap_or_else(|| panic!("nothing was said: {output:?}"));
+    serde_json::from_str::<Value>(last).unwrap_or_else(|error| panic!("{error}: {said}"))["error"].clone()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_every_command_that_reads_standard_input() {
+    let service = Service::start();
+    let commands: [&[&str]; 8] = [
+        &["emails", "send", "--input", "-"],
+        &["emails", "send", "--html-file", "-"],
+        &["emails", "batch", "-"],
+        &["contacts", "import", "-"],
+        &["api", "POST", "/emails", "--input", "-"],
+        &["auth", "login", "--with-token", "--store", "file"],
+        &["sandbox", "receive", "-"],
+        &["--api-key-file", "-", "emails", "list"],
+    ];
+    for arguments in commands {
+        for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+            let posthaste = service.posthaste();
+            let mut child = posthaste.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+            // Some input has come, and its end has not.
+            child.stdin.as_mut().unwrap().write_all(b"{").unwrap();
+            until_it_reads(&child, arguments);
+            signal(&child, which);
+            let stdin = child.stdin.take();
+            let output = child.wait_with_output().unwrap();
+            drop(stdin);
+            assert_eq!(output.status.code(), Some(code), "{arguments:?} {which:?} {output:?}");
+        }
+    }
+    assert_eq!(service.asked(), 0, "nothing was sent");
+}
+
+fn newest_email(service: &Service) -> String {
+    service.core().mails("sb_test")[0].email_id.clone()
+}
+
+/// A send whose response does not come, ended by a signal.
+fn interrupted(service: &Service, flags: &[&str]) -> std::process::Output {
+    let before = service.asked();
+    let posthaste = service.posthaste();
+    let child = posthaste.command().args(SEND).args(flags).spawn().unwrap();
+    while service.asked() == before {
+        std::thread::yield_now();
+    }
+    signal(&child, Signal::INT);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn quiet_keeps_no_idempotency_key_back_when_a_send_is_interrupted() {
+    let service = Service::start();
+    service.core().faults().add(Rule::new(Action::Delay(Duration::from_mins(1))).always());
+    for flags in [&["-q"][..], &["--idempotency-key", "order-17", "-q"]] {
+        let output = interrupted(&service, flags);
+        let key = service.core().requests().last().unwrap().headers["idempotency-key"].clone();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        assert!(said.contains(key.to_str().unwrap()), "{said}");
+    }
+    for flags in [&["--json"][..], &["--json", "-q"], &["-o", "ndjson", "--jq", ".id"]] {
+        let error = error_of(&interrupted(&service, flags));
+        let key = service.core().requests().last().unwrap().headers["idempotency-key"].clone();
+        assert_eq!(error["outcome"], "unknown", "{flags:?} {error}");
+        assert_eq!(error["idempotency_key"], key.to_str().unwrap());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_accepted_send_that_cannot_be_printed_says_its_id_and_its_key() {
+    let service = Service::start();
+    let to_a_full_disk = |flags: &[&str]| {
+        let posthaste = service.posthaste();
+        let mut command = posthaste.command();
+        command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
+        command.stdout(File::create("/dev/full").unwrap()).output().unwrap()
+    };
+    let mut first = String::new();
+    for flags in [&[][..], &["-q"]] {
+        let output = to_a_full_disk(flags);
+        let said = String::from_utf8(output.stderr).unwrap();
+        // The key makes all of them one email.
+        first = newest_email(&service);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&first) && said.contains("order-17"), "{said}");
+    }
+    let posthaste = service.posthaste();
+    let filtered = posthaste.command().args(SEND).args(["--json", "--jq", ".id|keys"]).output().unwrap();
+    let newest = newest_email(&service);
+    for (output, id) in [(filtered, newest), (to_a_full_disk(&["--json"]), first)] {
+        let error = error_of(&output);
+        assert_eq!(error["outcome"], "accepted", "{error}");
+        assert_eq!(error["ids"][0], id, "{error}");
+        assert!(error["idempotency_key"].is_string(), "{error}");
+    }
+}
+
+#[test]
+fn a_send_whose_reader_is_gone_says_its_id_and_its_key() {
+    let service = Service::start();
+    for flags in [&[][..], &["-q"], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let posthaste = service.posthaste();
+        let mut command = posthaste.command();
+        command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
+        let output = command.stdout(writer).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let id = newest_email(&service);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(said.contains(&id) && said.contains("order-17"), "{said}");
+    }
+}
+
+#[test]
+fn a_batch_whose_reader_is_gone_still_says_that_some_emails_were_refused() {
+    let service = Service::start().unjudged();
+    let batch = r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hi","text":"x"},
+                    {"from":"hi@acme.test","to":"not an address","subject":"Hi","text":"x"}]"#;
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let posthaste = service.posthaste();
+    let mut command = posthaste.command();
+    command.args(["-q", "emails", "batch", "--permissive", "-"]).stdin(Stdio::piped()).stdout(writer);
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(batch.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let id = newest_email(&service);
+    assert_eq!(output.status.code(), Some(10), "{said}");
+    assert!(said.contains(&id) && said.contains("1 email refused, 1 email accepted\n  /1: "), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_api_key_that_cannot_be_shown_is_revoked() {
+    let service = Service::start();
+    let create = |flags: &[&str], stdout: Stdio| {
+        let posthaste = service.posthaste();
+        let mut command = posthaste.command();
+        command.args(["api-keys", "create", "--name", "Lost"]).args(flags).stdout(stdout).output().unwrap()
+    };
+    let names = || service.posthaste().run(&["api-keys", "list", "--columns", "name"]).ok();
+    let before = names();
+    let (reader, closed) = std::io::pipe().unwrap();
+    drop(reader);
+    let attempts = [
+        create(&[], File::create("/dev/full").unwrap().into()),
+        create(&["-q"], closed.into()),
+        create(&["--json", "--jq", ".id|keys"], Stdio::piped()),
+    ];
+    for output in attempts {
+        let ran = Ran::of(output);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("was revoked"), "{ran:?}");
+        assert!(!ran.stderr.contains("sb_"), "{ran:?}");
+    }
+    assert_eq!(names(), before);
+    service
+        .core()
+        .faults()
+        .add(Rule::new(Action::answer(500, "broken")).on(Method::DELETE, "/api-keys/{id}").always());
+    let ran = Ran::of(create(&[], File::create("/dev/full").unwrap().into()));
+    assert!(ran.stderr.contains("posthaste api-keys delete "), "{ran:?}");
+}

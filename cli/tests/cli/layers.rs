@@ -1,0 +1,27 @@
+//! The program's layers.
+
+use std::path::Path;
+
+/// Bottom to top.
+const LAYERS: [&str; 14] = [
+    "diagnostics",
+    "files",
+    "settings",
+    "output",
+    "signals",
+    "credentials",
+    "input",
+    "global",
+    "context",
+    "actions",
+    "commands",
+    "cli",
+    "run",
+    "main",
+];
+
+#[test]
+fn no_file_imports_from_a_higher_layer() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    posthaste_conformance::layers::check(&root, &LAYERS, &[], 500);
+}
