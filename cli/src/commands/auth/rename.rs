@@ -7,9 +7,10 @@ use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::settings::file::{self, ConfigFile};
+use crate::settings::file;
 use crate::settings::profiles::{self, DEFAULT};
 use crate::settings::store::ConfigStore;
+use crate::signals;
 
 /// Rename a profile, with its settings and its credentials
 ///
@@ -36,8 +37,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
     // Held to the end: no other rename begins, and no login configures the new name.
     let config = ConfigStore::lock(&context.env)?;
-    let file = config.read()?;
-    let profiles = profiles::existing(file.as_ref(), &context.env);
+    let profiles = profiles::existing(config.read()?.as_ref(), &context.env);
     if profiles.contains(new) {
         flags.wrong("exclusive", format!("there is a profile `{new}` already"), "NEW", new);
     }
@@ -47,10 +47,28 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
     let of = |name: &str| Credentials::of(&context.env, Some(name)).map_err(|error| of_store(&error));
     let (from, to) = (of(old)?, of(new)?);
-    // Copied first and removed last, so that an error on the way leaves the profile as it was.
-    let moved = from.copy_to(&to).await.map_err(|error| of_store(&error))?;
-    let default = file.as_ref().and_then(ConfigFile::default_profile);
-    let is_default = default.map_or(old == DEFAULT, |entry| entry.text == *old);
+    let (held, names) = (signals::hold(), (old.clone(), new.clone()));
+    // A signal that ends the command waits for the end, so that no credentials stay in two places.
+    let moving = tokio::spawn(async move {
+        let _held = held;
+        moved(&config, &from, &to, &names.0, &names.1).await
+    });
+    moving.await.map_err(|error| Fail::local("the profile was not renamed", error))??;
+    context.out.note(&format!("profile `{old}` is now `{new}`"));
+    context.out.result(std::slice::from_ref(new), &json!({ "profile": new, "renamed_from": old }))
+}
+
+/// Copies first and removes last, so that an error on the way leaves the profile as it was.
+async fn moved(
+    config: &ConfigStore,
+    from: &Credentials,
+    to: &Credentials,
+    old: &str,
+    new: &str,
+) -> Result<(), Fail> {
+    let default = config.read()?.and_then(|file| file.default_profile());
+    let is_default = default.map_or(old == DEFAULT, |entry| entry.text == old);
+    let copied = from.copy_to(to).await.map_err(|error| of_store(&error))?;
     let configured = config.update(|text| {
         let mut renamed = file::renamed(text, old, new)?;
         // Without this, a command that names no profile would go on with `default`.
@@ -59,15 +77,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         }
         Ok((renamed != text).then_some(renamed))
     });
-    if let Err(fail) = configured {
-        if moved.is_some() {
+    match (configured, copied) {
+        (Ok(_), Some(original)) => original.remove().await.map_err(|error| of_store(&error)),
+        (Ok(_), None) => Ok(()),
+        (Err(fail), None) => Err(fail),
+        (Err(fail), Some(_original)) => {
             to.remove().await.map_err(|error| of_store(&error))?;
+            Err(fail)
         }
-        return Err(fail);
     }
-    if let Some(locked) = moved {
-        locked.remove().await.map_err(|error| of_store(&error))?;
-    }
-    context.out.note(&format!("profile `{old}` is now `{new}`"));
-    context.out.result(std::slice::from_ref(new), &json!({ "profile": new, "renamed_from": old }))
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::Command;
 
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Fail, Report};
 use crate::files;
 use crate::settings::file::ConfigFile;
 use crate::settings::store::{self, ConfigStore};
@@ -58,13 +58,14 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let file = match edited {
         Ok(file) => file,
         Err(fail) => {
-            if let Ok((_, kept)) = copy.keep() {
-                let kept = kept.display();
-                context
-                    .out
-                    .warn(&format!("{} is unchanged; the edited version is in {kept}", path.display()));
-            }
-            return Err(fail);
+            let (_, kept) = copy.keep().map_err(|error| failed(error.error))?;
+            let hint =
+                format!("{} is unchanged; the edited version is in {}", path.display(), kept.display());
+            return Err(match fail {
+                Fail::Usage(report) => Fail::Usage(Report { help: Some(hint), ..report }),
+                Fail::Local { message, source, .. } => Fail::Local { message, source, hint: Some(hint) },
+                other => other,
+            });
         }
     };
     for found in file.iter().flat_map(ConfigFile::unknown) {
