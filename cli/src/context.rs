@@ -16,7 +16,7 @@ use crate::credentials::{self, Credentials, KeptKind, helper};
 use crate::diagnostics::{Fail, InFlight, Report};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
-use crate::output::{Out, Terminal, report, write_stderr};
+use crate::output::{Out, Terminal, report, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
 use crate::settings::{self, Credential, Settings, keys};
 
@@ -76,7 +76,7 @@ impl Context {
         let Ok(settings) = &self.settings else { return };
         for found in settings.warnings.iter().filter(|_| !self.out.is_quiet()) {
             if self.out.says_json() {
-                write_stderr(&format!("{}\n", json!({ "warning": report::problem(found) })));
+                write_stderr_json(&json!({ "warning": report::problem(found) }));
             } else {
                 write_stderr(&report::warning(found, &self.out.terminal));
             }
@@ -112,7 +112,7 @@ impl Context {
     /// Says on standard error what was done, where nobody reads standard output any more; not even `--quiet` keeps it back.
     pub(crate) fn report_unread(&self) {
         if let Some(begun) = self.in_flight.unreported() {
-            write_stderr(&report::begun(&begun, self.out.says_json()));
+            report::begun(&begun, self.out.says_json());
         }
     }
 

@@ -114,6 +114,7 @@ impl Global {
             jq: self.jq.clone(),
             columns: self.columns.clone(),
             quiet: self.quiet,
+            tsv_by_flag: self.output.as_deref() == Some("tsv"),
         }
     }
 

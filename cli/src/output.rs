@@ -1,6 +1,7 @@
 //! What a command shows: results on standard output, everything said to a person on standard error.
 
 pub(crate) mod color;
+pub(crate) mod hidden;
 pub(crate) mod jq;
 pub(crate) mod json;
 pub(crate) mod out;
@@ -14,5 +15,5 @@ pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod time;
 
-pub(crate) use out::{Out, Wishes, write_stderr, write_stdout};
+pub(crate) use out::{Out, Wishes, write_stderr, write_stderr_json, write_stdout};
 pub(crate) use terminal::Terminal;

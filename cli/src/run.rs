@@ -14,7 +14,8 @@ use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
 use crate::diagnostics::{Fail, Found, InFlight, Origin, Problem, Report, Signal};
-use crate::output::{Terminal, report, write_stderr, write_stdout};
+use crate::output::terminal::safe_lines;
+use crate::output::{Terminal, hidden, report, write_stderr, write_stderr_json, write_stdout};
 use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
 
@@ -48,15 +49,17 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
     let in_flight = InFlight::default();
     let (result, asks_json) = carry_out(cli, env, &in_flight);
+    // A signal may have cut off the reading of a secret.
+    hidden::show();
     let Err(fail) = result else { return 0 };
     // The configuration file has a say in it, too.
     let json = asks_json.unwrap_or(json);
     let under_way = in_flight.unreported();
     match (&fail, &under_way) {
-        (Fail::BrokenPipe, Some(begun)) => write_stderr(&report::begun(begun, json)),
+        (Fail::BrokenPipe, Some(begun)) => report::begun(begun, json),
         (Fail::BrokenPipe, None) => {}
-        (Fail::Child(_), _) if json => {}
-        _ if json => write_stderr(&format!("{}\n", report::json(&fail, under_way.as_ref()))),
+        (Fail::Child { message: None, .. }, _) if json => {}
+        _ if json => write_stderr_json(&report::json(&fail, under_way.as_ref())),
         _ => {
             let terminal = Terminal::detect(env, color.unwrap_or_default());
             write_stderr(&report::human(&fail, under_way.as_ref(), &terminal, verbose));
@@ -139,7 +142,7 @@ async fn until_signal(
         return (Err(Fail::local("the program cannot start a thread", error)), None);
     }
     // A panic has said what it is.
-    let panicked = |_| (Err(Fail::Child(1)), None);
+    let panicked = |_| (Err(Fail::Child { code: 1, message: None }), None);
     let Some(signals) = &mut signals else { return ended.await.unwrap_or_else(panicked) };
     let result = tokio::select! {
         result = &mut ended => result.unwrap_or_else(panicked),
@@ -219,13 +222,21 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
     let rendered = error.render();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let text = if terminal.color_stdout { rendered.ansi().to_string() } else { rendered.to_string() };
-        return write_stdout(text.as_bytes()).err().map_or(0, |fail| fail.exit_code());
+        let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
+        write_stderr(&report::human(&fail, None, &terminal, false));
+        return fail.exit_code();
     }
     if json {
-        write_stderr(&format!("{}\n", report::json(&usage(error), None)));
+        write_stderr_json(&report::json(&usage(error), None));
     } else {
-        let text = if terminal.color_stderr { rendered.ansi().to_string() } else { rendered.to_string() };
-        write_stderr(&text);
+        let plain = rendered.to_string();
+        // An argument may hold what a terminal would obey; then nothing of the text is trusted.
+        let shown = safe_lines(&plain);
+        write_stderr(&if terminal.color_stderr && shown == plain {
+            rendered.ansi().to_string()
+        } else {
+            shown.into_owned()
+        });
     }
     2
 }
@@ -267,11 +278,17 @@ fn wants_json(arguments: &[OsString], env: &Env) -> bool {
             break;
         } else if argument.split('=').next() == Some("--json") {
             wants = true;
-        } else if argument == "-o" || argument == "--output" {
+        } else if argument == "--output" {
             wants = arguments.next().is_some_and(|form| is_json(&form));
-        } else if let Some(form) = argument.strip_prefix("--output=").or_else(|| argument.strip_prefix("-o"))
+        } else if let Some(form) = argument.strip_prefix("--output=") {
+            wants = is_json(form);
+        } else if let Some((switches, form)) =
+            argument.strip_prefix('-').and_then(|rest| rest.split_once('o'))
+            && switches.chars().all(|switch| matches!(switch, 'q' | 'v' | 'y'))
         {
-            wants = is_json(form.trim_start_matches('='));
+            let form = form.trim_start_matches('=');
+            let next = form.is_empty().then(|| arguments.next()).flatten();
+            wants = is_json(next.as_deref().unwrap_or(form));
         }
     }
     wants
@@ -310,8 +327,16 @@ mod tests {
 
     #[test]
     fn json_is_recognised_before_the_command_line_is_parsed() {
-        for yes in [&["--json"][..], &["x", "--json=id"], &["-o", "ndjson"], &["-ojson"], &["--output=json"]]
-        {
+        for yes in [
+            &["--json"][..],
+            &["x", "--json=id"],
+            &["-o", "ndjson"],
+            &["-ojson"],
+            &["-qojson"],
+            &["-vo", "json"],
+            &["-qvo=json"],
+            &["--output=json"],
+        ] {
             assert!(wants(yes, &[]), "{yes:?}");
         }
         for no in [&[][..], &["-o", "human"], &["--", "--json"], &["--jq", "."], &["--jsonx"]] {

@@ -78,12 +78,7 @@ pub(crate) fn show(
             request.insert("body".into(), body.unwrap_or(Value::Null));
             context.out.document(&json!({ "dry_run": request }))
         }
-        DryRun::Curl => {
-            if !contents.is_empty() {
-                context.out.warn("the contents of the attachments are left out of the command");
-            }
-            context.out.line(&curl(preview, body.as_ref(), context))
-        }
+        DryRun::Curl => context.out.line(&curl(preview, contents, context)?),
     }
 }
 
@@ -127,7 +122,8 @@ fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> 
     Ok(Some(body))
 }
 
-fn curl(preview: &Preview, body: Option<&Value>, context: &Context) -> String {
+/// A command that sends the request. A body with attachments comes through a pipe, which has no limit, and reads their files when it runs.
+fn curl(preview: &Preview, contents: &[Content], context: &Context) -> Result<String, Fail> {
     let base = context.settings().ok().and_then(|settings| settings.base_url.as_ref());
     let address = match base {
         Some(base) => {
@@ -141,10 +137,29 @@ fn curl(preview: &Preview, body: Option<&Value>, context: &Context) -> String {
         let header = format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
         command.extend([" \\\n  -H ", &quoted(&header)]);
     }
-    if let Some(body) = body {
-        command.extend([" \\\n  --data-binary ", &quoted(&body.to_string())]);
+    let mut contents = contents.iter();
+    let (mut parts, mut piped) = (Vec::new(), false);
+    for part in preview.body_parts() {
+        if let BodyPart::Text(bytes) = part {
+            parts.push(format!("printf %s {}", quoted(&String::from_utf8_lossy(&bytes))));
+            continue;
+        }
+        piped = true;
+        match contents.next() {
+            Some(Content::File(path)) => {
+                let path = quoted(&path.display().to_string());
+                parts.push(format!("base64 < {path} | tr -d '\\n'"));
+            }
+            Some(inline) => parts.push(format!("printf %s {}", inline.to_base64()?)),
+            None => {}
+        }
     }
-    command
+    match (parts.as_slice(), piped) {
+        ([], _) => {}
+        ([body], false) => command.extend([" \\\n  --data-binary ", body.trim_start_matches("printf %s ")]),
+        _ => command = format!("{{\n  {}\n}} | {command} \\\n  --data-binary @-", parts.join("\n  ")),
+    }
+    Ok(command)
 }
 
 /// One word for a POSIX shell.

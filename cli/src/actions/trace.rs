@@ -8,21 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::output::secret;
 
 /// Of a body no more is shown.
 const SHOWN: usize = 4_000;
-/// Fields that are nobody's business.
-const SECRETS: [&str; 8] = [
-    "signing_secret",
-    "access_token",
-    "refresh_token",
-    "token",
-    "api_key",
-    "client_secret",
-    "code",
-    "download_url",
-];
-
 /// Carries out the call that `make` describes, and tells of it as `-v` asks.
 pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     context: &Context,
@@ -134,7 +123,7 @@ fn shown(sign: char, body: &[u8]) -> Option<String> {
     }
     let text = match serde_json::from_slice::<Value>(body) {
         Ok(mut json) => {
-            cover(&mut json);
+            secret::cover(&mut json);
             json.to_string()
         }
         Err(_) => String::from_utf8_lossy(body).into_owned(),
@@ -142,22 +131,6 @@ fn shown(sign: char, body: &[u8]) -> Option<String> {
     let cut = text.floor_char_boundary(SHOWN);
     let more = if cut < text.len() { "…" } else { "" };
     Some(format!("{sign} {}{more}", &text[..cut]))
-}
-
-fn cover(json: &mut Value) {
-    match json {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if SECRETS.contains(&name.as_str()) && value.is_string() {
-                    *value = "[redacted]".into();
-                } else {
-                    cover(value);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(cover),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

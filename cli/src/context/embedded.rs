@@ -14,7 +14,7 @@ use crate::context::Service;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Columns, Kind};
 use crate::output::terminal::safe;
-use crate::output::{Out, write_stderr};
+use crate::output::{Out, write_stderr, write_stderr_json};
 
 /// How long an email may still be on its way after the command: its attachments may have to be fetched.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -130,7 +130,7 @@ fn tell(captured: &[Captured], out: &Out) {
     }
     if out.says_json() {
         for mail in captured {
-            write_stderr(&format!("{}\n", json!({ "captured": mail.row() })));
+            write_stderr_json(&json!({ "captured": mail.row() }));
         }
         return;
     }

@@ -193,12 +193,8 @@ pub(crate) enum Fail {
     },
     /// A signal stopped the program.
     Interrupted(Signal),
-    /// The program that was run ended with this code.
-    #[cfg_attr(
-        all(not(feature = "sandbox"), not(test)),
-        expect(dead_code, reason = "only a sandbox runs another program")
-    )]
-    Child(u8),
+    /// The program that was run ended with this code, or could not be run.
+    Child { code: u8, message: Option<String> },
     /// Nobody reads standard output any more.
     BrokenPipe,
 }
@@ -209,7 +205,7 @@ impl Fail {
         match self {
             Self::Usage(_) => Kind::Usage,
             Self::Sdk(error) | Self::InDoubt { error, .. } => of_sdk(error),
-            Self::Local { .. } | Self::Child(_) => Kind::Error,
+            Self::Local { .. } | Self::Child { .. } => Kind::Error,
             Self::Auth { .. } => Kind::Auth,
             Self::NotFound { .. } => Kind::NotFound,
             Self::Unavailable { .. } => Kind::Unavailable,
@@ -224,7 +220,7 @@ impl Fail {
     /// The exit code of the program.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Child(code) => *code,
+            Self::Child { code, .. } => *code,
             Self::Interrupted(Signal::Terminate) => 143,
             Self::Interrupted(Signal::Hangup) => 129,
             other => other.kind().exit_code(),
@@ -329,6 +325,9 @@ mod tests {
         assert_eq!(Fail::Interrupted(Signal::Interrupt).exit_code(), 130);
         assert_eq!(Fail::Interrupted(Signal::Terminate).exit_code(), 143);
         assert_eq!(Fail::Interrupted(Signal::Hangup).exit_code(), 129);
-        assert_eq!((Fail::Child(7).exit_code(), Fail::BrokenPipe.exit_code()), (7, 0));
+        assert_eq!(
+            (Fail::Child { code: 7, message: None }.exit_code(), Fail::BrokenPipe.exit_code()),
+            (7, 0)
+        );
     }
 }

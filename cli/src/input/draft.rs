@@ -144,7 +144,7 @@ impl Draft {
             pointer = format!("{pointer}/{step}");
         }
         object.insert(key.to_owned(), value);
-        self.origins.insert(pointer + &json::pointer(key), origin);
+        self.origins.insert(pointer + json::pointer(key).as_str(), origin);
     }
 
     /// What stands at the pointer came from there.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::jq::Jq;
 use super::table::{Column, Columns};
 use super::terminal::{Terminal, safe, safe_lines};
-use super::{color, json};
+use super::{color, json, secret};
 use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
 use crate::settings::{Form, keys};
 
@@ -27,6 +27,8 @@ pub(crate) struct Wishes {
     pub(crate) columns: Vec<String>,
     /// `--quiet`.
     pub(crate) quiet: bool,
+    /// `--output tsv`, said on this command line.
+    pub(crate) tsv_by_flag: bool,
 }
 
 /// Where a command writes.
@@ -53,6 +55,17 @@ impl Out {
             Form::Human | Form::Tsv if wishes.jq.is_some() || !wishes.fields.is_empty() => Form::Json,
             form => form,
         };
+        if wishes.tsv_by_flag && (jq.is_some() || !wishes.fields.is_empty()) {
+            let other = if jq.is_some() { "--jq" } else { "--json" };
+            let origin =
+                Origin::Flag { name: "--output".to_owned(), n: 1, value: "tsv".to_owned(), span: None };
+            let rule = format!("tsv and {other} exclude each other: {other} makes JSON");
+            let report = Report::one(Problem::new("", "exclusive", rule), Some(origin));
+            return Err(Fail::Usage(Report {
+                help: Some("choose columns with --columns NAMES".to_owned()),
+                ..report
+            }));
+        }
         let says_json = matches!(wishes.form, Form::Json | Form::Ndjson);
         let Wishes { fields, columns, quiet, .. } = wishes;
         Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, says_json })
@@ -207,7 +220,12 @@ impl Out {
             return Ok(text + "\n");
         };
         let lines = jq.run(&document, self.terminal.stdout).map_err(|message| Fail::Local {
-            message: format!("the --jq expression failed on this answer: {message}"),
+            message: if secret::holds_secret(&document) {
+                "the --jq expression failed on this answer; the reason may quote a secret and is not shown"
+                    .to_owned()
+            } else {
+                format!("the --jq expression failed on this answer: {message}")
+            },
             source: None,
             hint: Some("the request itself succeeded; look at the answer with `--json`".to_owned()),
         })?;
@@ -219,7 +237,15 @@ impl Out {
         self.bytes(format!("{text}\n").as_bytes())
     }
 
-    /// Bytes on standard output, as they are.
+    /// What the service or a sender wrote, as it is; on a terminal with what that would obey made visible.
+    pub(crate) fn foreign(&self, bytes: &[u8]) -> Result<(), Fail> {
+        if self.terminal.stdout {
+            return write_stdout(safe_lines(&String::from_utf8_lossy(bytes)).as_bytes());
+        }
+        write_stdout(bytes)
+    }
+
+    /// Text of the program's own on standard output, as it is.
     #[expect(
         clippy::unused_self,
         reason = "where a command writes is an object, whatever it needs to know today"
@@ -242,11 +268,10 @@ impl Out {
             if quiet {
                 return;
             }
-            write_stderr(&if json {
-                format!("{}\n", json!({ "note": { "message": text } }))
-            } else {
-                format!("{}\n", safe(text))
-            });
+            if json {
+                return write_stderr_json(&json!({ "note": { "message": text } }));
+            }
+            write_stderr(&format!("{}\n", safe(text)));
         }
     }
 
@@ -257,22 +282,21 @@ impl Out {
             if quiet {
                 return;
             }
-            write_stderr(&if json {
-                format!("{}\n", json!({ "warning": { "message": text } }))
-            } else {
-                format!("{}{}\n", color::paint("warning: ", color::DOUBTFUL, color), safe(text))
-            });
+            if json {
+                return write_stderr_json(&json!({ "warning": { "message": text } }));
+            }
+            write_stderr(&format!("{}{}\n", color::paint("warning: ", color::DOUBTFUL, color), safe(text)));
         }
     }
 
     /// What went over the wire, line by line; it was asked for, so not even `--quiet` keeps it back.
     pub(crate) fn trace(&self, lines: &str) {
         for line in lines.lines() {
-            write_stderr(&if self.says_json() {
-                format!("{}\n", json!({ "trace": { "message": line } }))
+            if self.says_json() {
+                write_stderr_json(&json!({ "trace": { "message": line } }));
             } else {
-                format!("{}\n", safe(line))
-            });
+                write_stderr(&format!("{}\n", safe(line)));
+            }
         }
     }
 
@@ -285,7 +309,7 @@ impl Out {
 
     fn say(&self, kind: &str, text: &str, label: Option<&str>) {
         if self.says_json {
-            return write_stderr(&format!("{}\n", json!({ kind: { "message": text } })));
+            return write_stderr_json(&json!({ kind: { "message": text } }));
         }
         let label = label.map(|label| color::paint(label, color::DOUBTFUL, self.terminal.color_stderr));
         let text = text.lines().map(safe).collect::<Vec<_>>().join("\n");
@@ -297,6 +321,11 @@ impl Out {
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(lost)
+}
+
+/// A line of JSON on standard error. What a terminal would obey is written as `\u` escapes, which is the same JSON.
+pub(crate) fn write_stderr_json(line: &Value) {
+    write_stderr(&(json::escape(&line.to_string()) + "\n"));
 }
 
 /// Text on standard error.

@@ -10,8 +10,9 @@ use posthaste::{ApiErrorKind, Outcome};
 use serde_json::{Value, json};
 
 use super::color;
+use super::out::{write_stderr, write_stderr_json};
 use super::snippet;
-use super::terminal::{Terminal, safe, safe_lines};
+use super::terminal::{Terminal, brief, safe, safe_lines};
 use crate::diagnostics::{Begun, Fail, Found, Kind, Origin, Report, place};
 
 /// As many problems as fit a screen; a program gets all of them.
@@ -92,13 +93,13 @@ pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
 }
 
 /// What was done, where its result could not be read.
-pub(crate) fn begun(begun: &Begun, json: bool) -> String {
+pub(crate) fn begun(begun: &Begun, json: bool) {
     let Begun { outcome, sentence, ids, idempotency_key } = begun;
     if json {
         let note = json!({ "message": sentence, "outcome": outcome_name(*outcome), "ids": ids, "idempotency_key": idempotency_key });
-        return format!("{}\n", json!({ "note": note }));
+        return write_stderr_json(&json!({ "note": note }));
     }
-    format!("{}\n", safe(sentence))
+    write_stderr(&format!("{}\n", safe(sentence)));
 }
 
 fn usage(report: &Report, terminal: &Terminal) -> String {
@@ -152,7 +153,8 @@ pub(crate) fn message(fail: &Fail) -> String {
         | Fail::Partial { message, .. } => message.clone(),
         Fail::Usage(report) => title(report),
         Fail::Interrupted(_) => "interrupted".to_owned(),
-        Fail::Child(_) | Fail::BrokenPipe => String::new(),
+        Fail::Child { message, .. } => message.clone().unwrap_or_default(),
+        Fail::BrokenPipe => String::new(),
     }
 }
 
@@ -297,13 +299,13 @@ fn api(error: &posthaste::Error) -> Option<Value> {
 /// A problem for programs.
 pub(crate) fn problem(found: &Found) -> Value {
     let mut object = json!({
-        "path": found.problem.path,
+        "path": brief(&found.problem.path),
         "origin": found.origin.as_ref().map(origin),
         "code": found.problem.code,
-        "message": found.problem.message,
+        "message": brief(&found.problem.message),
     });
     if let Some(what) = &found.problem.found {
-        object["found"] = json!(what);
+        object["found"] = json!(brief(what));
     }
     if let Some(hint) = &found.hint {
         object["hint"] = json!(hint);

@@ -4,7 +4,21 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::diagnostics::Fail;
+
+/// Fields that are nobody's business.
+const SECRETS: [&str; 8] = [
+    "signing_secret",
+    "access_token",
+    "refresh_token",
+    "token",
+    "api_key",
+    "client_secret",
+    "code",
+    "download_url",
+];
 
 /// Makes the file, so that a secret that comes later has a place: it must not exist, and only its owner can read it.
 ///
@@ -45,5 +59,33 @@ impl Drop for SecretFile<'_> {
             // It is empty; that it stays is no harm worth a word.
             let _ = std::fs::remove_file(self.path);
         }
+    }
+}
+
+/// Covers the secrets in a document.
+pub(crate) fn cover(json: &mut Value) {
+    match json {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if SECRETS.contains(&name.as_str()) && value.is_string() {
+                    *value = "[redacted]".into();
+                } else {
+                    cover(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(cover),
+        _ => {}
+    }
+}
+
+/// Whether a document holds a secret.
+pub(crate) fn holds_secret(json: &Value) -> bool {
+    match json {
+        Value::Object(fields) => fields.iter().any(|(name, value)| {
+            (SECRETS.contains(&name.as_str()) && value.is_string()) || holds_secret(value)
+        }),
+        Value::Array(items) => items.iter().any(holds_secret),
+        _ => false,
     }
 }

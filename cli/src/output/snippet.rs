@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::terminal::{Terminal, is_hostile, safe};
+use super::terminal::{Terminal, brief, is_hostile, safe};
 use crate::diagnostics::{Found, Origin};
 
 /// A caret line is no longer than this; a whole object need not be underlined.
@@ -46,9 +46,9 @@ pub(crate) fn render(level: Level<'static>, title: &str, found: &[Found], termin
 fn label(found: &Found) -> String {
     let problem = &found.problem;
     let text = if problem.path.is_empty() {
-        problem.message.clone()
+        brief(&problem.message).into_owned()
     } else {
-        format!("{}: {}", problem.path, problem.message)
+        format!("{}: {}", brief(&problem.path), brief(&problem.message))
     };
     safe(&text).into_owned()
 }
@@ -60,7 +60,7 @@ pub(crate) fn line(found: &Found) -> String {
         _ => label(found),
     };
     match &found.problem.found {
-        Some(what) => format!("{text} (found `{}`)", safe(what)),
+        Some(what) => format!("{text} (found `{}`)", safe(&brief(what))),
         None => text,
     }
 }

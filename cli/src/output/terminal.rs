@@ -81,6 +81,15 @@ fn colored(terminal: bool, env: &Env, choice: ColorChoice) -> bool {
     }
 }
 
+/// At most so many bytes of a text that may be as long as somebody wished, and then how many there are.
+pub(crate) fn brief(text: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 1_000;
+    if text.len() <= LONGEST {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}… ({} bytes)", &text[..text.floor_char_boundary(LONGEST)], text.len()))
+}
+
 /// Text for one line of a terminal: line feeds and tabs are shown too.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     escape(text, is_hostile)

@@ -1,6 +1,6 @@
 //! The credential that was given with the command or by the environment; never by a flag's value, which others can see.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, Read as _};
 
 use secrecy::SecretString;
 
@@ -48,15 +48,22 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
     Ok(None)
 }
 
-/// An API key that is to be kept, from standard input.
-pub(crate) fn read_key() -> Result<SecretString, Report> {
+/// An API key that is to be kept, from standard input: all of it, or on a terminal a line.
+pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Report> {
     let refused = |rule: String| {
         Report::one(Problem::new("", "credential", rule), Some(flag_origin("--with-token", "-")))
     };
-    let text = read("-").map_err(|error| refused(format!("the API key cannot be read: {error}")))?;
+    let text = if terminal { read_line() } else { read("-") };
+    let text = text.map_err(|error| refused(format!("the API key cannot be read: {error}")))?;
     let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
     check(key).map_err(|rule| refused(format!("the API key {rule}")))?;
     Ok(SecretString::from(key))
+}
+
+fn read_line() -> std::io::Result<String> {
+    let mut line = String::new();
+    std::io::BufReader::new(std::io::stdin().lock().take(MOST_BYTES)).read_line(&mut line)?;
+    Ok(line)
 }
 
 fn read(file: &str) -> std::io::Result<String> {

@@ -203,3 +203,16 @@ fn a_new_api_key_that_cannot_be_shown_is_revoked() {
     let ran = Ran::of(create(&[], File::create("/dev/full").unwrap().into()));
     assert!(ran.stderr.contains("posthaste api-keys delete "), "{ran:?}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_says_so() {
+    for flags in [&["--help"][..], &["--version"], &["emails", "send", "--help"]] {
+        let posthaste = crate::support::Posthaste::new();
+        let output =
+            posthaste.command().args(flags).stdout(File::create("/dev/full").unwrap()).output().unwrap();
+        let ran = Ran::of(output);
+        assert!(ran.stderr.contains("standard output cannot be written"), "{ran:?}");
+        assert_eq!(ran.code, Some(1));
+    }
+}

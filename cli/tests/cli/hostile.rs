@@ -69,6 +69,60 @@ fn an_error_message_cannot_act_on_the_terminal() {
 }
 
 #[test]
+fn json_on_standard_error_cannot_act_on_the_terminal_and_loses_nothing() {
+    let error = json!({ "statusCode": 422, "name": EVIL, "message": EVIL });
+    for form in ["json", "ndjson"] {
+        let (posthaste, thread) = service(422, "", &error);
+        let ran = posthaste.run(&["emails", "list", "--retries", "0", "-vvv", "-o", form]);
+        thread.join().unwrap();
+        is_harmless(&ran);
+        let last: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+        assert_eq!(last["error"]["api"]["message"], EVIL.trim());
+    }
+}
+
+#[test]
+fn a_wrong_command_line_cannot_act_on_the_terminal() {
+    for arguments in [&["emails", EVIL][..], &["emails", "list", EVIL], &["--json", "emails", "list", EVIL]] {
+        let ran = Posthaste::new().env("POSTHASTE_FORCE_TTY", "100").run(arguments);
+        assert_eq!(ran.code, Some(2));
+        is_harmless(&Ran { stderr: ran.stderr.replace("\u{1b}[", ""), ..ran });
+    }
+}
+
+#[test]
+fn exported_contacts_cannot_act_on_the_terminal() {
+    let contact = json!({ "object": "contact", "id": "e169aa45-1ecf-4183-9955-b1499d5701d3", "email": EVIL, "first_name": EVIL,
+        "last_name": null, "created_at": "2026-03-01T12:00:00Z", "unsubscribed": false, "properties": {} });
+    let list = json!({ "object": "list", "data": [contact], "has_more": false });
+    let (posthaste, thread) = service(200, "", &list);
+    let ran = posthaste.run(&["contacts", "export", "--no-properties"]);
+    thread.join().unwrap();
+    assert!(ran.stdout.contains("52;c;YQ=="), "{ran:?}");
+    is_harmless(&ran);
+}
+
+#[test]
+fn a_key_of_a_megabyte_makes_no_error_of_a_megabyte() {
+    let text = json!({ "x".repeat(1_000_000): 1 }).to_string();
+    for form in ["human", "json"] {
+        let ran = Posthaste::new().run_with(&["emails", "send", "--input", "-", "-o", form], &text);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.len() < 20_000, "{} bytes", ran.stderr.len());
+    }
+}
+
+#[test]
+fn a_filter_that_fails_quotes_no_new_secret() {
+    let (posthaste, thread) =
+        service(201, "", &json!({ "id": "dacf4072-4119-4d88-932f-6202748ac7c8", "token": "sb_sentinel" }));
+    let ran = posthaste.run(&["api", "POST", "/api-keys", "--jq", ".token|keys"]);
+    thread.join().unwrap();
+    assert_eq!(ran.code, Some(1));
+    assert!(!ran.stderr.contains("sentinel"), "{ran:?}");
+}
+
+#[test]
 fn a_list_cannot_act_on_the_terminal_and_loses_nothing_in_json() {
     let email = json!({ "id": EVIL, "to": [EVIL], "from": EVIL, "subject": EVIL, "created_at": EVIL, "last_event": EVIL,
         "message_id": EVIL, "bcc": null, "cc": null, "reply_to": null, "scheduled_at": null });

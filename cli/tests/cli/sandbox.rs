@@ -184,9 +184,11 @@ fn run_gives_the_command_a_sandbox_and_ends_as_it_does() {
 }
 
 #[test]
-fn a_command_that_cannot_be_started_is_a_wrong_command_line() {
-    let said = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(2);
-    assert!(said.contains("`no-such-program` cannot be started"), "{said}");
+fn a_command_that_cannot_be_started_has_the_exit_code_of_a_shell() {
+    let said = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);
+    assert!(said.contains("`no-such-program` can't be started"), "{said}");
+    let posthaste = Posthaste::new();
+    posthaste.run(&["sandbox", "run", "--", "/", "--flag"]).fails(126);
 }
 
 #[cfg(unix)]

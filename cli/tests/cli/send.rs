@@ -387,6 +387,34 @@ fn the_curl_command_sends_the_same_request() {
     assert!(words.contains(&"Authorization: Bearer sb_x".to_owned()), "{words:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn the_curl_command_sends_the_attachments() {
+    let posthaste = Posthaste::new();
+    std::fs::write(posthaste.home().join("it's.bin"), "abc").unwrap();
+    let mut flags = LEAST.to_vec();
+    flags.extend(["--attach", "it's.bin", "--attach", "-;name=b.txt", "--dry-run=curl"]);
+    let command = posthaste.run_with(&flags, "def").ok();
+    let script = format!("curl() {{ cat; }}\n{command}");
+    let body: serde_json::Value = serde_json::from_str(&posthaste.shell(&script).ok()).unwrap();
+    assert_eq!(
+        body["attachments"],
+        json!([{"filename": "it's.bin", "content": "YWJj"}, {"filename": "b.txt", "content": "ZGVm"}])
+    );
+}
+
+#[test]
+fn standard_input_can_be_attached_as_the_help_says() {
+    let service = Service::start();
+    let mut flags = LEAST.to_vec();
+    flags.extend(["--attach", "-;name=report.csv"]);
+    service.posthaste().run_with(&flags, "a,b").ok();
+    assert_eq!(service.bodies()[0]["attachments"], json!([{"filename": "report.csv", "content": "YSxi"}]));
+    let mut flags = LEAST.to_vec();
+    flags.extend(["--attach", "--to"]);
+    assert!(service.posthaste().run(&flags).fails(2).contains("--attach needs the path of a file"));
+}
+
 #[test]
 fn the_profile_supplies_the_sender_except_for_a_template() {
     let posthaste =

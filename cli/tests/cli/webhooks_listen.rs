@@ -169,10 +169,15 @@ fn a_filter_gets_deliveries_and_nothing_else() {
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     let url = line.trim().strip_prefix("listening on ").unwrap();
+    // A stranger's request is refused and reaches no filter; a delivery that the filter fails on is skipped.
+    assert_eq!(request(&url.replace("/hooks", "/favicon.ico"), "GET", "", b"").0 / 100, 4);
+    assert_eq!(deliver(url, "msg_0", 0, br#"{"type":"email.sent","data":"no object"}"#).0, 204);
     assert_eq!(deliver(url, "msg_1", 0, EVENT).0, 204);
     signal(&child, Signal::TERM);
     assert_eq!(wait_for(&mut child), Some(0));
-    let mut printed = String::new();
+    let (mut printed, mut warned) = (String::new(), String::new());
+    said.read_to_string(&mut warned).unwrap();
+    assert!(warned.contains("the --jq expression failed"), "{warned}");
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     assert_eq!(printed, "e1\n", "what was answered is shown, also when it ends at once");
 }

@@ -13,6 +13,7 @@ use crate::input::{
     draft::{flag_origin, flag_span},
     json,
     pair::Pair,
+    places::{self, Part},
     source::StdinReaders,
 };
 
@@ -223,7 +224,15 @@ fn document(name: &str, stdin: &mut StdinReaders, problems: &mut Problems) -> Op
         }
     };
     match json::read(&text) {
-        Ok(document) => Some(document.value),
+        Ok(document) => {
+            let spans =
+                places::find(&text, document.repeated.iter().map(|pointer| (pointer.as_str(), Part::Key)));
+            for (pointer, span) in document.repeated.iter().zip(spans) {
+                let problem = Problem::new(pointer.as_str(), "repeated", "this key is given twice");
+                problems.0.push(Found { problem, origin: Some(source.origin(&text, span)), hint: None });
+            }
+            Some(document.value)
+        }
         Err(error) => {
             let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
             problems.add("json", error.message, source.origin(&text, error.at..end));

@@ -25,6 +25,7 @@ use crate::context::Context;
 use crate::credentials::{Credentials, ProfileStore, StoreKind};
 use crate::diagnostics::{Fail, Found, Problem, Report};
 use crate::input::flags::Flags;
+use crate::output::hidden::Hidden;
 use crate::output::report;
 use crate::output::time::relative;
 use crate::output::write_stderr;
@@ -213,10 +214,19 @@ async fn keep_key(
     store: StoreKind,
     context: &Context,
 ) -> Result<Value, Fail> {
-    if context.out.terminal.stdin {
-        context.out.note("paste the API key, and end with Enter and Ctrl-D:");
+    let terminal = context.out.terminal.stdin;
+    let key = {
+        let _hidden = terminal.then(Hidden::begin);
+        if terminal {
+            // A question is no note: without it nobody would know what the program waits for.
+            write_stderr("API key (it is not shown): ");
+        }
+        credential::read_key(terminal)
+    };
+    if terminal {
+        write_stderr("\n");
     }
-    let key = credential::read_key().map_err(Fail::Usage)?;
+    let key = key.map_err(Fail::Usage)?;
     let origin = plan.base_url.origin().ascii_serialization();
     credentials.keep_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
     Ok(json!({ "kind": "api_key", "origin": origin }))

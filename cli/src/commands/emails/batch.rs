@@ -155,10 +155,9 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         context.out.note(&format!("accepted {accepted} for {}", count(plan.recipients, "recipient")));
         return Ok(());
     }
-    let mut message = format!("{} refused, {accepted} accepted", count(errors.len(), "email"));
-    for error in errors {
-        message += &format!("\n  /{}: {}", error.index, error.message);
-    }
+    let refused = errors.iter().map(|error| format!("  /{}: {}", error.index, error.message));
+    let message = std::iter::once(format!("{} refused, {accepted} accepted", count(errors.len(), "email")));
+    let message = message.chain(refused).collect::<Vec<_>>().join("\n");
     if ids.is_empty() {
         return Err(Fail::Rejected { message, hint: None });
     }

@@ -93,7 +93,7 @@ pub(crate) struct Args {
     ///
     /// `--attach 'logo.png;cid=logo'` shows it in the HTML as `<img src="cid:logo">`. `--attach '-;name=report.csv'` attaches standard
     /// input. Files are read while they are sent; at most 40 MB in all after Base64, which is 30 MB of files.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", allow_hyphen_values = true)]
     attach: Vec<String>,
     /// Address of a file that the service fetches and attaches; repeat it
     #[arg(long, value_name = "URL", hide_short_help = true)]

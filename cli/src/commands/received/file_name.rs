@@ -1,5 +1,7 @@
 //! Names of files that strangers chose, made into names that do no harm.
 
+use crate::output::terminal::is_hostile;
+
 /// The longest name, in bytes, so that a number still fits behind it everywhere.
 const LONGEST: usize = 200;
 
@@ -45,7 +47,8 @@ fn split(name: &str) -> (&str, &str) {
 
 /// Marks with which `gpj.exe` is made to look like `exe.jpg`, and others that nobody sees.
 fn turns_writing(char: char) -> bool {
-    matches!(char, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    (is_hostile(char) && !char.is_control())
+        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]

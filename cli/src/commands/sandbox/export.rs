@@ -75,7 +75,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     match format {
         Format::Eml => folder(&args.to_path, &mails, &client, context).await,
         format if args.to_path == Path::new("-") => {
-            write(format, &mails, &client, |bytes| context.out.bytes(bytes)).await.map(drop)
+            write(format, &mails, &client, |bytes| context.out.foreign(bytes)).await.map(drop)
         }
         format => file(&args.to_path, format, &mails, &client, context).await,
     }

@@ -209,7 +209,7 @@ async fn show(id: &str, how: How, client: &Client, context: &Context) -> Result<
     );
     if how.raw {
         let mail = client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable)?;
-        return context.out.bytes(&mail);
+        return context.out.foreign(&mail);
     }
     let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
     if context.out.is_json() {

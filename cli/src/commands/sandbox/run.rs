@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::house::House;
 use super::{Behaviour, KEY};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin, Problem, Report, Signal};
+use crate::diagnostics::{Fail, Signal};
 use crate::signals::Signals;
 
 /// Run a command with a sandbox of its own, and end with its exit code
@@ -45,32 +45,29 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .env_remove("POSTHASTE_ACCESS_TOKEN")
         .envs(smtp.iter().map(|url| ("POSTHASTE_SANDBOX_SMTP", url)))
         .spawn();
-    let child = child.map_err(|error| {
-        let name = program.to_string_lossy().into_owned();
-        let problem = Problem::new("", "command", format!("`{name}` cannot be started: {error}"));
-        let origin = Origin::Flag { name: "COMMAND".to_owned(), n: 1, value: name, span: None };
-        let summary = Some("the command cannot be started".to_owned());
-        Fail::Usage(Report { summary, ..Report::one(problem, Some(origin)) })
+    let child = child.map_err(|error| Fail::Child {
+        // As a shell says it: there is no such command, or it can't be run.
+        code: if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 },
+        message: Some(format!("`{}` can't be started: {error}", program.to_string_lossy())),
     })?;
     context.out.note(&format!("sandbox: {base_url}   inbox: {base_url}/_/   (it ends with the command)"));
-    let status = wait(child, signals, context.out.terminal.stdin).await;
+    let status = wait(child, signals).await;
     let _ = stop.send(());
     let _ = served.await;
     let status = status.map_err(|error| Fail::local("the command cannot be waited for", error))?;
     match code(status) {
         0 => Ok(()),
-        code => Err(Fail::Child(code)),
+        code => Err(Fail::Child { code, message: None }),
     }
 }
 
 /// Waits for the command's end and hands signals on to it; how it ends is its own affair.
-async fn wait(mut child: Child, mut signals: Signals, terminal: bool) -> std::io::Result<ExitStatus> {
+async fn wait(mut child: Child, mut signals: Signals) -> std::io::Result<ExitStatus> {
     loop {
         tokio::select! {
             status = child.wait() => return status,
             signal = signals.next() => {
-                // On a terminal Ctrl-C has reached the command already, as a member of the same group.
-                if signal == Signal::Terminate || !terminal {
+                if signal == Signal::Terminate || !in_foreground() {
                     forward(&child, signal);
                 }
             }
@@ -90,6 +87,21 @@ fn forward(child: &Child, signal: Signal) {
         // If it has just ended there is nobody left to tell.
         let _ = rustix::process::kill_process(pid, signal);
     }
+}
+
+/// Whether a Ctrl-C comes from the terminal, wherever the three streams lead: then it has reached the command already, as a member of the
+/// same group.
+#[cfg(unix)]
+fn in_foreground() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| {
+        rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
+    })
+}
+
+#[cfg(not(unix))]
+fn in_foreground() -> bool {
+    true
 }
 
 #[cfg(not(unix))]

@@ -25,6 +25,7 @@ use super::secrets;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
+use crate::output::report;
 use crate::signals::Signals;
 
 /// How many deliveries may wait to be shown.
@@ -164,12 +165,23 @@ async fn serve(
     let receiver = Arc::new(receiver);
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let mut writer = Writer::start();
-    let show = |one: &told::Told, zone: &TimeZone| context.out.item_text(&one.line(zone), &one.document());
     let zone = TimeZone::system();
+    // A filter is for deliveries: what a stranger sends is refused and never reaches it, and one delivery that it fails on ends nothing.
+    let show = |one: &told::Told| {
+        if one.id.is_none() && context.out.filters() {
+            context.out.warn(&one.line(&zone));
+            return None;
+        }
+        context
+            .out
+            .item_text(&one.line(&zone), &one.document())
+            .inspect_err(|fail| context.out.warn(&report::message(fail)))
+            .ok()
+    };
     loop {
         tokio::select! {
             _ = signals.next() => break,
-            Some(one) = told.recv(), if !writer.is_busy => writer.write(show(&one, &zone)?),
+            Some(one) = told.recv(), if !writer.is_busy => if let Some(text) = show(&one) { writer.write(text) },
             written = writer.written() => written?,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
@@ -190,7 +202,9 @@ async fn serve(
                 writer.written().await?;
             }
             let Some(one) = told.recv().await else { return Ok(()) };
-            writer.write(show(&one, &zone)?);
+            if let Some(text) = show(&one) {
+                writer.write(text);
+            }
         }
     };
     tokio::time::timeout(FAREWELL, rest).await.unwrap_or(Ok(()))

@@ -105,6 +105,10 @@ enum Unopened {
 }
 
 async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attachment, Content), Unopened> {
+    if spec.target.starts_with("--") {
+        let rule = "--attach needs the path of a file, and this begins as a flag does".to_owned();
+        return Err(Unopened::Rule("type", rule, Some(format!("--attach ./{}", spec.target))));
+    }
     match stdin.claim("--attach", spec.target).map_err(Unopened::Found)? {
         Source::Stdin => {
             let Some(name) = &spec.name else {
