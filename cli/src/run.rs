@@ -31,6 +31,8 @@ type Ended = (Result<(), Fail>, Option<bool>);
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let env = Env::process();
+    // No arguments: the overview is what was asked for.
+    let arguments = if arguments.len() > 1 { arguments } else { vec!["posthaste".into(), "-h".into()] };
     if let Some(code) = helper::run(&arguments, &env) {
         return ExitCode::from(code);
     }
