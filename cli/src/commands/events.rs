@@ -8,7 +8,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 use crate::input::pair::Pair;
 use crate::output::table::{Column, Kind};
 
@@ -76,7 +76,7 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_name = "KEY=TYPE")]
     field: Vec<String>,
     /// What to take away: schema, so that the payload may be anything
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", value_parser = Choices(&["schema"]), hide_possible_values = true)]
     clear: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

@@ -11,7 +11,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{Flags, Required};
+use crate::input::flags::{Choices, EVENT_TYPES, Flags, Required};
 use crate::output::secret::{self, SecretFile};
 use crate::output::table::{Column, Kind};
 
@@ -54,7 +54,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "URL", add = Required)]
     endpoint: Option<String>,
     /// Type of event, such as email.delivered; repeat it
-    #[arg(long, value_name = "TYPE", add = Required)]
+    #[arg(long, value_name = "TYPE", add = Required, value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
     /// New file for the secret, readable by its owner alone
     #[arg(long, value_name = "PATH")]
@@ -100,10 +100,10 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
     /// Type of event, such as email.delivered; repeat it
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
     /// enabled, or disabled to be told nothing for now
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "STATUS", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     status: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

@@ -2,6 +2,9 @@
 //!
 //! [`Draft`](super::draft::Draft) does the same for a body that is made from a document and flags together.
 
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use posthaste::{Problem, Problems};
 
 use super::draft::{flag_origin, narrowed};
@@ -33,6 +36,56 @@ impl DryRun {
 pub(crate) struct Required;
 
 impl clap::builder::ArgExt for Required {}
+
+/// The values of a flag, for help, completion and `help --json`. Any other text is read, too: the command reports it with all else that is wrong.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choices(pub(crate) &'static [&'static str]);
+
+impl TypedValueParser for Choices {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
+
+/// The switches of flags that take true or false.
+pub(crate) const BOOL: Choices = Choices(&["true", "false"]);
+/// The types of events that are known.
+pub(crate) const EVENT_TYPES: Choices = Choices(&[
+    "email.sent",
+    "email.scheduled",
+    "email.delivered",
+    "email.delivery_delayed",
+    "email.bounced",
+    "email.complained",
+    "email.opened",
+    "email.clicked",
+    "email.failed",
+    "email.suppressed",
+    "email.received",
+    "contact.created",
+    "contact.updated",
+    "contact.deleted",
+    "contact.topics.updated",
+    "domain.created",
+    "domain.updated",
+    "domain.deleted",
+    "suppression.added",
+    "suppression.removed",
+    "topic.created",
+    "topic.updated",
+    "topic.deleted",
+]);
 
 /// Which flag stands for which field, and what is wrong so far.
 #[derive(Debug, Default)]

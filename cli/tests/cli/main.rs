@@ -17,6 +17,8 @@ mod browser;
 #[cfg(unix)]
 mod chromium;
 mod completeness;
+#[cfg(unix)]
+mod completions;
 mod config;
 mod contacts;
 #[cfg(unix)]

@@ -3,7 +3,7 @@
 use posthaste::PropertyValue;
 use serde_json::Value;
 
-use crate::input::flags::Flags;
+use crate::input::flags::{BOOL, Flags};
 use crate::input::pair::Pair;
 
 /// The fields of a contact as flags.
@@ -17,7 +17,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     pub(super) last_name: Option<String>,
     /// Whether the contact wants no broadcast at all: true or false
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
     pub(super) unsubscribed: Option<String>,
     /// Text for a property of the contact; repeat it
     ///

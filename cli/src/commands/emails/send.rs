@@ -19,8 +19,8 @@ use crate::actions::mutation::{self, Mutation};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::DryRun;
 use crate::input::flags::Required;
+use crate::input::flags::{Choices, DryRun};
 use crate::output::progress::Upload;
 
 /// Send one email
@@ -133,14 +133,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     input: Option<String>,
     /// Wait until it is delivered, or has failed (exit code 3)
-    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = "delivered")]
+    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = "delivered", value_parser = Choices(&["delivered"]), hide_possible_values = true)]
     wait: Option<String>,
     #[command(flatten)]
     timeout: TimeoutFlag,
     /// Check everything and show the request, but send nothing; =curl shows a command
     ///
     /// Needs neither a credential nor an address of the service.
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
+    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     dry_run: Option<String>,
     /// Leave checking to the service, in case it has moved a limit
     #[arg(long, hide_short_help = true)]

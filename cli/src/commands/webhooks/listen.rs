@@ -24,7 +24,7 @@ use self::writer::Writer;
 use super::secrets;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{EVENT_TYPES, Flags};
 use crate::output::report;
 use crate::signals::Signals;
 
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", conflicts_with_all = ["secret_file", "insecure_no_verify"])]
     public_url: Option<String>,
     /// Types of events, with commas or repeated; others are answered 204 and not shown
-    #[arg(long, alias = "events", value_name = "TYPE", value_delimiter = ',')]
+    #[arg(long, alias = "events", value_name = "TYPE", value_delimiter = ',', value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
     /// Address of an application that gets every verified delivery
     #[arg(long, value_name = "URL")]
