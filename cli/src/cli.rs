@@ -101,6 +101,7 @@ impl Command {
             Self::Received(command) | Self::Emails(commands::emails::Command::Receiving(command)) => {
                 command.ends_by_signal()
             }
+            Self::Logs(command) => command.ends_by_signal(),
             _ => false,
         }
     }

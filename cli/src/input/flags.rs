@@ -6,8 +6,10 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use posthaste::{Problem, Problems};
+use serde_json::{Map, Value};
 
 use super::draft::{flag_origin, narrowed};
+use super::json::{self, Document};
 use crate::diagnostics::{Fail, Found, Origin, Report};
 
 /// How a dry run is shown.
@@ -60,8 +62,11 @@ impl TypedValueParser for Choices {
 
 /// The switches of flags that take true or false.
 pub(crate) const BOOL: Choices = Choices(&["true", "false"]);
-/// The types of events that are known.
+/// All types of events, where types of events are given.
+pub(crate) const ALL: &str = "all";
+/// The known types of events: first those that every description of the service has.
 pub(crate) const EVENT_TYPES: Choices = Choices(&[
+    ALL,
     "email.sent",
     "email.scheduled",
     "email.delivered",
@@ -76,16 +81,30 @@ pub(crate) const EVENT_TYPES: Choices = Choices(&[
     "contact.created",
     "contact.updated",
     "contact.deleted",
-    "contact.topics.updated",
     "domain.created",
     "domain.updated",
     "domain.deleted",
+    "contact.topics.updated",
     "suppression.added",
     "suppression.removed",
     "topic.created",
     "topic.updated",
     "topic.deleted",
 ]);
+
+/// The types of events that the flags give; `all` is every known one.
+pub(crate) fn event_types(given: Vec<String>) -> Vec<String> {
+    if given.iter().any(|kind| kind == ALL) {
+        known_event_types().map(str::to_owned).collect()
+    } else {
+        given
+    }
+}
+
+/// The known types of events.
+pub(crate) fn known_event_types() -> impl Iterator<Item = &'static str> {
+    EVENT_TYPES.0.iter().copied().filter(|kind| *kind != ALL)
+}
 
 /// Which flag stands for which field, and what is wrong so far.
 #[derive(Debug, Default)]
@@ -127,6 +146,20 @@ impl Flags {
     ) {
         let origin = Some(flag_origin(flag, n, value));
         self.report.found.push(Found { problem: Problem::new("", code, rule), origin, hint: None });
+    }
+
+    /// Reads the object that a flag gives as JSON.
+    pub(crate) fn object(&mut self, flag: &'static str, n: usize, text: &str) -> Map<String, Value> {
+        let rule = match json::read(text) {
+            Ok(Document { value: Value::Object(object), repeated, .. }) if repeated.is_empty() => {
+                return object;
+            }
+            Ok(Document { value: Value::Object(_), .. }) => "a key is given twice".to_owned(),
+            Ok(_) => format!("{flag} is a JSON object"),
+            Err(error) => error.message,
+        };
+        self.wrong_nth("json", rule, flag, n, text);
+        Map::new()
     }
 
     /// A problem that brings its place.

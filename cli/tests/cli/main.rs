@@ -46,6 +46,7 @@ mod sandbox_control;
 mod send;
 mod service;
 mod sessions;
+mod shorthands;
 mod smtp;
 mod streams;
 mod support;

@@ -53,10 +53,10 @@ pub(crate) struct Args {
     /// By default `from` of the profile, unless a template is used: that may have a sender of its own.
     #[arg(long, value_name = "ADDR", add = Required)]
     from: Option<String>,
-    /// Recipient; repeat it, at most 50 times
+    /// Recipients, at most 50: several values, or the flag again
     ///
-    /// One address a flag: a comma can be part of a name, as in `"Doe, J" <j@x.test>`.
-    #[arg(long, value_name = "ADDR", add = Required)]
+    /// Separate addresses with spaces: a comma can be part of a name, as in `"Doe, J" <j@x.test>`.
+    #[arg(long, value_name = "ADDR", add = Required, num_args = 1..)]
     to: Vec<String>,
     /// Subject; needed unless the template has one
     #[arg(long, value_name = "TEXT", add = Required)]
@@ -99,10 +99,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", hide_short_help = true)]
     attach_url: Vec<String>,
     /// Recipient of a copy; repeat it
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    #[arg(long, value_name = "ADDR", hide_short_help = true, num_args = 1..)]
     cc: Vec<String>,
     /// Recipient of a blind copy; repeat it
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    #[arg(long, value_name = "ADDR", hide_short_help = true, num_args = 1..)]
     bcc: Vec<String>,
     /// Address that answers go to; repeat it
     #[arg(long, value_name = "ADDR", hide_short_help = true)]
