@@ -2,8 +2,11 @@
 //!
 //! Parsing reads shapes only. Whether a value makes sense is decided afterwards, so that everything wrong is said at once.
 
+use std::ffi::OsString;
+
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
 use crate::global::Global;
@@ -38,58 +41,66 @@ pub(crate) struct Cli {
 
 /// One noun a variant.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
-    #[command(subcommand)]
-    Emails(commands::emails::Command),
-    #[command(subcommand)]
-    Broadcasts(commands::broadcasts::Command),
-    #[command(subcommand)]
-    Templates(commands::templates::Command),
-    #[command(subcommand)]
-    Domains(commands::domains::Command),
-    #[command(subcommand)]
-    Contacts(commands::contacts::Command),
-    #[command(subcommand)]
-    Segments(commands::segments::Command),
-    #[command(subcommand)]
-    Audiences(commands::audiences::Command),
-    #[command(subcommand)]
-    Topics(commands::topics::Command),
-    #[command(subcommand, visible_alias = "contact-properties")]
-    Properties(commands::properties::Command),
-    #[command(subcommand)]
-    Automations(commands::automations::Command),
-    #[command(subcommand)]
-    Events(commands::events::Command),
-    #[command(subcommand)]
-    Received(commands::received::Command),
-    #[command(subcommand)]
-    Webhooks(commands::webhooks::Command),
-    #[command(subcommand)]
-    Logs(commands::logs::Command),
-    #[command(subcommand)]
-    ApiKeys(commands::api_keys::Command),
-    #[command(subcommand)]
-    Auth(commands::auth::Command),
+    Emails(Noun<commands::emails::Command>),
+    Broadcasts(Noun<commands::broadcasts::Command>),
+    Templates(Noun<commands::templates::Command>),
+    Domains(Noun<commands::domains::Command>),
+    Contacts(Noun<commands::contacts::Command>),
+    Segments(Noun<commands::segments::Command>),
+    Audiences(Noun<commands::audiences::Command>),
+    Topics(Noun<commands::topics::Command>),
+    #[command(visible_alias = "contact-properties")]
+    Properties(Noun<commands::properties::Command>),
+    Automations(Noun<commands::automations::Command>),
+    Events(Noun<commands::events::Command>),
+    Received(Noun<commands::received::Command>),
+    Webhooks(Noun<commands::webhooks::Command>),
+    Logs(Noun<commands::logs::Command>),
+    ApiKeys(Noun<commands::api_keys::Command>),
+    Auth(Noun<commands::auth::Command>),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]
-    #[command(subcommand)]
-    Sandbox(commands::sandbox::Command),
-    #[command(subcommand)]
-    Config(commands::config::Command),
+    Sandbox(Noun<commands::sandbox::Command>),
+    Config(Noun<commands::config::Command>),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Help(commands::help::Args),
 }
 
+/// The verbs of one noun; built only where the command line names the noun, or asks for help.
+#[derive(Debug)]
+pub(crate) struct Noun<T>(pub(crate) T);
+
+impl<T: Subcommand> Args for Noun<T> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        T::augment_subcommands(command).subcommand_required(true).arg_required_else_help(true)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        T::augment_subcommands_for_update(command)
+    }
+}
+
+impl<T: FromArgMatches> FromArgMatches for Noun<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        T::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
 impl Command {
     /// Whether it decides itself what a signal means.
     pub(crate) fn handles_signals(&self) -> bool {
         match self {
-            Self::Webhooks(command) => command.handles_signals(),
+            Self::Webhooks(Noun(command)) => command.handles_signals(),
             #[cfg(feature = "sandbox")]
-            Self::Sandbox(command) => command.handles_signals(),
+            Self::Sandbox(Noun(command)) => command.handles_signals(),
             _ => false,
         }
     }
@@ -97,24 +108,28 @@ impl Command {
     /// Whether it goes on until a signal comes, which is then how it ends and no failure.
     pub(crate) fn ends_by_signal(&self) -> bool {
         match self {
-            Self::Received(command) | Self::Emails(commands::emails::Command::Receiving(command)) => {
-                command.ends_by_signal()
-            }
+            Self::Received(Noun(command))
+            | Self::Emails(Noun(commands::emails::Command::Receiving(command))) => command.ends_by_signal(),
             _ => false,
         }
     }
 }
 
-/// The whole tree. The short help of a command says where the shared flags are told instead of telling them.
-pub(crate) fn command() -> clap::Command {
-    refer(Cli::command())
+/// Reads a command line. Only what it names is built; for help and for what is wrong, the whole tree.
+pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let matches = match Cli::command().try_get_matches_from(&arguments) {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => tree().try_get_matches_from(arguments)?,
+        matches => matches?,
+    };
+    Cli::from_arg_matches(&matches)
 }
 
-/// The same with every command finished: its own flags and the shared ones.
+/// The whole tree, every command with its own flags and the shared ones. The short help of a command says where the shared flags are told
+/// instead of telling them.
 pub(crate) fn tree() -> clap::Command {
-    let mut root = command();
+    let mut root = Cli::command();
     root.build();
-    root
+    refer(root)
 }
 
 fn refer(command: clap::Command) -> clap::Command {
@@ -139,7 +154,8 @@ mod tests {
 
     #[test]
     fn the_command_tree_is_consistent() {
-        command().debug_assert();
+        Cli::command().debug_assert();
+        tree().debug_assert();
     }
 
     #[test]
@@ -153,16 +169,17 @@ mod tests {
 
     #[test]
     fn the_short_help_counts_what_it_leaves_out() {
-        let root = Cli::command();
+        let root = tree();
         let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
-        let hidden = send.get_arguments().filter(|arg| arg.is_hide_short_help_set()).count();
+        let hidden =
+            send.get_arguments().filter(|arg| arg.is_hide_short_help_set() && !arg.is_global_set()).count();
         let said = send.get_after_help().unwrap().to_string();
         assert!(said.starts_with(&format!("{hidden} more options")), "{hidden}: {said}");
     }
 
     #[test]
     fn the_short_help_fits_a_screen() {
-        let mut root = Cli::command().term_width(100);
+        let mut root = tree().term_width(100);
         root.build();
         let send = root.find_subcommand_mut("emails").unwrap().find_subcommand_mut("send").unwrap();
         let lines = send.render_help().to_string().lines().count();

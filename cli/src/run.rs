@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::cli::{self, Cli, Command};
+use crate::cli::{self, Cli, Command, Noun};
 use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
@@ -41,11 +40,12 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
-    let mut cli = match parse(arguments) {
+    let mut cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
-    cli.global.makes_profile = matches!(&cli.command, Command::Auth(command) if command.makes_profile());
+    cli.global.makes_profile =
+        matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
     let in_flight = InFlight::default();
     let (result, asks_json) = carry_out(cli, env, &in_flight);
@@ -68,19 +68,15 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     fail.exit_code()
 }
 
-fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches))
-}
-
 /// Runs the command; one that talks to nobody does without a runtime.
 fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     let Cli { global, command } = cli;
     let (env, in_flight) = (env.clone(), in_flight.clone());
     let context = move || Context::new(global, env, in_flight);
     match command {
-        Command::Config(command) => here(context, |context| commands::config::run(command, context)),
+        Command::Config(Noun(command)) => here(context, |context| commands::config::run(command, context)),
         Command::Completions(args) => {
-            here(context, |context| commands::completions::run(&args, cli::command(), context))
+            here(context, |context| commands::completions::run(&args, cli::tree(), context))
         }
         Command::Man(args) => here(context, |context| commands::man::run(&args, &cli::tree(), context)),
         Command::Help(args) => here(context, |context| commands::help::run(&args, &cli::tree(), context)),
@@ -191,26 +187,26 @@ async fn with_service(
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_of_settings();
     match command {
-        Command::Auth(command) => commands::auth::run(command, context).await,
-        Command::Emails(command) => commands::emails::run(command, context).await,
-        Command::Broadcasts(command) => commands::broadcasts::run(command, context).await,
-        Command::Templates(command) => commands::templates::run(command, context).await,
-        Command::Domains(command) => commands::domains::run(command, context).await,
-        Command::Contacts(command) => commands::contacts::run(command, context).await,
-        Command::Segments(command) => commands::segments::run(command, context).await,
-        Command::Audiences(command) => commands::audiences::run(command, context).await,
-        Command::Topics(command) => commands::topics::run(command, context).await,
-        Command::Properties(command) => commands::properties::run(command, context).await,
-        Command::Automations(command) => commands::automations::run(command, context).await,
-        Command::Events(command) => commands::events::run(command, context).await,
-        Command::Received(command) => commands::received::run(command, context).await,
-        Command::Webhooks(command) => commands::webhooks::run(command, context).await,
-        Command::Logs(command) => commands::logs::run(command, context).await,
-        Command::ApiKeys(command) => commands::api_keys::run(command, context).await,
+        Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
+        Command::Emails(Noun(command)) => commands::emails::run(command, context).await,
+        Command::Broadcasts(Noun(command)) => commands::broadcasts::run(command, context).await,
+        Command::Templates(Noun(command)) => commands::templates::run(command, context).await,
+        Command::Domains(Noun(command)) => commands::domains::run(command, context).await,
+        Command::Contacts(Noun(command)) => commands::contacts::run(command, context).await,
+        Command::Segments(Noun(command)) => commands::segments::run(command, context).await,
+        Command::Audiences(Noun(command)) => commands::audiences::run(command, context).await,
+        Command::Topics(Noun(command)) => commands::topics::run(command, context).await,
+        Command::Properties(Noun(command)) => commands::properties::run(command, context).await,
+        Command::Automations(Noun(command)) => commands::automations::run(command, context).await,
+        Command::Events(Noun(command)) => commands::events::run(command, context).await,
+        Command::Received(Noun(command)) => commands::received::run(command, context).await,
+        Command::Webhooks(Noun(command)) => commands::webhooks::run(command, context).await,
+        Command::Logs(Noun(command)) => commands::logs::run(command, context).await,
+        Command::ApiKeys(Noun(command)) => commands::api_keys::run(command, context).await,
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         #[cfg(feature = "sandbox")]
-        Command::Sandbox(command) => commands::sandbox::run(command, context).await,
+        Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
         // The others have run without a network.
         _ => Ok(()),
     }
