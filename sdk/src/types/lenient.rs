@@ -519,7 +519,10 @@ impl<'de, T: Lenient> Visitor<'de> for FieldSeed<'_, T> {
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<T, E> {
-        self.value(Value::Null)
+        match T::absent() {
+            Some(value) => Ok(value),
+            None => self.value(Value::Null),
+        }
     }
 
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<T, E> {

@@ -341,7 +341,9 @@ async fn other_answers_do_not_count_in_the_slow_start() {
 async fn a_request_of_an_earlier_slow_start_does_not_count_in_a_later_one() {
     let limiter = Limiter::new(RateLimit::Learn);
     let old = limiter.acquire(None).await.unwrap();
-    limiter.lock().ramp = Some(Ramp { started: Some(Instant::now()), ..Ramp::default() });
+    limiter.learn(&HeaderMap::new(), BARE_429);
+    // The limit is forgotten, and a new slow start begins.
+    advance(SECOND * 33).await;
     let new = limiter.acquire(None).await.unwrap();
     drop(old);
     assert!(!send_now(&limiter));
