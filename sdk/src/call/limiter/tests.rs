@@ -109,6 +109,13 @@ async fn extreme_rates_neither_overflow_nor_mean_unlimited() {
     assert!((0..1_000).all(|_| send_now(&limiter)));
 }
 
+#[test]
+fn a_time_beyond_the_clock_is_a_year_away() {
+    let now = Instant::now();
+    assert_eq!(later(now, Duration::MAX), now + MAX_INTERVAL);
+    assert_eq!(later(now, SECOND), now + SECOND);
+}
+
 #[tokio::test(start_paused = true)]
 async fn off_sends_at_once_whatever_the_service_answers() {
     let limiter = Limiter::new(RateLimit::Off);
