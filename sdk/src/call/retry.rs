@@ -291,6 +291,10 @@ mod tests {
             budget.succeeded();
         }
         assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 10, "it is never more than full");
+        for _ in 0..4 {
+            budget.succeeded();
+        }
+        assert!(!budget.take(&cause), "nothing was left of a full budget");
     }
 
     #[test]
