@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::credentials::helper;
 use crate::diagnostics::{Fail, Found, InFlight, Origin, Problem, Report, Signal};
 use crate::output::terminal::safe_lines;
-use crate::output::{Terminal, hidden, report, write_stderr, write_stderr_json, write_stdout};
+use crate::output::{Terminal, hidden, jq, report, write_stderr, write_stderr_json, write_stdout};
 use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
 
@@ -30,7 +30,7 @@ type Ended = (Result<(), Fail>, Option<bool>);
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let env = Env::process();
-    if let Some(code) = helper::run(&arguments, &env) {
+    if let Some(code) = jq::process::serve(&arguments).or_else(|| helper::run(&arguments, &env)) {
         return ExitCode::from(code);
     }
     let json = wants_json(&arguments, &env);
@@ -81,6 +81,9 @@ fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
         Command::Man(args) => here(context, |context| commands::man::run(&args, &cli::tree(), context)),
         Command::Help(args) => here(context, |context| commands::help::run(&args, &cli::tree(), context)),
         networked => {
+            if let Err(fail) = enough_files() {
+                return (Err(fail), None);
+            }
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
                 Err(error) => {
@@ -93,6 +96,26 @@ fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
             ended
         }
     }
+}
+
+/// Whether the program may open as many files as it needs, after it has asked for them.
+#[cfg(unix)]
+fn enough_files() -> Result<(), Fail> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const NEEDED: u64 = 64;
+    let Rlimit { current: Some(allowed), maximum } = getrlimit(Resource::Nofile) else { return Ok(()) };
+    let wanted = Rlimit { current: Some(NEEDED), maximum };
+    if allowed >= NEEDED || setrlimit(Resource::Nofile, wanted).is_ok() {
+        return Ok(());
+    }
+    let message =
+        format!("the program may have {allowed} files open at once and needs {NEEDED}; nothing was done");
+    Err(Fail::Local { message, source: None, hint: Some(format!("raise the limit: ulimit -n {NEEDED}")) })
+}
+
+#[cfg(not(unix))]
+fn enough_files() -> Result<(), Fail> {
+    Ok(())
 }
 
 fn here(
