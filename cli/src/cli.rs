@@ -5,7 +5,6 @@
 use std::ffi::OsString;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
@@ -115,13 +114,22 @@ impl Command {
     }
 }
 
-/// Reads a command line. Only what it names is built; for help and for what is wrong, the whole tree.
+/// Reads a command line. Only the noun that it names is built; the whole tree, for help and for what is wrong.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let matches = match Cli::command().try_get_matches_from(&arguments) {
-        Err(error) if error.kind() != ErrorKind::DisplayVersion => tree().try_get_matches_from(arguments)?,
-        matches => matches?,
+    let matches = match part(&arguments).map(|part| part.try_get_matches_from(&arguments)) {
+        Some(Ok(matches)) => matches,
+        _ => tree().try_get_matches_from(arguments)?,
     };
     Cli::from_arg_matches(&matches)
+}
+
+/// The root with the one noun that is named first. A command line that it accepts is one that the whole tree accepts: a noun that is the value
+/// of a flag is none, and what follows is then refused.
+fn part(arguments: &[OsString]) -> Option<clap::Command> {
+    let nouns = Command::augment_subcommands(clap::Command::new("posthaste"));
+    let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument))?.clone();
+    let root = clap::Command::new("posthaste").disable_help_subcommand(true).subcommand_required(true);
+    Some(Global::augment_args(root).subcommand(noun))
 }
 
 /// The whole tree, every command with its own flags and the shared ones. The short help of a command says where the shared flags are told

@@ -40,6 +40,12 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
+    // Asked by scripts and package managers, and needs no parser.
+    if let [_, version] = arguments.as_slice()
+        && (version == "--version" || version == "-V")
+    {
+        return print(concat!("posthaste ", env!("CARGO_PKG_VERSION"), "\n"), env);
+    }
     let mut cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
@@ -235,15 +241,20 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     }
 }
 
+/// Prints what was asked of the program itself.
+fn print(text: &str, env: &Env) -> u8 {
+    let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
+    write_stderr(&report::human(&fail, None, &Terminal::detect(env, ColorChoice::Auto), false));
+    fail.exit_code()
+}
+
 /// Help, version, or a command line that means nothing.
 fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
     let terminal = Terminal::detect(env, ColorChoice::Auto);
     let rendered = error.render();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let text = if terminal.color_stdout { rendered.ansi().to_string() } else { rendered.to_string() };
-        let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
-        write_stderr(&report::human(&fail, None, &terminal, false));
-        return fail.exit_code();
+        return print(&text, env);
     }
     if json {
         write_stderr_json(&report::json(&usage(error), None));
