@@ -4,11 +4,13 @@
 
 use std::ffi::OsString;
 
+use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
 use crate::global::Global;
+use crate::input::flags::Required;
 
 /// The colours of help texts.
 const STYLES: Styles = Styles::styled()
@@ -25,7 +27,6 @@ const STYLES: Styles = Styles::styled()
     styles = STYLES,
     disable_help_subcommand = true,
     subcommand_required = true,
-    arg_required_else_help = true,
     after_help = "Try it without an account:\n  \
         posthaste --sandbox emails send --from hi@acme.test --to ada@example.com \\\n      \
         --subject Hello --text 'It works'\n\n\
@@ -132,27 +133,49 @@ fn part(arguments: &[OsString]) -> Option<clap::Command> {
     Some(Global::augment_args(root).subcommand(noun))
 }
 
-/// The whole tree, every command with its own flags and the shared ones. The short help of a command says where the shared flags are told
-/// instead of telling them.
+/// The whole tree, every command with its own flags and the global ones, which its help leaves to a page of their own.
 pub(crate) fn tree() -> clap::Command {
-    let mut root = Cli::command();
+    let mut root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     root.build();
-    refer(root)
+    root.mut_subcommands(|noun| refer(noun, "posthaste"))
 }
 
-fn refer(command: clap::Command) -> clap::Command {
-    let command = command.mut_subcommands(refer);
-    if command.has_subcommands() {
-        return command;
+fn refer(command: clap::Command, parent: &str) -> clap::Command {
+    let path = format!("{parent} {}", command.get_name());
+    let command = command.mut_subcommands(|child| refer(child, &path));
+    let end = |text: Option<&StyledStr>| {
+        let text = text.map(|text| format!("{}\n\n", text.ansi())).unwrap_or_default();
+        StyledStr::from(text + "Global options: posthaste help options")
+    };
+    let long = command.get_after_long_help().map(|text| end(Some(text)));
+    let short = end(command.get_after_help());
+    let command = match long {
+        Some(long) => command.after_help(short).after_long_help(long),
+        None => command.after_help(short),
+    };
+    match required_usage(&command, &path) {
+        Some(usage) => command.override_usage(usage),
+        None => command,
     }
-    let about = command.get_after_help().cloned().unwrap_or_default();
-    let more = command.get_after_long_help().cloned().unwrap_or_else(|| about.clone());
-    let mut short = about;
-    if !short.to_string().is_empty() {
-        short.push_str("\n\n");
-    }
-    short.push_str("Options of every command: posthaste help options");
-    command.after_help(short).after_long_help(more)
+}
+
+/// The usage line of a command whose [`Required`] flags the parser takes for optional.
+fn required_usage(command: &clap::Command, path: &str) -> Option<String> {
+    let required = |arg: &&clap::Arg| arg.is_required_set() || arg.get::<Required>().is_some();
+    command.get_arguments().find(|arg| arg.get::<Required>().is_some())?;
+    let (places, flags): (Vec<_>, Vec<_>) = command.get_arguments().partition(|arg| arg.is_positional());
+    let flags = flags.into_iter().filter(|arg| required(arg) && !arg.is_hide_set());
+    let shown = flags.chain(places).map(|arg| {
+        let name =
+            arg.get_value_names().and_then(|names| names.first()).map_or("VALUE", |name| name.as_str());
+        match arg.get_long() {
+            Some(long) if matches!(arg.get_action(), ArgAction::Append) => format!(" --{long} <{name}>..."),
+            Some(long) => format!(" --{long} <{name}>"),
+            None if required(&arg) => format!(" <{name}>"),
+            None => format!(" [{name}]"),
+        }
+    });
+    Some(format!("{path} [OPTIONS]{}", shown.collect::<String>()))
 }
 
 #[cfg(test)]

@@ -10,60 +10,59 @@ use crate::settings::{ColorChoice, Flags, Form};
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Global {
     /// Profile of the configuration file
-    #[arg(short, long, global = true, value_name = "NAME", hide_short_help = true)]
+    #[arg(short, long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// Address of the service: https, or http for this machine
-    #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// File that holds the API key; - is standard input
     ///
     /// One line end after the key is not part of it. There is no flag for the key itself: other users of the machine can
     /// read a command line.
-    #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "PATH")]
     pub(crate) api_key_file: Option<String>,
     /// Use a sandbox of this command's own: no account, no network
     ///
     /// The service runs inside this program for as long as the command does. Emails go nowhere; on standard error it says
     /// what would have left.
     #[cfg(feature = "sandbox")]
-    #[arg(long, global = true, hide_short_help = true)]
+    #[arg(long, global = true)]
     pub(crate) sandbox: bool,
     /// Form of results: human, json, ndjson or tsv
-    #[arg(short, long, global = true, value_name = "FORM", hide_short_help = true)]
+    #[arg(short, long, global = true, value_name = "FORM")]
     pub(crate) output: Option<String>,
     /// Results as JSON; with =FIELDS only those, separated by commas
-    #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true,
-          default_missing_value = "", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) json: Option<String>,
     /// Filter the JSON with an expression of the jq language
-    #[arg(long, global = true, value_name = "EXPR", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "EXPR")]
     pub(crate) jq: Option<String>,
     /// Columns of a list, separated by commas
-    #[arg(long, global = true, value_name = "NAMES", value_delimiter = ',', hide_short_help = true)]
+    #[arg(long, global = true, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
     /// No notes and no progress; errors stay
-    #[arg(short, long, global = true, hide_short_help = true)]
+    #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Say more: once requests and causes, twice headers, three times bodies
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, hide_short_help = true)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// When to colour: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "WHEN")]
     pub(crate) color: Option<String>,
     /// Never ask anything
-    #[arg(long, global = true, hide_short_help = true)]
+    #[arg(long, global = true)]
     pub(crate) no_input: bool,
     /// Answer yes where a question would be asked
-    #[arg(short, long, global = true, hide_short_help = true)]
+    #[arg(short, long, global = true)]
     pub(crate) yes: bool,
     /// Limit of the whole call, with its retries: 30s, 2m
-    #[arg(long, global = true, value_name = "TIME", hide_short_help = true, allow_hyphen_values = true)]
+    #[arg(long, global = true, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) timeout: Option<String>,
     /// Further attempts where repeating does no harm
-    #[arg(long, global = true, value_name = "N", hide_short_help = true, allow_hyphen_values = true)]
+    #[arg(long, global = true, value_name = "N", allow_hyphen_values = true)]
     pub(crate) retries: Option<String>,
     /// Progress of an upload: auto, plain, json or none
-    #[arg(long, global = true, value_name = "HOW", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "HOW")]
     pub(crate) progress: Option<String>,
     /// Whether the profile need not exist yet: the command makes it.
     #[arg(skip)]

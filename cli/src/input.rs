@@ -7,6 +7,7 @@ pub(crate) mod documents;
 pub(crate) mod draft;
 pub(crate) mod flags;
 pub(crate) mod json;
+pub(crate) mod name;
 pub(crate) mod pair;
 pub(crate) mod places;
 pub(crate) mod source;

@@ -30,6 +30,8 @@ type Ended = (Result<(), Fail>, Option<bool>);
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let env = Env::process();
+    // No arguments: the overview is what was asked for.
+    let arguments = if arguments.len() > 1 { arguments } else { vec!["posthaste".into(), "-h".into()] };
     if let Some(code) = jq::process::serve(&arguments).or_else(|| helper::run(&arguments, &env)) {
         return ExitCode::from(code);
     }

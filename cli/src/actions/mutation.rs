@@ -7,6 +7,7 @@ use posthaste::{Call, Client, Deleted, IdempotencyKey, Reference, WithResponse};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::actions::confirm;
 use crate::actions::dry_run::{self, Content};
 use crate::actions::trace;
 use crate::context::Context;
@@ -108,10 +109,29 @@ pub(crate) async fn delete<I: AsRef<str> + DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn(&Client) -> Call<Deleted<I>>,
 ) -> Result<(), Fail> {
+    confirm_delete(dry_run.dry_run.is_some(), context, &make).await?;
     match carry_out(dry_run.plan()?, doubt, context, make).await? {
         Some(answer) => print(answer.value.id.as_ref(), &answer, context),
         None => Ok(()),
     }
+}
+
+/// Asks a person at a terminal before a deletion: `delete domain d91cd9bd-…?`
+pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
+    dry_run: bool,
+    context: &Context,
+    make: impl Fn(&Client) -> Call<T>,
+) -> Result<(), Fail> {
+    if dry_run || context.global.yes || !confirm::may_ask(context)? {
+        return Ok(());
+    }
+    let path = make(&context.client_for_preview()?).preview()?.path_and_query();
+    let mut parts = path.trim_start_matches('/').splitn(2, '/');
+    let (noun, id) = (parts.next().unwrap_or_default().replace('-', " "), parts.next().unwrap_or_default());
+    let noun = noun
+        .strip_suffix("ies")
+        .map_or_else(|| noun.trim_end_matches('s').to_owned(), |stem| format!("{stem}y"));
+    confirm::confirm(&format!("delete {noun} {id}?"), context).await
 }
 
 impl DryRunFlag {

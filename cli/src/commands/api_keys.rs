@@ -8,6 +8,7 @@ use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
+use crate::input::name::NameArg;
 use crate::output::table::{Column, Kind};
 use crate::output::{report, secret};
 
@@ -18,7 +19,9 @@ pub(crate) enum Command {
     Create(CreateArgs),
     #[command(visible_alias = "ls")]
     List(ListArgs),
+    #[command(visible_alias = "update")]
     Rename(RenameArgs),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
 }
 
@@ -26,13 +29,12 @@ pub(crate) enum Command {
 ///
 /// The key is told once: it is printed on standard output, or written into --token-file. Its id is said on standard error.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    posthaste api-keys create --name Newsletter --permission sending_access --token-file newsletter.key\n  \
-    POSTHASTE_API_KEY=$(posthaste api-keys create --name CI)")]
+#[command(mut_arg("name", |name| name.help("What the key is for")), after_help = "Examples:\n  \
+    posthaste api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
+    POSTHASTE_API_KEY=$(posthaste api-keys create CI)")]
 pub(crate) struct CreateArgs {
-    /// What the key is for
-    #[arg(long, value_name = "TEXT")]
-    name: Option<String>,
+    #[command(flatten)]
+    name: NameArg,
     /// full_access, or sending_access for a key that may only send [default: full_access]
     #[arg(long, value_name = "PERMISSION")]
     permission: Option<String>,
@@ -64,9 +66,8 @@ pub(crate) struct RenameArgs {
     /// Id of the key
     #[arg(value_name = "ID")]
     id: String,
-    /// Its new name
-    #[arg(value_name = "NAME")]
-    name: String,
+    #[command(flatten)]
+    name: NameArg,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
@@ -104,13 +105,18 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         }
         Command::Rename(args) => {
             let mut flags = Flags::default();
-            flags.field("/name", "NAME", Some(&args.name));
-            if args.name.trim().is_empty() {
-                flags.wrong("empty", "a name has at least one character", "NAME", &args.name);
+            let name = args.name.read(&mut flags);
+            match &name {
+                None => flags.missing("NAME"),
+                Some(name) if name.trim().is_empty() => {
+                    flags.wrong("empty", "a name has at least one character", "NAME", name);
+                }
+                Some(_) => {}
             }
+            let name = name.unwrap_or_default();
             flags.finish()?;
             let doubt = format!("the key may have been renamed; look: {LOOK}");
-            let make = |client: &Client| client.api_keys().rename(args.id.as_str(), args.name.as_str());
+            let make = |client: &Client| client.api_keys().rename(args.id.as_str(), name.as_str());
             mutation::by_id(&args.dry_run, &doubt, context, make).await
         }
         Command::Delete(args) => {
@@ -124,10 +130,10 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let CreateArgs { name, permission, domain_id, token_file, dry_run } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste api-keys create --name Newsletter --permission sending_access");
-    flags.field("/name", "--name", name.as_deref());
+    flags.help("posthaste api-keys create Newsletter --permission sending_access");
+    let name = name.read(&mut flags).unwrap_or_default();
     flags.field("/domain_id", "--domain-id", domain_id.as_deref());
-    let mut key = NewApiKey::new(name.unwrap_or_default());
+    let mut key = NewApiKey::new(name);
     let sending = match permission.as_deref() {
         None | Some("full_access") => false,
         Some("sending_access") => true,

@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Update(definition::UpdateArgs),
     Stop(StopArgs),
     Duplicate(DuplicateArgs),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
     Runs(runs::ListArgs),
     Run(runs::GetArgs),

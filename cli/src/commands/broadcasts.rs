@@ -26,6 +26,7 @@ pub(crate) enum Command {
     Send(send::Args),
     Cancel(CancelArgs),
     Duplicate(DuplicateArgs),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
 }
 

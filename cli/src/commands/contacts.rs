@@ -26,6 +26,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Get(GetArgs),
     Update(Box<update::Args>),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
     Segments(membership::ListArgs),
     AddToSegment(membership::ChangeArgs),
@@ -103,6 +104,7 @@ async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let doubt = format!("the contact may be deleted; look: {}", look(&args.contact));
     let make = |client: &Client| client.contacts().delete(&args.contact);
+    mutation::confirm_delete(dry_run.is_some(), context, &make).await?;
     match mutation::carry_out(dry_run, &doubt, context, make).await? {
         Some(answer) => mutation::print(answer.value.contact.as_str(), &answer, context),
         None => Ok(()),

@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Records(records::Args),
     Update(update::Args),
     Verify(verify::Args),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
 }
 

@@ -21,6 +21,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Get(GetArgs),
     Update(UpdateArgs),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
     Send(send::Args),
 }

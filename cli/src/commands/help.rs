@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::diagnostics::{EXIT_CODES, Fail, Found, Origin, Problem, Report};
+use crate::input::flags::Required;
 use crate::output::color;
 use crate::settings::keys::{self, KEYS};
 
@@ -210,7 +211,7 @@ fn argument(arg: &clap::Arg) -> Value {
         "positional": arg.is_positional(),
         "type": kind,
         "value": takes_value(arg).then(|| value_name(arg)),
-        "required": arg.is_required_set(),
+        "required": arg.is_required_set() || arg.get::<Required>().is_some(),
         "repeats": repeats,
         "global": arg.is_global_set(),
         "default": arg.get_default_values().first().map(|value| value.to_string_lossy()),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::help;
 use crate::context::Context;
 use crate::diagnostics::{EXIT_CODES, Fail};
+use crate::input::flags::Required;
 
 /// Print the manual page of a command, or write all pages to a folder
 #[derive(Debug, clap::Args)]
@@ -60,7 +61,8 @@ fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
     // What the short help leaves out belongs here.
     let page_of = page_of.mut_args(|arg| {
         let shared = arg.is_global_set() && !root;
-        arg.hide_short_help(false).hide(shared)
+        let required = arg.is_required_set() || arg.get::<Required>().is_some();
+        arg.hide_short_help(false).hide_long_help(false).hide(shared).required(required)
     });
     let mut page = Vec::new();
     clap_mangen::Man::new(page_of).render(&mut page)?;

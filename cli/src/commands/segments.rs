@@ -8,6 +8,7 @@ use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
+use crate::input::name::NameArg;
 use crate::output::table::{Column, Kind};
 
 /// Group contacts, so that a broadcast can go to them
@@ -18,7 +19,9 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),
     Get(GetArgs),
+    #[command(visible_alias = "update")]
     Rename(RenameArgs),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
     Contacts(ContactsArgs),
 }
@@ -27,9 +30,8 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste segments create 'Readers of the weekly'")]
 pub(crate) struct CreateArgs {
-    /// What the segment is called
-    #[arg(value_name = "NAME")]
-    name: String,
+    #[command(flatten)]
+    name: NameArg,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
@@ -64,9 +66,8 @@ pub(crate) struct RenameArgs {
     /// Id of the segment
     #[arg(value_name = "ID")]
     id: String,
-    /// What it is called from now on
-    #[arg(value_name = "NAME")]
-    name: String,
+    #[command(flatten)]
+    name: NameArg,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
@@ -111,25 +112,28 @@ pub(crate) const TABLE: Table = Table {
 
 /// Runs one of them.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
     match command {
         Command::Create(CreateArgs { name, dry_run }) => {
+            let name = name.read(&mut flags).unwrap_or_default();
             let doubt = "the segment may have been made; look: posthaste segments list --limit 1";
             let make = |client: &Client| client.segments().create(&name);
-            change("/name", "NAME", &name, &dry_run, doubt, context, make, |made| made.id.to_string()).await
+            change(flags, &dry_run, doubt, context, make, |made| made.id.to_string()).await
         }
         Command::List(args) => {
             pages::list(args.part, &TABLE, context, |client| client.segments().list()).await
         }
         Command::Get(args) => mutation::show(context, |client| client.segments().get(args.id.as_str())).await,
         Command::Rename(RenameArgs { id, name, dry_run }) => {
+            let name = name.read(&mut flags).unwrap_or_default();
             let doubt = format!("the segment may have been renamed; look: posthaste segments get {id}");
             let make = |client: &Client| client.segments().rename(id.as_str(), &name);
-            change("/name", "NAME", &name, &dry_run, &doubt, context, make, |made| made.id.to_string()).await
+            change(flags, &dry_run, &doubt, context, make, |made| made.id.to_string()).await
         }
         Command::Delete(DeleteArgs { id, dry_run }) => {
             let doubt = format!("the segment may be deleted; look: posthaste segments get {id}");
             let make = |client: &Client| client.segments().delete(id.as_str());
-            change("", "ID", &id, &dry_run, &doubt, context, make, |gone| gone.id.to_string()).await
+            mutation::delete(&dry_run, &doubt, context, make).await
         }
         Command::Contacts(ContactsArgs { id, part }) => {
             let table = &super::contacts::table::TABLE;
@@ -138,21 +142,16 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     }
 }
 
-/// Carries out a change and prints the id that it answers; what is wrong with the argument is told at it.
-#[expect(clippy::too_many_arguments, reason = "one place for three commands that differ in each of them")]
+/// Carries out a change of a name and prints the ID in the response.
 async fn change<T: DeserializeOwned + Send + 'static>(
-    pointer: &str,
-    argument: &'static str,
-    value: &str,
+    mut flags: Flags,
     dry_run: &DryRunFlag,
     doubt: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
     id: impl Fn(&T) -> String,
 ) -> Result<(), Fail> {
-    let mut flags = Flags::default();
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.field(pointer, argument, Some(value));
     if let Err(posthaste::Error::Invalid(problems)) = make(&context.client_for_preview()?).preview() {
         flags.judge(Err(problems));
     }

@@ -24,6 +24,7 @@ pub(crate) enum Command {
     Update(Box<update::Args>),
     Publish(PublishArgs),
     Duplicate(DuplicateArgs),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
 }
 

@@ -20,6 +20,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Get(GetArgs),
     Update(update::Args),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
 }
 

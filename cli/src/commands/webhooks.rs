@@ -11,7 +11,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Flags, Required};
 use crate::output::secret::{self, SecretFile};
 use crate::output::table::{Column, Kind};
 
@@ -24,6 +24,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Get(GetArgs),
     Update(UpdateArgs),
+    #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
     Events(ledger::EventsArgs),
     Event(ledger::EventArgs),
@@ -51,10 +52,10 @@ impl Command {
     posthaste webhooks create --endpoint https://acme.test/hooks --event email.received --json --jq .signing_secret")]
 pub(crate) struct CreateArgs {
     /// Address that is told: https, or http
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", add = Required)]
     endpoint: Option<String>,
     /// Type of event, such as email.delivered; repeat it
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", add = Required)]
     event: Vec<String>,
     /// New file for the secret, readable by its owner alone
     #[arg(long, value_name = "PATH")]

@@ -27,6 +27,13 @@ impl DryRun {
     }
 }
 
+/// Marks a flag that the command needs. The parser takes it for optional, so that everything wrong is said at once; the usage line,
+/// the manual and `help --json` show it as required.
+#[derive(Debug, Clone)]
+pub(crate) struct Required;
+
+impl clap::builder::ArgExt for Required {}
+
 /// Which flag stands for which field, and what is wrong so far.
 #[derive(Debug, Default)]
 pub(crate) struct Flags {

@@ -75,7 +75,7 @@ fn a_key_goes_into_a_file_of_its_owner_and_nowhere_else() {
 fn everything_wrong_is_said_at_once() {
     let said =
         Posthaste::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
-    for expected in ["full_access or sending_access", "domain_id", "missing: --name"] {
+    for expected in ["full_access or sending_access", "domain_id", "missing: NAME"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
     let said = Posthaste::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);

@@ -246,33 +246,8 @@ fn a_dry_run_shows_the_request_and_asks_nothing() {
 /// The program at a terminal, with somebody who reads and types.
 #[cfg(unix)]
 mod at_a_terminal {
-    use std::process::Stdio;
-
-    use rexpect::process::WaitStatus;
-    use rexpect::session::{PtySession, spawn_command};
-
     use super::*;
-
-    /// The program with its home folder, and the terminal it runs at.
-    struct Session {
-        pty: PtySession,
-        _posthaste: Posthaste,
-    }
-
-    fn run(posthaste: Posthaste, arguments: &[&str]) -> Session {
-        let posthaste = posthaste.env("TERM", "xterm");
-        let mut command = posthaste.command();
-        // The terminal takes the place of all three streams.
-        command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-        Session { pty: spawn_command(command, Some(10_000)).unwrap(), _posthaste: posthaste }
-    }
-
-    fn code(session: &Session) -> i32 {
-        match session.pty.process().wait().unwrap() {
-            WaitStatus::Exited(_, code) => code,
-            other => panic!("{other:?}"),
-        }
-    }
+    use crate::at_a_terminal::{code, run};
 
     #[test]
     fn the_question_shows_what_goes_out_and_yes_lets_it_go() {

@@ -64,7 +64,7 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("send_broadcast", &["broadcasts", "send", ID], ""),
     ("cancel_broadcast", &["broadcasts", "cancel", ID], ""),
     ("duplicate_broadcast", &["broadcasts", "duplicate", ID], ""),
-    ("create_domain", &["domains", "create", "--name", "acme.test"], ""),
+    ("create_domain", &["domains", "create", "acme.test"], ""),
     ("list_domains", &["domains", "list"], ""),
     ("get_domain", &["domains", "get", ID], ""),
     ("update_domain", &["domains", "update", ID, "--open-tracking"], ""),
@@ -227,7 +227,7 @@ fn every_command_shows_an_example_of_itself() {
     assert!(without.is_empty(), "no example in the help (`after_help`) of {without:#?}");
 }
 
-fn leaves(command: &Value, found: &mut Vec<String>) {
+pub(crate) fn leaves(command: &Value, found: &mut Vec<String>) {
     let below = command["commands"].as_array().unwrap();
     // What is deprecated names what to use instead.
     let deprecated = command["about"].as_str().is_some_and(|about| about.starts_with("Deprecated"));

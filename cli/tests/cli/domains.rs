@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::service::Service;
+use crate::support::Posthaste;
 
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -178,7 +179,14 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
         assert!(said.contains(part) || part == "--tls is" && said.contains("`tls` is"), "{part}: {said}");
     }
     let said = service.posthaste().run(&["domains", "create"]).fails(2);
-    assert!(said.contains("missing: --name"), "{said}");
+    assert!(said.contains("missing: NAME"), "{said}");
+    let shown = |name: &[&str]| Posthaste::new().run(&[&["domains", "create", "-n"], name].concat()).json();
+    assert_eq!(shown(&["acme.test"]), shown(&["--name", "acme.test"]));
+    Posthaste::new().run(&["domains", "create", "a.test", "--name", "b.test"]).fails(2);
+    for noun in ["segments", "api-keys"] {
+        let rename = |words: &[&str]| Posthaste::new().run(&[&[noun], words, &["-n"]].concat()).json();
+        assert_eq!(rename(&["rename", "x", "Name"]), rename(&["update", "x", "--name", "Name"]), "{noun}");
+    }
     let said = service.posthaste().run(&["domains", "update", NOBODY]).fails(2);
     assert!(said.contains("what to change"), "{said}");
     let both = [

@@ -11,6 +11,12 @@ fn every_topic_prints_and_a_misspelt_one_is_recognised() {
     }
     let said = posthaste.run(&["help", "exit-code"]).fails(2);
     assert!(said.contains("did you mean `exit-codes`?"), "{said}");
+    for noun in ["segments", "contacts", "domains", "webhooks", "auth grants", "logs", "received"] {
+        let noun: Vec<_> = noun.split(' ').collect();
+        posthaste.run(&[&noun[..], &["ls", "-h"]].concat()).ok();
+        let listed = posthaste.run(&[&noun[..], &["-h"]].concat()).ok();
+        assert_eq!(listed.contains("delete"), listed.contains("rm]"), "{listed}");
+    }
     let overview = posthaste.run(&["help"]).ok();
     assert!(topics.iter().all(|topic| overview.contains(topic)), "{overview}");
 }
@@ -41,6 +47,57 @@ fn the_short_help_fits_a_screen() {
         assert!(!help.contains("--api-key-file"), "global options are told by `help options`\n{help}");
     }
     assert!(posthaste.run(&["help", "options"]).ok().contains("--api-key-file <PATH>"));
+}
+
+#[test]
+fn the_help_of_a_command_shows_its_own_flags_and_names_the_page_of_the_global_ones() {
+    let posthaste = Posthaste::new();
+    for command in
+        [&["emails", "send"][..], &["emails"], &["config", "set"], &["webhooks", "listen"], &["doctor"]]
+    {
+        for flag in ["-h", "--help"] {
+            let help = posthaste.run(&[command, &[flag]].concat()).ok();
+            assert!(!help.contains("--base-url") && !help.contains("--jq <"), "{command:?}\n{help}");
+            assert_eq!(help.matches("posthaste help options").count(), 1, "{command:?}\n{help}");
+        }
+    }
+    let overview = posthaste.run(&[]);
+    assert!(overview.stdout.contains("Usage: posthaste [OPTIONS] <COMMAND>"), "{overview:?}");
+    assert_eq!((overview.code, overview.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn every_flag_that_a_command_reports_as_missing_is_in_its_usage_line() {
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
+    let mut commands = Vec::new();
+    crate::completeness::leaves(&posthaste.run(&["help", "--json"]).json(), &mut commands);
+    let mut seen = 0;
+    for command in commands {
+        let path: Vec<_> = command.split(' ').skip(1).collect();
+        let mutates = posthaste.run(&[&path[..], &["-h"]].concat()).ok().contains("--dry-run");
+        if !mutates && path != ["webhooks", "verify"] {
+            continue;
+        }
+        let dry_run: &[&str] = if mutates { &["-n"] } else { &[] };
+        let error = (0..3)
+            .map(|ids| posthaste.run(&[&path[..], &["x"][..].repeat(ids), dry_run, &["--json"]].concat()))
+            .filter(|ran| ran.code == Some(2))
+            .find_map(|ran| {
+                let error: serde_json::Value = serde_json::from_str(ran.stderr.lines().last()?).ok()?;
+                error["error"]["missing"].as_array().cloned()
+            });
+        let help = posthaste.run(&[&path[..], &["-h"]].concat()).ok();
+        let usage = help.lines().find(|line| line.starts_with("Usage: ")).unwrap();
+        for missing in error.into_iter().flatten() {
+            let missing = missing.as_str().unwrap();
+            let flag = missing.split(" (").next().unwrap();
+            if !flag.contains(" or ") && flag != "what to change" {
+                seen += 1;
+                assert!(usage.contains(flag), "{command}: {missing} in `{usage}`");
+            }
+        }
+    }
+    assert!(seen >= 15, "{seen}");
 }
 
 #[test]

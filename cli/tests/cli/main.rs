@@ -6,6 +6,8 @@
 
 mod api;
 mod api_keys;
+#[cfg(unix)]
+mod at_a_terminal;
 mod auth;
 mod automations;
 mod batch;

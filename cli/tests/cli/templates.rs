@@ -106,7 +106,7 @@ fn everything_wrong_is_said_at_once() {
     ]);
     let said = said.fails(2);
     for expected in
-        ["--from", "A:boolean", "reserved", "a number is a number", "nowhere.html", "missing: --name"]
+        ["--from", "A:boolean", "reserved", "a number is a number", "nowhere.html", "missing: NAME"]
     {
         assert!(said.contains(expected), "{expected}: {said}");
     }

@@ -135,7 +135,7 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
             assert!(said.contains(part), "{part}: {said}");
         }
     };
-    fails(&["topics", "create"], &["missing: --name", "--default-subscription"]);
+    fails(&["topics", "create"], &["missing: NAME", "--default-subscription"]);
     let (long, longer) = ("é".repeat(51), "é".repeat(201));
     let create =
         ["topics", "create", "--name", &long, "--default-subscription", "opt-in", "--description", &longer];

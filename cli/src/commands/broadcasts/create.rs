@@ -10,7 +10,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::wait::{self, TimeoutFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags};
+use crate::input::flags::{DryRun, Flags, Required};
 
 /// Make a broadcast: a draft, or with --send one that goes out
 ///
@@ -20,7 +20,8 @@ use crate::input::flags::{DryRun, Flags};
 ///
 /// With --send it asks first, since what has gone out can't be taken back; --yes answers the question.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("segment_id", |arg| arg.add(Required)), mut_arg("from", |arg| arg.add(Required)),
+    mut_arg("subject", |arg| arg.add(Required)), after_help = "Examples:\n  \
     posthaste broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from 'Acme <news@acme.test>' \\\n      \
     --subject 'Your week' --html-file week.html\n  \
     posthaste broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from news@acme.test \\\n      \

@@ -7,20 +7,20 @@ use crate::actions::mutation::{self, DryRunFlag, document};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{DryRun, Flags};
+use crate::input::name::NameArg;
 
 /// Register a domain, and show the DNS records to publish
 ///
 /// It prints the id; the records stand below it, on standard error. Publish them where the domain's DNS is kept, then have them
 /// checked with `domains verify`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    posthaste domains create --name acme.test\n  \
-    posthaste domains create --name acme.test --region eu-west-1 --tracking-subdomain links --click-tracking\n  \
-    posthaste domains create --name in.acme.test --sending disabled --receiving enabled")]
+#[command(mut_arg("name", |name| name.help("Name of the domain, such as acme.test")), after_help = "Examples:\n  \
+    posthaste domains create acme.test\n  \
+    posthaste domains create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking\n  \
+    posthaste domains create in.acme.test --sending disabled --receiving enabled")]
 pub(crate) struct Args {
-    /// Name of the domain, such as acme.test
-    #[arg(long, value_name = "DOMAIN")]
-    name: Option<String>,
+    #[command(flatten)]
+    name: NameArg,
     /// us-east-1, eu-west-1, sa-east-1 or ap-northeast-1 [default: us-east-1]
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
@@ -54,14 +54,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 fn plan(args: Args) -> Result<(NewDomain, Option<DryRun>), Fail> {
     let Args { name, region, custom_return_path, setup, dry_run } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste domains create --name acme.test");
-    flags.field("/name", "--name", name.as_deref());
+    flags.help("posthaste domains create acme.test");
+    let name = name.read(&mut flags);
+    if name.is_none() {
+        flags.missing("NAME");
+    }
     flags.field("/region", "--region", region.as_deref());
     flags.field("/custom_return_path", "--custom-return-path", custom_return_path.as_deref());
     let setup = setup.read(&mut flags);
-    if name.is_none() {
-        flags.missing("--name");
-    }
     // A name of no consequence where it is missing: that was said.
     let mut domain = NewDomain::new(name.unwrap_or_else(|| "missing.example".to_owned()));
     if let Some(region) = region {

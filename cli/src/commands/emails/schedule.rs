@@ -5,7 +5,7 @@ use posthaste::{Call, Client, EmailId, Reference};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Flags, Required};
 
 /// Give a scheduled email another time
 ///
@@ -21,7 +21,7 @@ pub(crate) struct UpdateArgs {
     /// When to send: ISO 8601, or words such as `in 1 min`
     ///
     /// The text goes to the service unchanged.
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", add = Required)]
     scheduled_at: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

@@ -20,6 +20,7 @@ use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::DryRun;
+use crate::input::flags::Required;
 use crate::output::progress::Upload;
 
 /// Send one email
@@ -33,8 +34,7 @@ use crate::output::progress::Upload;
 /// repeating with it can't send twice.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "posthaste emails send --from <ADDR> --to <ADDR>... --subject <TEXT> [BODY] [OPTIONS]",
-    after_help = "12 more options: posthaste emails send --help\nglobal options: posthaste help options\n\nExamples:\n  \
+    after_help = "12 more options: posthaste emails send --help\n\nExamples:\n  \
         posthaste emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hello\n  \
         posthaste emails send --input mail.json --idempotency-key order-17",
     after_long_help = "Examples:\n  \
@@ -51,15 +51,15 @@ pub(crate) struct Args {
     /// Sender: `you@x.test` or `You <you@x.test>`
     ///
     /// By default `from` of the profile, unless a template is used: that may have a sender of its own.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", add = Required)]
     from: Option<String>,
     /// Recipient; repeat it, at most 50 times
     ///
     /// One address a flag: a comma can be part of a name, as in `"Doe, J" <j@x.test>`.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", add = Required)]
     to: Vec<String>,
     /// Subject; needed unless the template has one
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", add = Required)]
     subject: Option<String>,
     /// Plain text; derived from the HTML when absent
     ///

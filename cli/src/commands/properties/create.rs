@@ -6,21 +6,24 @@ use super::fallback::{self, Fallback};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags};
+use crate::input::flags::{DryRun, Flags, Required};
 
 /// Make a contact property, and print its id
 ///
 /// A broadcast shows it as {{{contact.KEY|fallback}}}. Neither the key nor the type can be changed later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste properties create --key city --type string --fallback 'your town'\n  \
-    posthaste properties create --key orders --type number --fallback-number 0")]
+    posthaste properties create city --type string --fallback 'your town'\n  \
+    posthaste properties create orders --type number --fallback-number 0")]
 pub(crate) struct Args {
     /// A-Z a-z 0-9 _, at most 50 characters
-    #[arg(long, value_name = "KEY")]
+    #[arg(value_name = "KEY", add = Required)]
     key: Option<String>,
+    /// The same as KEY
+    #[arg(long = "key", value_name = "KEY", hide = true, conflicts_with = "key")]
+    key_flag: Option<String>,
     /// string or number; without it, the type of the fallback
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", add = Required)]
     r#type: Option<String>,
     #[command(flatten)]
     fallback: fallback::Args,
@@ -39,10 +42,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 }
 
 fn plan(args: Args) -> Result<(NewContactProperty, Option<DryRun>), Fail> {
-    let Args { key, r#type, fallback, dry_run } = args;
+    let Args { key, key_flag, r#type, fallback, dry_run } = args;
+    let label = if key_flag.is_some() { "--key" } else { "KEY" };
+    let key = key.or(key_flag);
     let mut flags = Flags::default();
-    flags.help("posthaste properties create --key city --type string");
-    flags.field("/key", "--key", key.as_deref());
+    flags.help("posthaste properties create city --type string");
+    flags.field("/key", label, key.as_deref());
     let fallback_is_given = fallback.is_given();
     let fallback = fallback.read(&mut flags);
     let key = key.unwrap_or_default();

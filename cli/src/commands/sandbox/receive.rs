@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Flags, Required};
 use crate::input::source::{Source, TEXT_LIMIT};
 
 /// Bring a mail in, and print the id under which `received get` has it
@@ -23,10 +23,10 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", conflicts_with_all = ["from", "cc", "reply_to", "subject", "text", "html", "attach"])]
     file: Option<String>,
     /// Who sends it
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", add = Required)]
     from: Option<String>,
     /// Whom it is for; may be given again
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", add = Required)]
     to: Vec<String>,
     /// Whom it is for, too
     #[arg(long, value_name = "ADDRESS")]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS")]
     reply_to: Vec<String>,
     /// Its subject
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", add = Required)]
     subject: Option<String>,
     /// Its text body
     #[arg(long, value_name = "TEXT")]

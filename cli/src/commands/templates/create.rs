@@ -6,17 +6,20 @@ use super::{content, publish_now};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Flags, Required};
 
 /// Store a template, and print its id
 ///
 /// It is a draft: it can be sent once it was published, with --publish or with `templates publish`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    posthaste templates create --name Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      \
+#[command(mut_arg("name", |name| name.hide(true)), mut_arg("html", |html| html.add(Required)), after_help = "Examples:\n  \
+    posthaste templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      \
     --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish\n  \
-    posthaste templates create --name Invoice --html-file invoice.html --variable TOTAL:number")]
+    posthaste templates create Invoice --html-file invoice.html --variable TOTAL:number")]
 pub(crate) struct Args {
+    /// Name for its makers
+    #[arg(value_name = "NAME", conflicts_with = "name", add = Required)]
+    named: Option<String>,
     #[command(flatten)]
     content: content::Args,
     /// Publish it at once
@@ -30,9 +33,13 @@ pub(crate) struct Args {
 type Setter = fn(NewTemplate, String) -> NewTemplate;
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let Args { content, publish, dry_run } = args;
+    let Args { named, mut content, publish, dry_run } = args;
+
     let mut flags = Flags::default();
-    flags.help("posthaste templates create --name Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME");
+    flags.help("posthaste templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME");
+    let label = if content.name.is_some() { "--name" } else { "NAME" };
+    content.name = content.name.or(named);
+    flags.field("/name", label, content.name.as_deref());
     let bodies = content.bodies(&mut flags, context);
     flags.field("/html", "--html or --html-file", None);
     let variables = content.variables(&mut flags);

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::secrets;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Flags, Required};
 use crate::input::source::{Source, StdinReaders, TEXT_LIMIT};
 use crate::output::record;
 
@@ -26,7 +26,7 @@ use crate::output::record;
     --header 'svix-signature: v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=' < body.json")]
 pub(crate) struct Args {
     /// File with the signing secret, - for standard input; repeat it while a secret is rotated
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", add = Required)]
     secret_file: Vec<String>,
     /// File with the headers, a line each; - for standard input
     #[arg(long, value_name = "PATH")]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
     /// File with the body as it came, - for standard input
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", add = Required)]
     payload: Option<String>,
     /// How long ago it may have been signed, or how far ahead; `any` for one that was kept [default: 5m]
     #[arg(long, value_name = "DURATION")]
