@@ -4,6 +4,7 @@ pub(crate) mod browser;
 pub(crate) mod confirm;
 pub(crate) mod dry_run;
 pub(crate) mod mutation;
+pub(crate) mod outage;
 pub(crate) mod pages;
 pub(crate) mod trace;
 pub(crate) mod wait;

@@ -110,6 +110,7 @@ impl Command {
         match self {
             Self::Received(Noun(command))
             | Self::Emails(Noun(commands::emails::Command::Receiving(command))) => command.ends_by_signal(),
+            Self::Logs(Noun(command)) => command.ends_by_signal(),
             _ => false,
         }
     }

@@ -1,5 +1,6 @@
 //! The flags that every command takes, before or after its name.
 
+use crate::input::flags::Choices;
 use crate::output::Wishes;
 use crate::settings::env::Env;
 use crate::settings::{ColorChoice, Flags, Form};
@@ -29,7 +30,7 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) sandbox: bool,
     /// Form of results: human, json, ndjson or tsv
-    #[arg(short, long, global = true, value_name = "FORM")]
+    #[arg(short, long, global = true, value_name = "FORM", value_parser = Choices(&["human", "json", "ndjson", "tsv"]), hide_possible_values = true)]
     pub(crate) output: Option<String>,
     /// Results as JSON; with =FIELDS only those, separated by commas
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -47,7 +48,7 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// When to colour: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN")]
+    #[arg(long, global = true, value_name = "WHEN", value_parser = Choices(&["auto", "always", "never"]), hide_possible_values = true)]
     pub(crate) color: Option<String>,
     /// Never ask anything
     #[arg(long, global = true)]
@@ -62,7 +63,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "N", allow_hyphen_values = true)]
     pub(crate) retries: Option<String>,
     /// Progress of an upload: auto, plain, json or none
-    #[arg(long, global = true, value_name = "HOW")]
+    #[arg(long, global = true, value_name = "HOW", value_parser = Choices(&["auto", "plain", "json", "none"]), hide_possible_values = true)]
     pub(crate) progress: Option<String>,
     /// Whether the profile need not exist yet: the command makes it.
     #[arg(skip)]

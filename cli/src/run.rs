@@ -30,6 +30,9 @@ type Ended = (Result<(), Fail>, Option<bool>);
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let env = Env::process();
+    if commands::completions::answer::run(&arguments, &env, cli::tree) {
+        return ExitCode::SUCCESS;
+    }
     // No arguments: the overview is what was asked for.
     let arguments = if arguments.len() > 1 { arguments } else { vec!["posthaste".into(), "-h".into()] };
     if let Some(code) = jq::process::serve(&arguments).or_else(|| helper::run(&arguments, &env)) {
@@ -83,9 +86,7 @@ fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     let context = move || Context::new(global, env, in_flight);
     match command {
         Command::Config(Noun(command)) => here(context, |context| commands::config::run(command, context)),
-        Command::Completions(args) => {
-            here(context, |context| commands::completions::run(&args, cli::tree(), context))
-        }
+        Command::Completions(args) => here(context, |context| commands::completions::run(&args, context)),
         Command::Man(args) => here(context, |context| commands::man::run(&args, &cli::tree(), context)),
         Command::Help(args) => here(context, |context| commands::help::run(&args, &cli::tree(), context)),
         networked => {

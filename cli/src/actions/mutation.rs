@@ -12,7 +12,7 @@ use crate::actions::dry_run::{self, Content};
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags};
+use crate::input::flags::{Choices, DryRun, Flags};
 use crate::output::record;
 
 /// The flag of every command that changes something.
@@ -22,7 +22,7 @@ pub(crate) struct DryRunFlag {
     /// Check everything and show the request, but send nothing; =curl shows a command
     ///
     /// Needs neither a credential nor an address of the service.
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
+    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     pub(crate) dry_run: Option<String>,
 }
 

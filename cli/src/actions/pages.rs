@@ -8,7 +8,9 @@ use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Found, Problem, Report};
 use crate::input::draft::flag_origin;
-use crate::output::table::{Column, Columns};
+use crate::output::table::{Column, Columns, at};
+use crate::output::terminal::safe;
+use crate::settings::Form;
 
 /// The most items of one page.
 const PAGE: usize = 100;
@@ -230,6 +232,19 @@ pub(crate) async fn list<T: Item>(
     let shown = show(make(&context.client()?), &part, None, &columns, context).await?;
     footer(&shown, table.nothing, context);
     Ok(())
+}
+
+/// One item of a list that is followed: at a terminal a line of these fields.
+pub(crate) fn item(row: &Value, columns: &Columns, fields: &[&str], context: &Context) -> Result<(), Fail> {
+    let out = &context.out;
+    match out.form() {
+        Form::Json => out.document(row),
+        Form::Human if out.terminal.stdout && context.global.columns.is_empty() => {
+            let line: Vec<_> = fields.iter().map(|field| safe(&at(row, field)).into_owned()).collect();
+            out.result(&[line.join("  ")], row)
+        }
+        _ => out.rows(std::slice::from_ref(row), columns),
+    }
 }
 
 impl Table {

@@ -11,7 +11,7 @@ use crate::actions::mutation::{self, Mutation};
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::DryRun;
+use crate::input::flags::{Choices, DryRun};
 use crate::output::terminal::safe;
 
 /// Ask the service for any operation, by method and path
@@ -27,7 +27,7 @@ use crate::output::terminal::safe;
     posthaste api GET /broadcasts --all -o ndjson")]
 pub(crate) struct Args {
     /// GET, POST, PATCH, PUT or DELETE
-    #[arg(value_name = "METHOD")]
+    #[arg(value_name = "METHOD", value_parser = Choices(&["GET", "POST", "PATCH", "PUT", "DELETE"]), hide_possible_values = true)]
     method: String,
     /// Path of the operation, such as /emails or /emails/{id}
     #[arg(value_name = "PATH")]

@@ -7,7 +7,7 @@ use crate::actions::mutation::{self, DryRunFlag, document};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 use crate::input::name::NameArg;
 use crate::output::table::{Column, Kind};
 use crate::output::{report, secret};
@@ -36,7 +36,7 @@ pub(crate) struct CreateArgs {
     #[command(flatten)]
     name: NameArg,
     /// full_access, or sending_access for a key that may only send [default: full_access]
-    #[arg(long, value_name = "PERMISSION")]
+    #[arg(long, value_name = "PERMISSION", value_parser = Choices(&["full_access", "sending_access"]), hide_possible_values = true)]
     permission: Option<String>,
     /// With sending_access, the one domain that it may send from
     #[arg(long, value_name = "ID")]

@@ -12,7 +12,7 @@ use crate::actions::pages::{self, Table};
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 use crate::output::record;
 use crate::output::table::{Column, Columns, Kind};
 
@@ -45,7 +45,7 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     part: pages::Args,
     /// Only automations of this status: enabled or disabled
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "STATUS", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     status: Option<String>,
 }
 

@@ -1,25 +1,75 @@
-//! `completions`: what a shell needs to know to complete this program's command lines.
+//! `completions`: scripts with which a shell asks this program for the words that fit.
 
-use clap_complete::Shell;
+pub(crate) mod answer;
 
+use std::path::PathBuf;
+
+use clap_complete::env::Shells;
+
+use super::man::installed;
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::files;
+use crate::settings::env::Env;
+use crate::settings::paths;
 
-/// Print completions for a shell
+/// The variable by which a script asks.
+pub(crate) const VARIABLE: &str = "POSTHASTE_COMPLETE";
+
+/// Print completions for a shell, or install them
+///
+/// Commands, flags, the values of flags, profiles, and IDs: those are requested from the service, within a second, and cached for a minute.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste completions bash > ~/.local/share/bash-completion/completions/posthaste\n  \
+    posthaste completions bash --install\n  \
     posthaste completions zsh > ~/.zfunc/_posthaste\n  \
-    posthaste completions fish > ~/.config/fish/completions/posthaste.fish")]
+    posthaste completions powershell >> $PROFILE")]
 pub(crate) struct Args {
     /// The shell
-    #[arg(value_name = "SHELL", value_parser = clap::builder::EnumValueParser::<Shell>::new())]
-    shell: Shell,
+    #[arg(value_name = "SHELL", value_parser = ["bash", "elvish", "fish", "powershell", "zsh"])]
+    shell: String,
+    /// Write them to the user's folder for completions: bash, zsh or fish
+    #[arg(long)]
+    install: bool,
 }
 
-/// Prints them.
-pub(crate) fn run(args: &Args, mut root: clap::Command, context: &Context) -> Result<(), Fail> {
+/// Prints or installs them.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut root, "posthaste", &mut script);
-    context.out.bytes(&script)
+    let shells = Shells::builtins();
+    let name = "posthaste";
+    let written = shells
+        .completer(&args.shell)
+        .ok_or_else(|| std::io::Error::other("unknown shell"))
+        .and_then(|shell| shell.write_registration(VARIABLE, name, name, name, &mut script));
+    written.map_err(|error| Fail::local("the completions can't be written", error))?;
+    if !args.install {
+        return context.out.bytes(&script);
+    }
+    let path = path(&args.shell, &context.env)?;
+    files::write(&path, &script)
+        .map_err(|error| Fail::local(format!("{} can't be written", path.display()), error))?;
+    installed(&path, context)?;
+    if args.shell == "zsh" {
+        let folder = files::folder(&path).display();
+        context.out.note(&format!("in ~/.zshrc, before compinit: fpath=({folder} $fpath)"));
+    }
+    Ok(())
+}
+
+/// Where the shell looks for the completions of a user.
+fn path(shell: &str, env: &Env) -> Result<PathBuf, Fail> {
+    let (base, file) = match shell {
+        "bash" => (paths::data_home(env)?, "bash-completion/completions/posthaste"),
+        "zsh" => (paths::data_home(env)?, "zsh/site-functions/_posthaste"),
+        "fish" => (paths::config_home(env)?, "fish/completions/posthaste.fish"),
+        other => {
+            return Err(Fail::Local {
+                message: format!("{other} has no folder for completions"),
+                source: None,
+                hint: Some(format!("print them and load them in its profile: posthaste completions {other}")),
+            });
+        }
+    };
+    Ok(base.join(file))
 }

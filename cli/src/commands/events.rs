@@ -3,12 +3,14 @@
 mod send;
 
 use posthaste::{EventPatch, NewEvent, PayloadType};
+use serde_json::Value;
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
+use crate::input::json;
 use crate::input::pair::Pair;
 use crate::output::table::{Column, Kind};
 
@@ -40,6 +42,9 @@ pub(crate) struct CreateArgs {
     /// What a field of the payload holds: string, number, boolean or date
     #[arg(long, value_name = "KEY=TYPE")]
     field: Vec<String>,
+    /// All fields as one JSON object: {"plan": "string", "seats": "number"}
+    #[arg(long, value_name = "JSON")]
+    schema: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
@@ -77,7 +82,7 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_name = "KEY=TYPE")]
     field: Vec<String>,
     /// What to take away: schema, so that the payload may be anything
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", value_parser = Choices(&["schema"]), hide_possible_values = true)]
     clear: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
@@ -128,6 +133,18 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     flags.field("/name", "NAME", Some(&args.name));
     let mut event = NewEvent::new(&args.name);
+    if let Some(text) = &args.schema {
+        if let Some(field) = args.field.first() {
+            flags.wrong("exclusive", "--schema and --field exclude each other", "--field", field);
+        }
+        for (key, holds) in flags.object("--schema", 1, text) {
+            flags.field(&format!("/schema{}", json::pointer(&key)), "--schema", Some(text));
+            match holds {
+                Value::String(holds) => event = event.field(key, PayloadType::from(holds)),
+                _ => flags.wrong("type", format!("the type of `{key}` is a text"), "--schema", text),
+            }
+        }
+    }
     for (key, holds) in fields(&args.field, &mut flags) {
         event = event.field(key, holds);
     }
@@ -181,11 +198,7 @@ fn fields(given: &[String], flags: &mut Flags) -> Vec<(String, PayloadType)> {
                 flags.wrong_nth("exclusive", "this field was named already", "--field", i + 1, text);
             }
             Some(pair) => {
-                flags.field(
-                    &format!("/schema{}", crate::input::json::pointer(pair.name)),
-                    "--field",
-                    Some(text),
-                );
+                flags.field(&format!("/schema{}", json::pointer(pair.name)), "--field", Some(text));
                 fields.push((pair.name.to_owned(), PayloadType::from(pair.value.to_owned())));
             }
             None => flags.wrong_nth("type", "a field is KEY=TYPE", "--field", i + 1, text),

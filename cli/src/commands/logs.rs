@@ -1,13 +1,14 @@
 //! `logs`: the service's log of API requests.
 
-use posthaste::Problem;
+mod tail;
+
 use serde_json::Value;
 
 use crate::actions::mutation;
 use crate::actions::pages::{self, Part, Table};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Found, Report};
-use crate::input::draft::flag_origin;
+use crate::diagnostics::{Fail, Report};
+use crate::input::flags::Flags;
 use crate::output::table::{Column, Columns, Kind};
 
 /// Look at the service's log of API requests
@@ -17,6 +18,14 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),
     Get(GetArgs),
+    Tail(tail::Args),
+}
+
+impl Command {
+    /// Whether it goes on until a signal comes.
+    pub(crate) fn ends_by_signal(&self) -> bool {
+        matches!(self, Self::Tail(_))
+    }
 }
 
 /// Show one API request with its bodies
@@ -43,6 +52,14 @@ pub(crate) struct GetArgs {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     part: pages::Args,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+/// Which requests
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+struct FilterArgs {
     /// Only answers with this status: 422, 4xx
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
@@ -95,6 +112,7 @@ impl Filter {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     let args = match command {
         Command::List(args) => args,
+        Command::Tail(args) => return tail::run(args, context).await,
         Command::Get(args) => {
             return mutation::show(context, |client| client.logs().get(args.id.as_str())).await;
         }
@@ -109,34 +127,28 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 }
 
 fn plan(args: ListArgs, context: &Context) -> Result<Plan, Fail> {
-    let ListArgs { part, status, method } = args;
     let columns = TABLE.columns(context)?;
-    let (part, mut report) = match part.plan() {
-        Ok(part) => (Some(part), Report::default()),
-        Err(report) => (None, report),
-    };
-    let mut wrong = |rule: &str, flag: &str, value: &str| {
-        let origin = Some(flag_origin(flag, 1, value));
-        report.found.push(Found { problem: Problem::new("", "type", rule), origin, hint: None });
-    };
-    let statuses = status.as_deref().and_then(|text| {
-        let read = statuses(text);
-        if read.is_none() {
-            wrong("a status is a number such as 422, or a class such as 4xx", "--status", text);
+    let mut flags = Flags::default();
+    let part = flags.take(args.part.plan());
+    let filter = args.filter.read(&mut flags);
+    flags.finish()?;
+    let part = part.ok_or_else(|| Fail::Usage(Report::default()))?;
+    Ok(Plan { part, columns, filter })
+}
+
+impl FilterArgs {
+    fn read(self, flags: &mut Flags) -> Filter {
+        let Self { status, method } = self;
+        let range = status.as_deref().and_then(statuses);
+        if let (Some(text), None) = (&status, range) {
+            let rule = "a status is a number such as 422, or a class such as 4xx";
+            flags.wrong("type", rule, "--status", text);
         }
-        read
-    });
-    if let Some(method) = method
-        .as_deref()
-        .filter(|method| method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphabetic()))
-    {
-        wrong("a method is a word such as POST", "--method", method);
-    }
-    match part {
-        Some(part) if report.is_empty() => {
-            Ok(Plan { part, columns, filter: Filter { status: statuses, method } })
+        let word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
+        if let Some(method) = method.as_deref().filter(|method| !word(method)) {
+            flags.wrong("type", "a method is a word such as POST", "--method", method);
         }
-        _ => Err(report.into()),
+        Filter { status: range, method }
     }
 }
 

@@ -3,23 +3,27 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::help;
 use crate::context::Context;
 use crate::diagnostics::{EXIT_CODES, Fail};
 use crate::input::flags::Required;
+use crate::settings::paths;
 
 /// Print the manual page of a command, or write all pages to a folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste man emails send | man -l -\n  \
-    posthaste man --install ~/.local/share/man/man1")]
+    posthaste man --install")]
 pub(crate) struct Args {
     /// The command: `emails send`
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
-    /// Write every page to this folder instead
-    #[arg(long, value_name = "DIR", conflicts_with = "command")]
-    install: Option<PathBuf>,
+    /// Write every page to this folder instead [default: ~/.local/share/man/man1]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with = "command")]
+    #[expect(clippy::option_option, reason = "absent, without a folder, with one")]
+    install: Option<Option<PathBuf>>,
 }
 
 /// The first page.
@@ -28,14 +32,24 @@ const ROOT: &str = "posthaste";
 /// Prints a page or writes all.
 pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
     if let Some(folder) = &args.install {
+        let folder = match folder {
+            Some(folder) => folder.clone(),
+            None => paths::data_home(&context.env)?.join("man/man1"),
+        };
         let mut written = 0;
-        install(root, ROOT, folder, &mut written)?;
-        context.out.note(&format!("{written} pages in {}", folder.display()));
-        return Ok(());
+        install(root, ROOT, &folder, &mut written)?;
+        context.out.note(&format!("{written} pages"));
+        return installed(&folder, context);
     }
     let (command, name) = help::find(root, &args.command)?;
     let page = page(command, &name).map_err(|error| Fail::local("the page cannot be made", error))?;
     context.out.bytes(&page)
+}
+
+/// Prints where something was installed.
+pub(super) fn installed(path: &Path, context: &Context) -> Result<(), Fail> {
+    let path = path.display().to_string();
+    context.out.result(&[path.clone()], &json!({ "path": path }))
 }
 
 fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usize) -> Result<(), Fail> {

@@ -11,7 +11,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{Flags, Required};
+use crate::input::flags::{Choices, EVENT_TYPES, Flags, Required, event_types};
 use crate::output::secret::{self, SecretFile};
 use crate::output::table::{Column, Kind};
 
@@ -54,8 +54,8 @@ pub(crate) struct CreateArgs {
     /// Address that is told: https, or http
     #[arg(long, value_name = "URL", add = Required)]
     endpoint: Option<String>,
-    /// Type of event, such as email.delivered; repeat it
-    #[arg(long, value_name = "TYPE", add = Required)]
+    /// Types of events, such as email.delivered, with commas or repeated; or all
+    #[arg(long, visible_alias = "events", value_delimiter = ',', value_name = "TYPE", add = Required, value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
     /// New file for the secret, readable by its owner alone
     #[arg(long, value_name = "PATH")]
@@ -100,11 +100,11 @@ pub(crate) struct UpdateArgs {
     /// Address that is told: https, or http
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// Type of event, such as email.delivered; repeat it
-    #[arg(long, value_name = "TYPE")]
+    /// Types of events, such as email.delivered, with commas or repeated; or all
+    #[arg(long, visible_alias = "events", value_delimiter = ',', value_name = "TYPE", value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
     /// enabled, or disabled to be told nothing for now
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "STATUS", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     status: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
@@ -162,6 +162,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     flags.help("posthaste webhooks create --endpoint https://acme.test/hooks --event email.delivered");
     flags.field("/endpoint", "--endpoint", endpoint.as_deref());
+    let event = event_types(event);
     flags.list("/events", "--event", &event);
     let webhook = NewWebhook::new(endpoint.unwrap_or_default(), event.into_iter().map(EventType::from));
     flags.judge(webhook.check());
@@ -197,6 +198,7 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     let UpdateArgs { id, endpoint, event, status, dry_run } = args;
     let mut flags = Flags::default();
     flags.field("/endpoint", "--endpoint", endpoint.as_deref());
+    let event = event_types(event);
     flags.list("/events", "--event", &event);
     if endpoint.is_none() && event.is_empty() && status.is_none() {
         flags.help("posthaste webhooks update ID --status disabled");

@@ -2,9 +2,14 @@
 //!
 //! [`Draft`](super::draft::Draft) does the same for a body that is made from a document and flags together.
 
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use posthaste::{Problem, Problems};
+use serde_json::{Map, Value};
 
 use super::draft::{flag_origin, narrowed};
+use super::json::{self, Document};
 use crate::diagnostics::{Fail, Found, Missing, Origin, Report};
 
 /// How a dry run is shown.
@@ -33,6 +38,73 @@ impl DryRun {
 pub(crate) struct Required;
 
 impl clap::builder::ArgExt for Required {}
+
+/// The values of a flag, for help, completion and `help --json`. Any other text is read, too: the command reports it with all else that is wrong.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choices(pub(crate) &'static [&'static str]);
+
+impl TypedValueParser for Choices {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
+
+/// The switches of flags that take true or false.
+pub(crate) const BOOL: Choices = Choices(&["true", "false"]);
+/// All types of events, where types of events are given.
+pub(crate) const ALL: &str = "all";
+/// The known types of events: first those that every description of the service has.
+pub(crate) const EVENT_TYPES: Choices = Choices(&[
+    ALL,
+    "email.sent",
+    "email.scheduled",
+    "email.delivered",
+    "email.delivery_delayed",
+    "email.bounced",
+    "email.complained",
+    "email.opened",
+    "email.clicked",
+    "email.failed",
+    "email.suppressed",
+    "email.received",
+    "contact.created",
+    "contact.updated",
+    "contact.deleted",
+    "domain.created",
+    "domain.updated",
+    "domain.deleted",
+    "contact.topics.updated",
+    "suppression.added",
+    "suppression.removed",
+    "topic.created",
+    "topic.updated",
+    "topic.deleted",
+]);
+
+/// The types of events that the flags give; `all` is every known one.
+pub(crate) fn event_types(given: Vec<String>) -> Vec<String> {
+    if given.iter().any(|kind| kind == ALL) {
+        known_event_types().map(str::to_owned).collect()
+    } else {
+        given
+    }
+}
+
+/// The known types of events.
+pub(crate) fn known_event_types() -> impl Iterator<Item = &'static str> {
+    EVENT_TYPES.0.iter().copied().filter(|kind| *kind != ALL)
+}
 
 /// Which flag stands for which field, and what is wrong so far.
 #[derive(Debug, Default)]
@@ -74,6 +146,20 @@ impl Flags {
     ) {
         let origin = Some(flag_origin(flag, n, value));
         self.report.found.push(Found { problem: Problem::new("", code, rule), origin, hint: None });
+    }
+
+    /// Reads the object that a flag gives as JSON.
+    pub(crate) fn object(&mut self, flag: &'static str, n: usize, text: &str) -> Map<String, Value> {
+        let rule = match json::read(text) {
+            Ok(Document { value: Value::Object(object), repeated, .. }) if repeated.is_empty() => {
+                return object;
+            }
+            Ok(Document { value: Value::Object(_), .. }) => "a key is given twice".to_owned(),
+            Ok(_) => format!("{flag} is a JSON object"),
+            Err(error) => error.message,
+        };
+        self.wrong_nth("json", rule, flag, n, text);
+        Map::new()
     }
 
     /// A problem that brings its place.

@@ -73,12 +73,36 @@ fn base(
     in_home: &str,
     of_system: fn(&dyn BaseStrategy) -> PathBuf,
 ) -> Result<Option<PathBuf>, RelativePath> {
+    Ok(base_dir(env, variable, in_home, of_system)?.map(|base| base.join(FOLDER)))
+}
+
+fn base_dir(
+    env: &Env,
+    variable: &str,
+    in_home: &str,
+    of_system: fn(&dyn BaseStrategy) -> PathBuf,
+) -> Result<Option<PathBuf>, RelativePath> {
     let named = env.path(variable).filter(|base| base.is_absolute());
     let home = if cfg!(windows) || named.is_some() { None } else { absolute(env, "HOME")? };
-    let base = named
-        .or_else(|| Some(home?.join(in_home)))
-        .or_else(|| Some(of_system(&choose_base_strategy().ok()?)));
-    Ok(base.map(|base| base.join(FOLDER)))
+    Ok(named.or_else(|| Some(home?.join(in_home))).or_else(|| Some(of_system(&choose_base_strategy().ok()?))))
+}
+
+/// The folder of the user's data, for all programs: `$XDG_DATA_HOME`, `~/.local/share`.
+pub(crate) fn data_home(env: &Env) -> Result<PathBuf, Fail> {
+    base_dir(env, "XDG_DATA_HOME", ".local/share", |system| system.data_dir())?.ok_or_else(no_home)
+}
+
+/// The folder of the user's configuration, for all programs: `$XDG_CONFIG_HOME`, `~/.config`.
+pub(crate) fn config_home(env: &Env) -> Result<PathBuf, Fail> {
+    base_dir(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())?.ok_or_else(no_home)
+}
+
+fn no_home() -> Fail {
+    Fail::Local {
+        message: "there is no home folder".to_owned(),
+        source: None,
+        hint: Some("set HOME".to_owned()),
+    }
 }
 
 /// The configuration file.

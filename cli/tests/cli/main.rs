@@ -17,6 +17,8 @@ mod browser;
 #[cfg(unix)]
 mod chromium;
 mod completeness;
+#[cfg(unix)]
+mod completions;
 mod config;
 mod contacts;
 #[cfg(unix)]
@@ -44,6 +46,7 @@ mod sandbox_control;
 mod send;
 mod service;
 mod sessions;
+mod shorthands;
 mod smtp;
 mod streams;
 mod support;

@@ -148,7 +148,7 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
         ["topics", "update", NOBODY, "--description", "x", "--clear", "description", "--clear", "name"];
     fails(&both, &["exclude each other", "what can be taken away"]);
     fails(&["topics", "update", NOBODY, "--name", "", "--dry-run=xml"], &["--name", "json or curl"]);
-    fails(&["properties", "create"], &["missing: --type", "--key"]);
+    fails(&["properties", "create"], &["missing: --type", "KEY"]);
     fails(
         &["properties", "create", "--key", "EMAIL", "--type", "boolean"],
         &["reserved", "string or number"],

@@ -7,7 +7,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::clear;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 
 /// Change a draft or a scheduled broadcast
 ///
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     content: content::Args,
     /// Take a field away: reply-to, html, text, preview-text, name or topic-id; repeat it
-    #[arg(long, value_name = "FIELD")]
+    #[arg(long, value_name = "FIELD", value_parser = Choices(&["reply-to", "html", "text", "preview-text", "name", "topic-id"]), hide_possible_values = true)]
     clear: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

@@ -3,7 +3,8 @@
 use posthaste::PropertyValue;
 use serde_json::Value;
 
-use crate::input::flags::Flags;
+use crate::input::flags::{BOOL, Flags};
+use crate::input::json;
 use crate::input::pair::Pair;
 
 /// The fields of a contact as flags.
@@ -17,7 +18,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     pub(super) last_name: Option<String>,
     /// Whether the contact wants no broadcast at all: true or false
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
     pub(super) unsubscribed: Option<String>,
     /// Text for a property of the contact; repeat it
     ///
@@ -27,6 +28,9 @@ pub(super) struct Args {
     /// JSON text or number for a property; repeat it
     #[arg(long, value_name = "KEY=JSON")]
     property_json: Vec<String>,
+    /// Properties as one JSON object of texts and numbers
+    #[arg(long, value_name = "JSON")]
+    properties: Option<String>,
 }
 
 impl Args {
@@ -34,8 +38,8 @@ impl Args {
     pub(super) fn properties(&self, flags: &mut Flags) -> Vec<(String, PropertyValue)> {
         let mut found: Vec<(String, PropertyValue)> = Vec::new();
         let texts = self.property.iter().enumerate().map(|(i, text)| ("--property", i, text));
-        let json = self.property_json.iter().enumerate().map(|(i, text)| ("--property-json", i, text));
-        for (flag, i, text) in texts.chain(json) {
+        let typed = self.property_json.iter().enumerate().map(|(i, text)| ("--property-json", i, text));
+        for (flag, i, text) in texts.chain(typed) {
             let value = match (Pair::read(text, '='), flag) {
                 (Some(pair), "--property") => Ok((pair.name, pair.value.into())),
                 (Some(pair), _) => match serde_json::from_str(pair.value) {
@@ -56,15 +60,35 @@ impl Args {
                     );
                 }
                 Ok((key, value)) => {
-                    flags.field(
-                        &format!("/properties{}", crate::input::json::pointer(key)),
-                        flag,
-                        Some(text),
-                    );
+                    flags.field(&format!("/properties{}", json::pointer(key)), flag, Some(text));
                     found.push((key.to_owned(), value));
                 }
                 Err(rule) => flags.wrong_nth("type", rule, flag, i + 1, text),
             }
+        }
+        let whole = self.properties.as_deref().map(|text| (text, flags.object("--properties", 1, text)));
+        for (text, (key, value)) in
+            whole.into_iter().flat_map(|(text, whole)| whole.into_iter().map(move |one| (text, one)))
+        {
+            let value = match value {
+                Value::String(text) => text.into(),
+                Value::Number(number) => number.into(),
+                _ => {
+                    let rule = format!("the property `{key}` is a JSON text or number");
+                    flags.wrong("type", rule, "--properties", text);
+                    continue;
+                }
+            };
+            if found.iter().any(|(known, _)| *known == key) {
+                flags.wrong(
+                    "exclusive",
+                    format!("the property `{key}` is given twice"),
+                    "--properties",
+                    text,
+                );
+            }
+            flags.field(&format!("/properties{}", json::pointer(&key)), "--properties", Some(text));
+            found.push((key, value));
         }
         found
     }

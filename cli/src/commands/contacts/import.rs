@@ -19,7 +19,7 @@ use self::columns::Columns;
 use self::file::Csv;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 
 /// Make or change contacts from a CSV file
 ///
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID", visible_alias = "segment")]
     segment_id: Vec<String>,
     /// What to do with an address that a contact has already: update, skip or fail
-    #[arg(long, value_name = "HOW", default_value = "update")]
+    #[arg(long, value_name = "HOW", default_value = "update", value_parser = Choices(&["update", "skip", "fail"]), hide_possible_values = true)]
     on_conflict: String,
     /// How many rows are on their way at once: 1 to 32
     #[arg(long, value_name = "N", default_value = "4", allow_negative_numbers = true)]

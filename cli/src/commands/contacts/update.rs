@@ -6,7 +6,7 @@ use super::{fields, look};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 
 /// Change a contact
 ///
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     fields: fields::Args,
     /// Take a name away: first-name or last-name; repeat it
-    #[arg(long, value_name = "FIELD")]
+    #[arg(long, value_name = "FIELD", value_parser = Choices(&["first-name", "last-name"]), hide_possible_values = true)]
     clear: Vec<String>,
     /// Take a property away; repeat it
     #[arg(long, value_name = "KEY")]

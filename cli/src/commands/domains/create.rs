@@ -6,7 +6,7 @@ use super::{records, setup};
 use crate::actions::mutation::{self, DryRunFlag, document};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags};
+use crate::input::flags::{Choices, DryRun, Flags};
 use crate::input::name::NameArg;
 
 /// Register a domain, and show the DNS records to publish
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     name: NameArg,
     /// us-east-1, eu-west-1, sa-east-1 or ap-northeast-1 [default: us-east-1]
-    #[arg(long, value_name = "REGION")]
+    #[arg(long, value_name = "REGION", value_parser = Choices(&["us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"]), hide_possible_values = true)]
     region: Option<String>,
     /// Label of the subdomain that bounces come back to [default: send]
     #[arg(long, value_name = "LABEL")]

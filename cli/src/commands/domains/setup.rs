@@ -2,29 +2,29 @@
 
 use posthaste::Tls;
 
-use crate::input::flags::Flags;
+use crate::input::flags::{BOOL, Choices, Flags};
 
 /// How a domain is set up.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
     /// Track opens: true or false; needs a verified --tracking-subdomain
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
     open_tracking: Option<String>,
     /// Track clicks: true or false; needs a verified --tracking-subdomain
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
     click_tracking: Option<String>,
     /// Label of the subdomain that tracked links lead through: links
     #[arg(long, value_name = "LABEL")]
     tracking_subdomain: Option<String>,
     /// Where a recipient's server offers no TLS: opportunistic sends all the same, enforced does not
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", value_parser = Choices(&["opportunistic", "enforced"]), hide_possible_values = true)]
     tls: Option<String>,
     /// Send from it: enabled or disabled
-    #[arg(long, value_name = "SWITCH")]
+    #[arg(long, value_name = "SWITCH", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     sending: Option<String>,
     /// Receive at it: enabled or disabled; needs an MX record
-    #[arg(long, value_name = "SWITCH")]
+    #[arg(long, value_name = "SWITCH", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     receiving: Option<String>,
 }
 

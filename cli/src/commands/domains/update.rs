@@ -6,7 +6,7 @@ use super::{look, setup};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags};
+use crate::input::flags::{Choices, DryRun, Flags};
 
 /// What can be taken away.
 const TRACKING_SUBDOMAIN: &str = "tracking-subdomain";
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     setup: setup::Args,
     /// Take a field away: tracking-subdomain
-    #[arg(long, value_name = "FIELD")]
+    #[arg(long, value_name = "FIELD", value_parser = Choices(&["tracking-subdomain"]), hide_possible_values = true)]
     clear: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

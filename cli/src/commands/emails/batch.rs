@@ -10,7 +10,7 @@ use super::count;
 use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Found, Report};
-use crate::input::flags::DryRun;
+use crate::input::flags::{Choices, DryRun};
 use crate::input::{documents::Documents, draft::flag_origin};
 
 /// Send up to 100 emails in one request
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     /// Check everything and show the request, but send nothing; =curl shows a command
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
+    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     dry_run: Option<String>,
     /// Leave checking to the service, in case it has moved a limit
     #[arg(long, hide_short_help = true)]

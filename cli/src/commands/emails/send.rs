@@ -19,8 +19,8 @@ use crate::actions::mutation::{self, Mutation};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::DryRun;
 use crate::input::flags::Required;
+use crate::input::flags::{Choices, DryRun};
 use crate::output::progress::Upload;
 
 /// Send one email
@@ -53,10 +53,10 @@ pub(crate) struct Args {
     /// By default `from` of the profile, unless a template is used: that may have a sender of its own.
     #[arg(long, value_name = "ADDR", add = Required)]
     from: Option<String>,
-    /// Recipient; repeat it, at most 50 times
+    /// Recipients, at most 50: several values, or the flag again
     ///
-    /// One address a flag: a comma can be part of a name, as in `"Doe, J" <j@x.test>`.
-    #[arg(long, value_name = "ADDR", add = Required)]
+    /// Separate addresses with spaces: a comma can be part of a name, as in `"Doe, J" <j@x.test>`.
+    #[arg(long, value_name = "ADDR", add = Required, num_args = 1..)]
     to: Vec<String>,
     /// Subject; needed unless the template has one
     #[arg(long, value_name = "TEXT", add = Required)]
@@ -99,10 +99,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", hide_short_help = true)]
     attach_url: Vec<String>,
     /// Recipient of a copy; repeat it
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    #[arg(long, value_name = "ADDR", hide_short_help = true, num_args = 1..)]
     cc: Vec<String>,
     /// Recipient of a blind copy; repeat it
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    #[arg(long, value_name = "ADDR", hide_short_help = true, num_args = 1..)]
     bcc: Vec<String>,
     /// Address that answers go to; repeat it
     #[arg(long, value_name = "ADDR", hide_short_help = true)]
@@ -133,14 +133,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     input: Option<String>,
     /// Wait until it is delivered, or has failed (exit code 3)
-    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = "delivered")]
+    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = "delivered", value_parser = Choices(&["delivered"]), hide_possible_values = true)]
     wait: Option<String>,
     #[command(flatten)]
     timeout: TimeoutFlag,
     /// Check everything and show the request, but send nothing; =curl shows a command
     ///
     /// Needs neither a credential nor an address of the service.
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
+    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     dry_run: Option<String>,
     /// Leave checking to the service, in case it has moved a limit
     #[arg(long, hide_short_help = true)]

@@ -28,8 +28,8 @@ pub(crate) struct Args {
     /// Address of the contact, who becomes one if there is none yet
     #[arg(long, value_name = "ADDRESS")]
     email: Option<String>,
-    /// Tell more of it, as a text
-    #[arg(long, value_name = "KEY=TEXT")]
+    /// Tell more of it, as a text; or all of it, as a JSON object
+    #[arg(long, value_name = "KEY=TEXT|JSON")]
     payload: Vec<String>,
     /// Tell more of it, as JSON: a number, a boolean, …
     #[arg(long, value_name = "KEY=JSON")]
@@ -81,6 +81,14 @@ fn payload(args: &Args, flags: &mut Flags) -> Map<String, Value> {
     let values = args.payload_json.iter().enumerate().map(|(i, text)| ("--payload-json", i + 1, text));
     for (flag, n, text) in texts.chain(values) {
         let typed = flag == "--payload-json";
+        if !typed && text.trim_start().starts_with('{') {
+            for (key, value) in flags.object(flag, n, text) {
+                if payload.insert(key, value).is_some() {
+                    flags.wrong_nth("exclusive", "a key of it was given already", flag, n, text);
+                }
+            }
+            continue;
+        }
         let Some(pair) = Pair::read(text, '=').filter(|pair| !pair.name.is_empty()) else {
             let rule = if typed { "this is KEY=JSON" } else { "this is KEY=TEXT" };
             flags.wrong_nth("type", rule, flag, n, text);

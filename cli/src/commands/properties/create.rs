@@ -6,7 +6,7 @@ use super::fallback::{self, Fallback};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags, Required};
+use crate::input::flags::{Choices, DryRun, Flags, Required};
 
 /// Make a contact property, and print its id
 ///
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long = "key", value_name = "KEY", hide = true, conflicts_with = "key")]
     key_flag: Option<String>,
     /// string or number; without it, the type of the fallback
-    #[arg(long = "type", value_name = "TYPE", add = Required)]
+    #[arg(long = "type", value_name = "TYPE", add = Required, value_parser = Choices(&["string", "number"]), hide_possible_values = true)]
     r#type: Option<String>,
     #[command(flatten)]
     fallback: fallback::Args,

@@ -7,7 +7,7 @@ use super::look;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags};
+use crate::input::flags::{Choices, DryRun, Flags};
 
 /// What can be taken away.
 const FALLBACK: &str = "fallback";
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     fallback: fallback::Args,
     /// Take a field away: fallback
-    #[arg(long, value_name = "FIELD")]
+    #[arg(long, value_name = "FIELD", value_parser = Choices(&["fallback"]), hide_possible_values = true)]
     clear: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

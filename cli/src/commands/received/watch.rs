@@ -13,16 +13,13 @@ use tokio::time::sleep;
 
 use self::cursor::Cursor;
 use super::TABLE;
+use crate::actions::outage::Outage;
+use crate::actions::pages;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Kind};
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::report;
 use crate::output::table::{Columns, at};
-use crate::output::terminal::safe;
-use crate::settings::{Form, keys};
-
-/// The first pause while the service does not answer, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+use crate::settings::keys;
 
 /// Print every email that comes in, once and oldest first, until Ctrl-C
 ///
@@ -143,13 +140,6 @@ struct Watch<'a> {
     outage: Outage,
 }
 
-/// While the service does not answer.
-#[derive(Default)]
-struct Outage {
-    /// The last pause; none if all is well.
-    pause: Option<Duration>,
-}
-
 impl Watch<'_> {
     /// Finds the place where a watch without a cursor begins, and keeps it.
     async fn begin(&mut self, begin: Begin, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
@@ -196,16 +186,8 @@ impl Watch<'_> {
                 hint: None,
             });
         }
-        let out = &self.context.out;
-        match out.form() {
-            Form::Json => out.document(row)?,
-            Form::Human if out.terminal.stdout && self.context.global.columns.is_empty() => {
-                let fields = ["/created_at", "/from", "/subject", "/id"];
-                let line = fields.map(|field| safe(&at(row, field)).into_owned()).join("  ");
-                out.result(&[line], row)?;
-            }
-            _ => out.rows(std::slice::from_ref(row), &self.columns)?,
-        }
+        let fields = ["/created_at", "/from", "/subject", "/id"];
+        pages::item(row, &self.columns, &fields, self.context)?;
         cursor.moved_to(row);
         cursor.save_now_and_then()?;
         if let Some(left) = &mut self.left {
@@ -216,24 +198,6 @@ impl Watch<'_> {
 
     /// Waits a while after a failure that passes; any other one is handed back.
     async fn wait_out(&mut self, fail: Fail, once: bool) -> Result<(), Fail> {
-        if once || !matches!(fail.kind(), Kind::Unavailable | Kind::Limited) {
-            return Err(fail);
-        }
-        let Some(error) = fail.sdk() else { return Err(fail) };
-        let pause = self.outage.pause.map_or(PAUSES.0, |last| (last * 2).min(PAUSES.1));
-        self.outage.pause = Some(pause);
-        let pause = pause.max(error.retry_after().unwrap_or_default());
-        let message = report::sdk_message(error);
-        self.context.out.warn(&format!("{message}; looking again in {} s", pause.as_secs()));
-        sleep(pause).await;
-        Ok(())
-    }
-}
-
-impl Outage {
-    fn is_over(&mut self, context: &Context) {
-        if self.pause.take().is_some() {
-            context.out.note("the service answers again");
-        }
+        if once { Err(fail) } else { self.outage.wait_out(fail, self.context).await }
     }
 }

@@ -7,7 +7,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::clear;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 
 /// Change a template
 ///
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     content: content::Args,
     /// Take a field away: alias, from, subject, reply-to, text or variable; repeat it
-    #[arg(long, value_name = "FIELD")]
+    #[arg(long, value_name = "FIELD", value_parser = Choices(&["alias", "from", "subject", "reply-to", "text", "variable"]), hide_possible_values = true)]
     clear: Vec<String>,
     /// Publish the change at once
     #[arg(long)]

@@ -5,7 +5,7 @@ use posthaste::{NewTopic, Subscription, Visibility};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags, Required};
+use crate::input::flags::{Choices, DryRun, Flags, Required};
 use crate::input::name::NameArg;
 
 /// Make a topic, and print its id
@@ -20,13 +20,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     name: NameArg,
     /// opt_in or opt_out
-    #[arg(long, value_name = "CHOICE", add = Required)]
+    #[arg(long, value_name = "CHOICE", add = Required, value_parser = Choices(&["opt_in", "opt_out"]), hide_possible_values = true)]
     default_subscription: Option<String>,
     /// What it is about, at most 200 characters
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// public or private [default: private]
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
     visibility: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

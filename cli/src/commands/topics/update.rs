@@ -6,7 +6,7 @@ use super::look;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, Flags};
+use crate::input::flags::{Choices, DryRun, Flags};
 
 /// What can be taken away.
 const DESCRIPTION: &str = "description";
@@ -29,10 +29,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// public or private
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
     visibility: Option<String>,
     /// Take a field away: description
-    #[arg(long, value_name = "FIELD")]
+    #[arg(long, value_name = "FIELD", value_parser = Choices(&["description"]), hide_possible_values = true)]
     clear: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use posthaste::{EventType, WebhookVerifier};
+use posthaste::WebhookVerifier;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -24,7 +24,7 @@ use self::writer::Writer;
 use super::secrets;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{ALL, EVENT_TYPES, Flags};
 use crate::output::report;
 use crate::signals::Signals;
 
@@ -59,8 +59,8 @@ pub(crate) struct Args {
     /// Address that leads here from outside, for a webhook of its own
     #[arg(long, value_name = "URL", conflicts_with_all = ["secret_file", "insecure_no_verify"])]
     public_url: Option<String>,
-    /// Types of events, with commas or repeated; others are answered 204 and not shown
-    #[arg(long, alias = "events", value_name = "TYPE", value_delimiter = ',')]
+    /// Types of events, with commas or repeated, or all; others are answered 204 and not shown
+    #[arg(long, visible_alias = "events", value_name = "TYPE", value_delimiter = ',', value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
     /// Address of an application that gets every verified delivery
     #[arg(long, value_name = "URL")]
@@ -240,8 +240,11 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     flags.finish()?;
     sandboxed?;
+    let all = event.iter().any(|kind| kind.trim() == ALL);
     let events = match (own, event.is_empty()) {
         (true, true) => registration::usual(public_url.is_some()),
+        (true, false) if all => registration::usual(false),
+        (false, _) if all => BTreeSet::new(),
         _ => event.into_iter().map(|kind| kind.trim().to_owned()).collect(),
     };
     let forward = forward_to.map(Forward::to).transpose()?;
@@ -262,34 +265,4 @@ fn address(flag: &str, text: &str, flags: &mut Flags) -> Option<Url> {
         flags.wrong("url", "this is an absolute http or https address", flag, text);
     }
     url
-}
-
-/// The types of events that this version has names for.
-fn known() -> impl Iterator<Item = EventType> {
-    [
-        EventType::EmailSent,
-        EventType::EmailScheduled,
-        EventType::EmailDelivered,
-        EventType::EmailDeliveryDelayed,
-        EventType::EmailBounced,
-        EventType::EmailComplained,
-        EventType::EmailOpened,
-        EventType::EmailClicked,
-        EventType::EmailFailed,
-        EventType::EmailSuppressed,
-        EventType::EmailReceived,
-        EventType::ContactCreated,
-        EventType::ContactUpdated,
-        EventType::ContactDeleted,
-        EventType::DomainCreated,
-        EventType::DomainUpdated,
-        EventType::DomainDeleted,
-        EventType::ContactTopicsUpdated,
-        EventType::SuppressionAdded,
-        EventType::SuppressionRemoved,
-        EventType::TopicCreated,
-        EventType::TopicUpdated,
-        EventType::TopicDeleted,
-    ]
-    .into_iter()
 }

@@ -8,9 +8,9 @@ use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, Outcome, WebhookI
 use url::Url;
 use uuid::Uuid;
 
-use super::known;
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::input::flags::known_event_types;
 use crate::output::write_stderr;
 use crate::signals::Signals;
 
@@ -37,7 +37,7 @@ pub(super) struct Registration {
 /// The types that are told when none were named: all of them by a sandbox, and of the service those on which its descriptions agree.
 pub(super) fn usual(public: bool) -> BTreeSet<String> {
     let most = if public { AGREED } else { usize::MAX };
-    known().take(most).map(|kind| kind.as_str().to_owned()).collect()
+    known_event_types().take(most).map(str::to_owned).collect()
 }
 
 impl Registration {

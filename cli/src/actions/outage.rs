@@ -1,0 +1,43 @@
+//! What a command that goes on until a signal does while the service doesn't respond.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::context::Context;
+use crate::diagnostics::{Fail, Kind};
+use crate::output::report;
+
+/// The first pause while the service does not respond, and the longest.
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+
+/// While the service does not respond.
+#[derive(Default)]
+pub(crate) struct Outage {
+    /// The last pause; none if all is well.
+    pause: Option<Duration>,
+}
+
+impl Outage {
+    /// The service has responded.
+    pub(crate) fn is_over(&mut self, context: &Context) {
+        if self.pause.take().is_some() {
+            context.out.note("the service answers again");
+        }
+    }
+
+    /// Pauses after a transient failure; returns any other one.
+    pub(crate) async fn wait_out(&mut self, fail: Fail, context: &Context) -> Result<(), Fail> {
+        let Some(error) = fail.sdk().filter(|_| matches!(fail.kind(), Kind::Unavailable | Kind::Limited))
+        else {
+            return Err(fail);
+        };
+        let pause = self.pause.map_or(BACKOFF.0, |last| (last * 2).min(BACKOFF.1));
+        self.pause = Some(pause);
+        let pause = pause.max(error.retry_after().unwrap_or_default());
+        let message = report::sdk_message(error);
+        context.out.warn(&format!("{message}; looking again in {} s", pause.as_secs()));
+        sleep(pause).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! `logs tail`: API requests as the service logs them.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use posthaste::{Client, Error};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::{FilterArgs, TABLE};
+use crate::actions::outage::Outage;
+use crate::actions::pages;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
+use crate::output::table::at;
+use crate::settings::keys;
+
+/// Print API requests as the service logs them, oldest first, until Ctrl-C
+///
+/// It begins with the requests from now on, leaves out its own, and waits while the service doesn't respond. Ctrl-C is how it ends: the
+/// exit code is then 0.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: created_at, method, endpoint, response_status, user_agent, id\n\n\
+    Examples:\n  \
+    posthaste logs tail\n  \
+    posthaste logs tail --status 5xx -o ndjson --jq .endpoint")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Pause between two requests
+    #[arg(long, value_name = "DURATION", default_value = "2s")]
+    interval: String,
+}
+
+/// Follows the log.
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let columns = TABLE.columns(context)?;
+    let mut flags = Flags::default();
+    let filter = args.filter.read(&mut flags);
+    let interval = keys::duration(&args.interval).unwrap_or_else(|rule| {
+        flags.wrong("type", format!("--interval {rule}"), "--interval", &args.interval);
+        Duration::ZERO
+    });
+    flags.finish()?;
+    let client = context.client()?;
+    context.out.note("beginning with what comes from now on; Ctrl-C ends");
+    let fields = ["/created_at", "/method", "/endpoint", "/response_status", "/id"];
+    let (mut last, mut outage) = (None, Outage::default());
+    loop {
+        match newer(&client, last.as_deref()).await {
+            Ok(rows) => {
+                outage.is_over(context);
+                for row in &rows {
+                    let own = at(row, "/method") == "GET" && at(row, "/endpoint") == "/logs";
+                    if last.is_some() && !own && filter.keeps(row) {
+                        pages::item(row, &columns, &fields, context)?;
+                    }
+                }
+                last = rows.last().map(|row| at(row, "/id")).or(last).or(Some(String::new()));
+            }
+            Err(Error::Api(error)) if last.is_some() && matches!(error.status.as_u16(), 400 | 404 | 422) => {
+                context.out.warn("the service has forgotten the last request; some may be missing");
+                last = None;
+                continue;
+            }
+            Err(error) => outage.wait_out(error.into(), context).await?,
+        }
+        sleep(interval).await;
+    }
+}
+
+/// The entries after this one, oldest first; only the newest if there is none yet.
+async fn newer(client: &Client, last: Option<&str>) -> posthaste::Result<Vec<Value>> {
+    let list = client.logs().list();
+    let Some(last) = last else { return Ok(list.limit(1).as_json().await?.data) };
+    let list = if last.is_empty() { list } else { list.before(last) };
+    let (mut pages, mut rows) = (list.as_json().pages(), Vec::new());
+    while let Some(mut page) = pages.try_next().await? {
+        // Without a place to begin at, the pages lead to older entries.
+        if !last.is_empty() {
+            page.data.reverse();
+        }
+        rows.extend(page.data);
+    }
+    if last.is_empty() {
+        rows.reverse();
+    }
+    Ok(rows)
+}

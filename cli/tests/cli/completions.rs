@@ -1,0 +1,85 @@
+//! Completions: the scripts, and the program's answers to them.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::service::Service;
+use crate::support::{Posthaste, SEND};
+
+/// The program's answer to fish; the last word is being typed.
+fn complete(posthaste: Posthaste, words: &[&str]) -> (Posthaste, Vec<String>) {
+    let posthaste = posthaste.env("POSTHASTE_COMPLETE", "fish");
+    let ran = posthaste.run(&[&["--", "posthaste"], words].concat());
+    assert_eq!(ran.stderr, "");
+    let lines = ran.ok().lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
+    (posthaste, lines)
+}
+
+#[test]
+fn every_shell_has_a_script_and_three_have_a_folder_for_it() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = Posthaste::new().run(&["completions", shell]).ok();
+        assert!(script.contains("POSTHASTE_COMPLETE"), "{shell}");
+    }
+    let posthaste = Posthaste::new().env("XDG_CONFIG_HOME", "/nowhere");
+    let installed = |shell: &str| posthaste.run(&["completions", shell, "--install"]);
+    for (shell, file) in [
+        ("bash", ".local/share/bash-completion/completions/posthaste"),
+        ("zsh", ".local/share/zsh/site-functions/_posthaste"),
+    ] {
+        let path = posthaste.home().join(file);
+        assert_eq!(installed(shell).ok().trim(), path.to_str().unwrap());
+        assert!(std::fs::read_to_string(path).unwrap().contains("POSTHASTE_COMPLETE"));
+    }
+    installed("elvish").fails(1);
+    let posthaste = Posthaste::new();
+    posthaste.run(&["completions", "fish", "--install"]).ok();
+    assert!(posthaste.home().join(".config/fish/completions/posthaste.fish").exists());
+    let folder = posthaste.run(&["man", "--install"]).ok();
+    assert_eq!(folder.trim(), posthaste.home().join(".local/share/man/man1").to_str().unwrap());
+    assert!(posthaste.home().join(".local/share/man/man1/posthaste-emails-send.1").exists());
+}
+
+#[test]
+fn values_of_flags_and_profiles_are_completed_without_a_service() {
+    let values = |words: &[&str]| complete(Posthaste::new(), words).1;
+    assert_eq!(values(&["topics", "create", "--visibility", ""]), ["public", "private"]);
+    assert_eq!(values(&["--output", "n"]), ["ndjson"]);
+    assert_eq!(values(&["domains", "create", "--region", "us"]), ["us-east-1"]);
+    assert!(values(&["webhooks", "create", "--event", "email."]).contains(&"email.bounced".to_owned()));
+    assert_eq!(values(&["domains", "re"]), ["records"]);
+    let profiles = complete(Posthaste::new().config("[profiles.work]\n[profiles.home]\n"), &["-p", ""]).1;
+    assert!(["work", "home"].iter().all(|name| profiles.contains(&(*name).to_owned())), "{profiles:?}");
+    assert_eq!(values(&["emails", "get", ""]).iter().filter(|value| !value.starts_with('-')).count(), 0);
+}
+
+#[test]
+fn ids_come_from_the_service_and_are_cached_for_their_owner() {
+    let service = Service::start();
+    let id = service.posthaste().run(&SEND).ok().trim().to_owned();
+    let before = service.asked();
+    let (posthaste, ids) = complete(service.posthaste(), &["emails", "get", &id[..4]]);
+    assert_eq!((ids, service.asked()), (vec![id.clone()], before + 1));
+    let (posthaste, again) = complete(posthaste, &["emails", "update", &id[..4]]);
+    assert_eq!((again, service.asked()), (vec![id], before + 1));
+    let folder = posthaste.home().join(".local/state/posthaste/completions");
+    let modes: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().permissions().mode() & 0o777)
+        .collect();
+    assert_eq!(modes, [0o600]);
+    let segment = service.posthaste().run(&["segments", "create", "Readers"]).ok();
+    let (_, ids) = complete(service.posthaste(), &["broadcasts", "create", "--segment-id", &segment[..3]]);
+    assert_eq!(ids, [segment.trim()]);
+}
+
+#[test]
+fn a_service_that_cannot_be_asked_completes_nothing_and_says_nothing() {
+    let unreachable =
+        || Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "k");
+    assert!(complete(unreachable(), &["emails", "get", "a"]).1.is_empty());
+    let stalled = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let begun = std::time::Instant::now();
+    let address = format!("http://{}", stalled.local_addr().unwrap());
+    assert!(complete(unreachable().env("POSTHASTE_BASE_URL", address), &["emails", "get", "a"]).1.is_empty());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+}

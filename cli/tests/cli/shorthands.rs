@@ -1,0 +1,95 @@
+//! Several values behind one flag, whole JSON objects, all events, and the log as it grows.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+fn body(arguments: &[&str]) -> Value {
+    Posthaste::new().run(&[arguments, &["-n"]].concat()).json()["dry_run"]["body"].clone()
+}
+
+#[test]
+fn several_addresses_follow_one_flag() {
+    let send = ["emails", "send", "--from", "hi@acme.test", "--subject", "s", "--text", "t"];
+    let to = [
+        "--to", "a@x.test", "b@x.test", "--cc", "c@x.test", "d@x.test", "--bcc", "e@x.test", "--bcc",
+        "f@x.test",
+    ];
+    let body = body(&[&send[..], &to].concat());
+    assert_eq!(body["to"], json!(["a@x.test", "b@x.test"]));
+    assert_eq!(
+        (&body["cc"], &body["bcc"]),
+        (&json!(["c@x.test", "d@x.test"]), &json!(["e@x.test", "f@x.test"]))
+    );
+    let said = Posthaste::new().run(&[&send[..], &["--to", "a@x.test", "b@@x.test"]].concat()).fails(2);
+    assert!(said.contains("--to (2nd)"), "{said}");
+}
+
+#[test]
+fn a_json_object_sets_all_properties_a_payload_or_a_schema() {
+    let properties = r#"{"city": "London", "orders": 3}"#;
+    for command in
+        [&["contacts", "create", "ada@example.com"][..], &["contacts", "update", "ada@example.com"]]
+    {
+        let body = body(&[command, &["--properties", properties, "--property", "plan=pro"]].concat());
+        assert_eq!(body["properties"], json!({"plan": "pro", "city": "London", "orders": 3}));
+    }
+    let send = ["events", "send", "user.created", "--email", "ada@example.com"];
+    let body_of =
+        body(&[&send[..], &["--payload", r#"{"plan": "pro", "seats": 5}"#, "--payload", "a=b"]].concat());
+    assert_eq!(body_of["payload"], json!({"plan": "pro", "seats": 5, "a": "b"}));
+    let create = ["events", "create", "user.created", "--schema", r#"{"plan": "string", "seats": "number"}"#];
+    assert_eq!(body(&create)["schema"], json!({"plan": "string", "seats": "number"}));
+    for (arguments, part) in [
+        (&["contacts", "create", "a@x.test", "--properties", "[1]"][..], "--properties is a JSON object"),
+        (&["contacts", "create", "a@x.test", "--properties", r#"{"a": [1]}"#], "JSON text or number"),
+        (
+            &["contacts", "create", "a@x.test", "--properties", r#"{"a":1}"#, "--property", "a=1"],
+            "given twice",
+        ),
+        (&["events", "send", "e", "--email", "a@x.test", "--payload", "{"], "--payload"),
+        (&["events", "create", "e", "--schema", r#"{"a":1,"a":2}"#], "given twice"),
+        (&["events", "create", "e", "--schema", "{}", "--field", "a=string"], "exclude each other"),
+    ] {
+        let said = Posthaste::new().run(arguments).fails(2);
+        assert!(said.contains(part), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn all_stands_for_every_type_of_event() {
+    let events = body(&["webhooks", "create", "--endpoint", "https://acme.test/hook", "--events", "all"]);
+    let all = events["events"].as_array().unwrap();
+    assert!(all.len() > 20 && all.contains(&json!("email.bounced")) && !all.contains(&json!("all")));
+    assert_eq!(&body(&["webhooks", "update", "w", "--event", "all"])["events"], &events["events"]);
+    let two = body(&["webhooks", "update", "w", "--events", "email.sent,email.failed"]);
+    assert_eq!(two["events"], json!(["email.sent", "email.failed"]));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_log_is_followed_until_a_signal() {
+    use std::io::{BufRead as _, BufReader};
+
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    posthaste.run(&["segments", "list"]).ok();
+    let tail = ["logs", "tail", "--interval", "20ms", "--method", "GET", "-o", "ndjson", "--jq", ".endpoint"];
+    let mut child = posthaste.command().args(tail).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(said.next().unwrap().unwrap().contains("Ctrl-C ends"));
+    let before = service.asked();
+    while service.asked() < before + 2 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    posthaste.run(&["segments", "create", "Readers"]).ok();
+    posthaste.run(&["topics", "list"]).ok();
+    posthaste.run(&["domains", "list"]).ok();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["/topics", "/domains"]);
+    crate::support::signal(&child, rustix::process::Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let said = posthaste.run(&["logs", "tail", "--status", "x", "--interval", "soon"]).fails(2);
+    assert!(said.contains("--status") && said.contains("--interval"), "{said}");
+}
