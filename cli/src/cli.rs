@@ -2,9 +2,11 @@
 //!
 //! Parsing reads shapes only. Whether a value makes sense is decided afterwards, so that everything wrong is said at once.
 
+use std::ffi::OsString;
+
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
 use crate::global::Global;
@@ -39,58 +41,66 @@ pub(crate) struct Cli {
 
 /// One noun a variant.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
-    #[command(subcommand)]
-    Emails(commands::emails::Command),
-    #[command(subcommand)]
-    Broadcasts(commands::broadcasts::Command),
-    #[command(subcommand)]
-    Templates(commands::templates::Command),
-    #[command(subcommand)]
-    Domains(commands::domains::Command),
-    #[command(subcommand)]
-    Contacts(commands::contacts::Command),
-    #[command(subcommand)]
-    Segments(commands::segments::Command),
-    #[command(subcommand)]
-    Audiences(commands::audiences::Command),
-    #[command(subcommand)]
-    Topics(commands::topics::Command),
-    #[command(subcommand, visible_alias = "contact-properties")]
-    Properties(commands::properties::Command),
-    #[command(subcommand)]
-    Automations(commands::automations::Command),
-    #[command(subcommand)]
-    Events(commands::events::Command),
-    #[command(subcommand)]
-    Received(commands::received::Command),
-    #[command(subcommand)]
-    Webhooks(commands::webhooks::Command),
-    #[command(subcommand)]
-    Logs(commands::logs::Command),
-    #[command(subcommand)]
-    ApiKeys(commands::api_keys::Command),
-    #[command(subcommand)]
-    Auth(commands::auth::Command),
+    Emails(Noun<commands::emails::Command>),
+    Broadcasts(Noun<commands::broadcasts::Command>),
+    Templates(Noun<commands::templates::Command>),
+    Domains(Noun<commands::domains::Command>),
+    Contacts(Noun<commands::contacts::Command>),
+    Segments(Noun<commands::segments::Command>),
+    Audiences(Noun<commands::audiences::Command>),
+    Topics(Noun<commands::topics::Command>),
+    #[command(visible_alias = "contact-properties")]
+    Properties(Noun<commands::properties::Command>),
+    Automations(Noun<commands::automations::Command>),
+    Events(Noun<commands::events::Command>),
+    Received(Noun<commands::received::Command>),
+    Webhooks(Noun<commands::webhooks::Command>),
+    Logs(Noun<commands::logs::Command>),
+    ApiKeys(Noun<commands::api_keys::Command>),
+    Auth(Noun<commands::auth::Command>),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]
-    #[command(subcommand)]
-    Sandbox(commands::sandbox::Command),
-    #[command(subcommand)]
-    Config(commands::config::Command),
+    Sandbox(Noun<commands::sandbox::Command>),
+    Config(Noun<commands::config::Command>),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Help(commands::help::Args),
 }
 
+/// The verbs of one noun; built only where the command line names the noun, or asks for help.
+#[derive(Debug)]
+pub(crate) struct Noun<T>(pub(crate) T);
+
+impl<T: Subcommand> Args for Noun<T> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        T::augment_subcommands(command).subcommand_required(true).arg_required_else_help(true)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        T::augment_subcommands_for_update(command)
+    }
+}
+
+impl<T: FromArgMatches> FromArgMatches for Noun<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        T::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
 impl Command {
     /// Whether it decides itself what a signal means.
     pub(crate) fn handles_signals(&self) -> bool {
         match self {
-            Self::Webhooks(command) => command.handles_signals(),
+            Self::Webhooks(Noun(command)) => command.handles_signals(),
             #[cfg(feature = "sandbox")]
-            Self::Sandbox(command) => command.handles_signals(),
+            Self::Sandbox(Noun(command)) => command.handles_signals(),
             _ => false,
         }
     }
@@ -98,26 +108,37 @@ impl Command {
     /// Whether it goes on until a signal comes, which is then how it ends and no failure.
     pub(crate) fn ends_by_signal(&self) -> bool {
         match self {
-            Self::Received(command) | Self::Emails(commands::emails::Command::Receiving(command)) => {
-                command.ends_by_signal()
-            }
-            Self::Logs(command) => command.ends_by_signal(),
+            Self::Received(Noun(command))
+            | Self::Emails(Noun(commands::emails::Command::Receiving(command))) => command.ends_by_signal(),
+            Self::Logs(Noun(command)) => command.ends_by_signal(),
             _ => false,
         }
     }
 }
 
-/// The whole tree. The help of a command shows its own flags and names the page that has the global ones.
-pub(crate) fn command() -> clap::Command {
-    let root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
-    root.mut_subcommands(|noun| refer(noun, "posthaste"))
+/// Reads a command line. Only the noun that it names is built; the whole tree, for help and for what is wrong.
+pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let matches = match part(&arguments).map(|part| part.try_get_matches_from(&arguments)) {
+        Some(Ok(matches)) => matches,
+        _ => tree().try_get_matches_from(arguments)?,
+    };
+    Cli::from_arg_matches(&matches)
 }
 
-/// The same with every command finished: its own flags and the shared ones.
+/// The root with the one noun that is named first. A command line that it accepts is one that the whole tree accepts: a noun that is the value
+/// of a flag is none, and what follows is then refused.
+fn part(arguments: &[OsString]) -> Option<clap::Command> {
+    let nouns = Command::augment_subcommands(clap::Command::new("posthaste"));
+    let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument))?.clone();
+    let root = clap::Command::new("posthaste").disable_help_subcommand(true).subcommand_required(true);
+    Some(Global::augment_args(root).subcommand(noun))
+}
+
+/// The whole tree, every command with its own flags and the global ones, which its help leaves to a page of their own.
 pub(crate) fn tree() -> clap::Command {
-    let mut root = command();
+    let mut root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     root.build();
-    root
+    root.mut_subcommands(|noun| refer(noun, "posthaste"))
 }
 
 fn refer(command: clap::Command, parent: &str) -> clap::Command {
@@ -165,7 +186,8 @@ mod tests {
 
     #[test]
     fn the_command_tree_is_consistent() {
-        command().debug_assert();
+        Cli::command().debug_assert();
+        tree().debug_assert();
     }
 
     #[test]
@@ -179,16 +201,17 @@ mod tests {
 
     #[test]
     fn the_short_help_counts_what_it_leaves_out() {
-        let root = Cli::command();
+        let root = tree();
         let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
-        let hidden = send.get_arguments().filter(|arg| arg.is_hide_short_help_set()).count();
+        let hidden =
+            send.get_arguments().filter(|arg| arg.is_hide_short_help_set() && !arg.is_global_set()).count();
         let said = send.get_after_help().unwrap().to_string();
         assert!(said.starts_with(&format!("{hidden} more options")), "{hidden}: {said}");
     }
 
     #[test]
     fn the_short_help_fits_a_screen() {
-        let mut root = command().term_width(100);
+        let mut root = tree().term_width(100);
         root.build();
         let send = root.find_subcommand_mut("emails").unwrap().find_subcommand_mut("send").unwrap();
         let lines = send.render_help().to_string().lines().count();

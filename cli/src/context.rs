@@ -128,7 +128,7 @@ impl Context {
         self.settings()?.base_url.as_ref().map(|base_url| &base_url.value).ok_or_else(|| {
             Fail::Usage(Report {
                 summary: Some("the address of the service is not set; nothing was sent".to_owned()),
-                missing: vec!["--base-url, POSTHASTE_BASE_URL or `base_url` in the profile".to_owned()],
+                missing: vec!["--base-url, POSTHASTE_BASE_URL or `base_url` in the profile".into()],
                 help: Some("posthaste config set base_url https://…, or try it with --sandbox".to_owned()),
                 ..Report::default()
             })

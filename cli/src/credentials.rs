@@ -130,7 +130,10 @@ impl Credentials {
             match store {
                 StoreKind::Keyring => Ring { place: &place, vault: &SystemKeyring::for_a_probe() }.probe(),
                 StoreKind::File => {
-                    let path = place.file(place::Part::Mark);
+                    // A name of its own: two logins may try at once.
+                    let path = place
+                        .file(place::Part::Mark)
+                        .with_extension(uuid::Uuid::new_v4().simple().to_string());
                     secure::Coming::reserve(&path, secure::ROOM).map(drop)?;
                     secure::remove(&path)
                 }

@@ -6,4 +6,4 @@ mod problem;
 
 pub(crate) use fail::{EXIT_CODES, Fail, Kind, Signal};
 pub(crate) use in_flight::{Begun, InFlight};
-pub(crate) use problem::{Found, Origin, Problem, Report, place};
+pub(crate) use problem::{Found, Missing, Origin, Problem, Report, place};

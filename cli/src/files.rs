@@ -177,6 +177,11 @@ fn holds(path: &Path, content: &[u8]) -> io::Result<bool> {
     }
 }
 
+/// The program that is running, also when its file was replaced in the meantime.
+pub(crate) fn this_program() -> std::io::Result<PathBuf> {
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

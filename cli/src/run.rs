@@ -4,18 +4,17 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::cli::{self, Cli, Command};
+use crate::cli::{self, Cli, Command, Noun};
 use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
 use crate::diagnostics::{Fail, Found, InFlight, Origin, Problem, Report, Signal};
 use crate::output::terminal::safe_lines;
-use crate::output::{Terminal, hidden, report, write_stderr, write_stderr_json, write_stdout};
+use crate::output::{Terminal, hidden, jq, report, write_stderr, write_stderr_json, write_stdout};
 use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
 
@@ -31,12 +30,12 @@ type Ended = (Result<(), Fail>, Option<bool>);
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let env = Env::process();
-    if commands::completions::answer::run(&arguments, &env, cli::command) {
+    if commands::completions::answer::run(&arguments, &env, cli::tree) {
         return ExitCode::SUCCESS;
     }
     // No arguments: the overview is what was asked for.
     let arguments = if arguments.len() > 1 { arguments } else { vec!["posthaste".into(), "-h".into()] };
-    if let Some(code) = helper::run(&arguments, &env) {
+    if let Some(code) = jq::process::serve(&arguments).or_else(|| helper::run(&arguments, &env)) {
         return ExitCode::from(code);
     }
     let json = wants_json(&arguments, &env);
@@ -46,11 +45,18 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
-    let mut cli = match parse(arguments) {
+    // Asked by scripts and package managers, and needs no parser.
+    if let [_, version] = arguments.as_slice()
+        && (version == "--version" || version == "-V")
+    {
+        return print(concat!("posthaste ", env!("CARGO_PKG_VERSION"), "\n"), env);
+    }
+    let mut cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
-    cli.global.makes_profile = matches!(&cli.command, Command::Auth(command) if command.makes_profile());
+    cli.global.makes_profile =
+        matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
     let in_flight = InFlight::default();
     let (result, asks_json) = carry_out(cli, env, &in_flight);
@@ -73,21 +79,20 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     fail.exit_code()
 }
 
-fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches))
-}
-
 /// Runs the command; one that talks to nobody does without a runtime.
 fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     let Cli { global, command } = cli;
     let (env, in_flight) = (env.clone(), in_flight.clone());
     let context = move || Context::new(global, env, in_flight);
     match command {
-        Command::Config(command) => here(context, |context| commands::config::run(command, context)),
+        Command::Config(Noun(command)) => here(context, |context| commands::config::run(command, context)),
         Command::Completions(args) => here(context, |context| commands::completions::run(&args, context)),
         Command::Man(args) => here(context, |context| commands::man::run(&args, &cli::tree(), context)),
         Command::Help(args) => here(context, |context| commands::help::run(&args, &cli::tree(), context)),
         networked => {
+            if let Err(fail) = enough_files() {
+                return (Err(fail), None);
+            }
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
                 Err(error) => {
@@ -100,6 +105,26 @@ fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
             ended
         }
     }
+}
+
+/// Whether the program may open as many files as it needs, after it has asked for them.
+#[cfg(unix)]
+fn enough_files() -> Result<(), Fail> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const NEEDED: u64 = 64;
+    let Rlimit { current: Some(allowed), maximum } = getrlimit(Resource::Nofile) else { return Ok(()) };
+    let wanted = Rlimit { current: Some(NEEDED), maximum };
+    if allowed >= NEEDED || setrlimit(Resource::Nofile, wanted).is_ok() {
+        return Ok(());
+    }
+    let message =
+        format!("the program may have {allowed} files open at once and needs {NEEDED}; nothing was done");
+    Err(Fail::Local { message, source: None, hint: Some(format!("raise the limit: ulimit -n {NEEDED}")) })
+}
+
+#[cfg(not(unix))]
+fn enough_files() -> Result<(), Fail> {
+    Ok(())
 }
 
 fn here(
@@ -194,29 +219,36 @@ async fn with_service(
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_of_settings();
     match command {
-        Command::Auth(command) => commands::auth::run(command, context).await,
-        Command::Emails(command) => commands::emails::run(command, context).await,
-        Command::Broadcasts(command) => commands::broadcasts::run(command, context).await,
-        Command::Templates(command) => commands::templates::run(command, context).await,
-        Command::Domains(command) => commands::domains::run(command, context).await,
-        Command::Contacts(command) => commands::contacts::run(command, context).await,
-        Command::Segments(command) => commands::segments::run(command, context).await,
-        Command::Audiences(command) => commands::audiences::run(command, context).await,
-        Command::Topics(command) => commands::topics::run(command, context).await,
-        Command::Properties(command) => commands::properties::run(command, context).await,
-        Command::Automations(command) => commands::automations::run(command, context).await,
-        Command::Events(command) => commands::events::run(command, context).await,
-        Command::Received(command) => commands::received::run(command, context).await,
-        Command::Webhooks(command) => commands::webhooks::run(command, context).await,
-        Command::Logs(command) => commands::logs::run(command, context).await,
-        Command::ApiKeys(command) => commands::api_keys::run(command, context).await,
+        Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
+        Command::Emails(Noun(command)) => commands::emails::run(command, context).await,
+        Command::Broadcasts(Noun(command)) => commands::broadcasts::run(command, context).await,
+        Command::Templates(Noun(command)) => commands::templates::run(command, context).await,
+        Command::Domains(Noun(command)) => commands::domains::run(command, context).await,
+        Command::Contacts(Noun(command)) => commands::contacts::run(command, context).await,
+        Command::Segments(Noun(command)) => commands::segments::run(command, context).await,
+        Command::Audiences(Noun(command)) => commands::audiences::run(command, context).await,
+        Command::Topics(Noun(command)) => commands::topics::run(command, context).await,
+        Command::Properties(Noun(command)) => commands::properties::run(command, context).await,
+        Command::Automations(Noun(command)) => commands::automations::run(command, context).await,
+        Command::Events(Noun(command)) => commands::events::run(command, context).await,
+        Command::Received(Noun(command)) => commands::received::run(command, context).await,
+        Command::Webhooks(Noun(command)) => commands::webhooks::run(command, context).await,
+        Command::Logs(Noun(command)) => commands::logs::run(command, context).await,
+        Command::ApiKeys(Noun(command)) => commands::api_keys::run(command, context).await,
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         #[cfg(feature = "sandbox")]
-        Command::Sandbox(command) => commands::sandbox::run(command, context).await,
+        Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
         // The others have run without a network.
         _ => Ok(()),
     }
+}
+
+/// Prints what was asked of the program itself.
+fn print(text: &str, env: &Env) -> u8 {
+    let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
+    write_stderr(&report::human(&fail, None, &Terminal::detect(env, ColorChoice::Auto), false));
+    fail.exit_code()
 }
 
 /// Help, version, or a command line that means nothing.
@@ -225,9 +257,7 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
     let rendered = error.render();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let text = if terminal.color_stdout { rendered.ansi().to_string() } else { rendered.to_string() };
-        let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
-        write_stderr(&report::human(&fail, None, &terminal, false));
-        return fail.exit_code();
+        return print(&text, env);
     }
     if json {
         write_stderr_json(&report::json(&usage(error), None));

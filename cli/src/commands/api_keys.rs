@@ -14,6 +14,7 @@ use crate::output::{report, secret};
 
 /// Make API keys, and take them back
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
     #[command(visible_alias = "ls")]

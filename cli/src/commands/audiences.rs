@@ -7,6 +7,7 @@ use crate::diagnostics::Fail;
 
 /// Deprecated: the former name of segments
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),

@@ -19,6 +19,7 @@ mod using;
 
 /// Log in, log out, and look at who is logged in
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Login(login::Args),
     Logout(logout::Args),

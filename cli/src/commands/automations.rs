@@ -18,6 +18,7 @@ use crate::output::table::{Column, Columns, Kind};
 
 /// Make automations, switch them on and off, and look at their runs
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(definition::CreateArgs),
     #[command(visible_alias = "ls")]

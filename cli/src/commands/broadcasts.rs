@@ -16,6 +16,7 @@ use crate::output::table::{Column, Kind};
 
 /// Send one email to all contacts of a segment, at once or later
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(Box<create::Args>),
     #[command(visible_alias = "ls")]

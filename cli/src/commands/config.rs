@@ -14,6 +14,7 @@ mod list;
 
 /// Look at the settings and change them
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     List(list::Args),
     Get(list::GetArgs),

@@ -19,6 +19,7 @@ use crate::input::flags::Flags;
 
 /// Keep the people whom broadcasts go to, and their segments
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(Box<create::Args>),
     #[command(visible_alias = "ls")]

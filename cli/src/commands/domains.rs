@@ -18,6 +18,7 @@ use crate::output::table::{Column, Kind};
 
 /// Register domains, publish their DNS records and have them checked
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(create::Args),
     #[command(visible_alias = "ls")]

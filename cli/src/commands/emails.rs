@@ -13,6 +13,7 @@ use crate::output::table::{Column, Kind};
 
 /// Send emails, and look at those that were sent
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Send(Box<send::Args>),
     Batch(batch::Args),

@@ -16,6 +16,7 @@ use crate::output::table::{Column, Kind};
 
 /// Define custom events, and say that one has happened
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
     #[command(visible_alias = "ls")]

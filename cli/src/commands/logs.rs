@@ -13,6 +13,7 @@ use crate::output::table::{Column, Columns, Kind};
 
 /// Look at the service's log of API requests
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),

@@ -16,6 +16,7 @@ use crate::output::table::{Column, Kind};
 
 /// Make properties that contacts can have and broadcasts can show
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(create::Args),
     #[command(visible_alias = "ls")]

@@ -12,6 +12,7 @@ use crate::output::table::{Column, Kind};
 
 /// Read emails that came in, and save what is attached to them
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),

@@ -34,6 +34,7 @@ const KEY: &str = "sb_local";
 
 /// The whole service on this machine: emails are accepted, shown, and go nowhere
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Serve(serve::Args),
     Run(run::Args),

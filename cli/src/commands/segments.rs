@@ -13,6 +13,7 @@ use crate::output::table::{Column, Kind};
 
 /// Group contacts, so that a broadcast can go to them
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
     #[command(visible_alias = "ls")]

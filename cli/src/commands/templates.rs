@@ -15,6 +15,7 @@ use crate::output::table::{Column, Kind};
 
 /// Store bodies with variables, and publish them
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(Box<create::Args>),
     #[command(visible_alias = "ls")]

@@ -13,6 +13,7 @@ use crate::output::table::{Column, Kind};
 
 /// Make topics that contacts can opt in to and out of
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(create::Args),
     #[command(visible_alias = "ls")]

@@ -17,6 +17,7 @@ use crate::output::table::{Column, Kind};
 
 /// Be told of events
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
     #[command(visible_alias = "ls")]

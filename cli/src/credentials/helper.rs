@@ -4,7 +4,6 @@
 //! timeout and the user allow, and then reads the store. The helper reports errors and warnings as one line of JSON.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +11,7 @@ use posthaste::auth::{AuthError, RefreshRequest, Session, SessionEvent, StoreErr
 use serde::{Deserialize, Serialize};
 
 use super::Credentials;
+use crate::files;
 use crate::output::{report, write_stdout};
 use crate::settings::env::Env;
 use crate::signals::Signals;
@@ -42,7 +42,7 @@ pub(crate) async fn renew(
 ) -> Result<(), AuthError> {
     let failed = |what: String| AuthError::Delegate { message: what, retryable: true };
     let mut command =
-        tokio::process::Command::new(this_program().map_err(|error| failed(error.to_string()))?);
+        tokio::process::Command::new(files::this_program().map_err(|error| failed(error.to_string()))?);
     command.arg(COMMAND).arg(profile).arg(request.generation.to_string()).arg(request.rejected.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
@@ -66,11 +66,6 @@ pub(crate) async fn renew(
         }
         Some(Trouble { message, retryable, .. }) => Err(AuthError::Delegate { message, retryable }),
     }
-}
-
-/// The program that is running, also when its file was replaced in the meantime.
-fn this_program() -> std::io::Result<PathBuf> {
-    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 
 /// Runs as the helper, if the arguments say so.

@@ -63,6 +63,28 @@ pub(crate) enum Origin {
     },
 }
 
+/// Something that is needed and was not given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// The JSON pointer of its field; empty where no single field is meant.
+    pub(crate) path: String,
+    /// What to give: a flag, or words.
+    pub(crate) what: String,
+}
+
+impl Missing {
+    /// What is needed for a field.
+    pub(crate) fn at(path: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { path: path.into(), what: what.into() }
+    }
+}
+
+impl From<&str> for Missing {
+    fn from(what: &str) -> Self {
+        Self::at("", what)
+    }
+}
+
 /// All that is wrong with one command; nothing was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Report {
@@ -73,7 +95,7 @@ pub(crate) struct Report {
     /// Problems beyond those.
     pub(crate) omitted: usize,
     /// What is needed and was not given: `--from (or \`from\` in the profile)`.
-    pub(crate) missing: Vec<String>,
+    pub(crate) missing: Vec<Missing>,
     /// What to type next.
     pub(crate) help: Option<String>,
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::draft::{flag_origin, narrowed};
 use super::json::{self, Document};
-use crate::diagnostics::{Fail, Found, Origin, Report};
+use crate::diagnostics::{Fail, Found, Missing, Origin, Report};
 
 /// How a dry run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl Flags {
     }
 
     /// Something is needed that was not given: `--name`, or `at least one of --html and --text`.
-    pub(crate) fn missing(&mut self, what: impl Into<String>) {
+    pub(crate) fn missing(&mut self, what: impl Into<Missing>) {
         self.report.missing.push(what.into());
     }
 
@@ -203,7 +203,7 @@ impl Flags {
             let exact = self.fields.iter().find(|(pointer, ..)| *pointer == problem.path);
             match exact {
                 Some((_, flag, None)) if problem.code == "required" => {
-                    self.report.missing.push((*flag).to_owned());
+                    self.report.missing.push(Missing::at(problem.path, *flag));
                 }
                 _ => {
                     let origin = self.origin(&problem);
@@ -264,7 +264,7 @@ mod tests {
         let problems = [("/name", "required"), ("/from", "address"), ("/reply_to/1", "address")];
         flags.judge(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule"))));
         let Err(Fail::Usage(report)) = flags.finish() else { panic!("nothing was wrong") };
-        assert_eq!(report.missing, ["--name"]);
+        assert_eq!(report.missing, [Missing::at("/name", "--name")]);
         let origins: Vec<_> = report.found.iter().filter_map(|found| found.origin.clone()).collect();
         let [Origin::Flag { name, n: 1, .. }, Origin::Flag { name: reply_to, n: 2, span, .. }] = &origins[..]
         else {

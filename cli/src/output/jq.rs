@@ -1,13 +1,17 @@
 //! `--jq`: a filter in the language of jq over what `--json` would print.
 
+pub(crate) mod process;
+
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use jaq_core::load::{Arena, File, Loader, lex, parse, span};
 use jaq_core::{Compiler, Ctx, Vars, data};
 use jaq_json::{Val, read, write};
 use serde_json::Value;
 
+use self::process::Process;
 use super::json;
 use super::terminal::safe_lines;
 
@@ -26,6 +30,8 @@ def @tsv: cells("@tsv"; split("\\") | join("\\\\") | split("\t") | join("\\t") |
 /// A filter that is valid, ready to be run as often as there are documents.
 pub(crate) struct Jq {
     filter: jaq_core::Filter<data::JustLut<Val>>,
+    /// The expression, if it is to run in a process of its own, and the process once it is needed.
+    elsewhere: Option<(String, Mutex<Option<Process>>)>,
 }
 
 /// Why an expression is no filter, and where.
@@ -62,11 +68,22 @@ impl Jq {
                 })
                 .collect::<Vec<_>>()
         })?;
-        Ok(Self { filter })
+        let elsewhere = process::may_run_away(expression).then(|| (expression.to_owned(), Mutex::default()));
+        Ok(Self { filter, elsewhere })
     }
 
     /// What the filter makes of one document: strings raw, anything else as JSON, a line or more each.
     pub(crate) fn run(&self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
+        let Some((expression, place)) = &self.elsewhere else { return self.here(document, terminal) };
+        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = match place.take() {
+            Some(process) => process,
+            None => Process::start(expression).map_err(|error| error.to_string())?,
+        };
+        place.insert(process).run(document, terminal).inspect_err(|_| *place = None)
+    }
+
+    fn here(&self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
         let input = read::parse_single(document.to_string().as_bytes()).map_err(|error| error.to_string())?;
         let context = Ctx::<data::JustLut<Val>>::new(&self.filter.lut, Vars::new([]));
         let mut lines = Vec::new();

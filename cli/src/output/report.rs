@@ -61,7 +61,11 @@ pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
         _ => None,
     };
     let sdk = fail.sdk();
-    let problems: Vec<Value> = report.iter().flat_map(|report| &report.found).map(problem).collect();
+    let found = report.iter().flat_map(|report| &report.found).map(problem);
+    let missing = report.iter().flat_map(|report| &report.missing).map(|missing| {
+        json!({ "path": missing.path, "origin": null, "code": "required", "message": format!("{} is needed", missing.what) })
+    });
+    let problems: Vec<Value> = found.chain(missing).collect();
     let key = sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned());
     let key = key.or_else(|| under_way?.idempotency_key.clone());
     let hints: Vec<String> =
@@ -80,7 +84,7 @@ pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
     });
     if let Some(report) = report {
         if !report.missing.is_empty() {
-            error["missing"] = json!(report.missing);
+            error["missing"] = report.missing.iter().map(|missing| missing.what.as_str()).collect();
         }
         if report.omitted > 0 {
             error["problems_omitted"] = json!(report.omitted);
@@ -111,7 +115,12 @@ fn usage(report: &Report, terminal: &Terminal) -> String {
         lines.push(format!("and {more} more problems; {which}: --json"));
     }
     if !report.missing.is_empty() {
-        lines.push(labelled("missing:", color::BAD, &safe(&report.missing.join(", ")), terminal));
+        lines.push(labelled(
+            "missing:",
+            color::BAD,
+            &safe(&report.missing.iter().map(|missing| missing.what.as_str()).collect::<Vec<_>>().join(", ")),
+            terminal,
+        ));
     }
     let mut told: Vec<&String> = Vec::new();
     for hint in shown.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {

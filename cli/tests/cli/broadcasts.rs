@@ -96,6 +96,10 @@ fn a_draft_prints_its_id_and_says_how_it_is_sent() {
 fn what_is_wrong_is_said_at_once_and_by_its_flag() {
     let error = Posthaste::new().run(&["broadcasts", "create", "--json"]).error(2);
     assert_eq!(error["missing"], json!(["--subject", "--html or --text", "--segment-id", "--from"]));
+    let problems = error["problems"].as_array().unwrap();
+    assert!(problems.iter().all(|problem| problem["code"] == "required"), "{error}");
+    let paths: Vec<_> = problems.iter().map(|problem| problem["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["", "", "/segment_id", "/from"]);
     let error = Posthaste::new()
         .run(&[
             "broadcasts",

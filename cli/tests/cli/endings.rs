@@ -216,3 +216,70 @@ fn help_that_cannot_be_written_says_so() {
         assert_eq!(ran.code, Some(1));
     }
 }
+
+#[test]
+fn a_filter_without_bounds_ends_with_an_error_and_not_with_the_program() {
+    let posthaste = crate::support::Posthaste::new();
+    for expression in [
+        "def f: [f]; f",
+        "def f: 1+f; f",
+        "def f: f|f; f",
+        "reduce range(1000000) as $i (0; [.])",
+        "[range(1000000000)]",
+    ] {
+        let ran = posthaste.run(&["--sandbox", "emails", "list", "--jq", expression]);
+        assert_eq!(ran.code, Some(1), "{expression} {ran:?}");
+        assert!(ran.stderr.contains("it nests too deeply or needs too much memory"), "{expression} {ran:?}");
+    }
+    let ran =
+        posthaste.run(&["--sandbox", "emails", "list", "--jq", "def twice: .,.; .object | twice, @base64"]);
+    assert_eq!(ran.ok(), "list\nlist\nbGlzdA==\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_limit_of_open_files_is_raised_or_named() {
+    let posthaste = crate::support::Posthaste::new();
+    let program = env!("CARGO_BIN_EXE_posthaste");
+    for limit in [6, 8, 11, 12] {
+        posthaste.shell(&format!("ulimit -S -n {limit}; {program} --sandbox emails list")).ok();
+        let ran = posthaste.shell(&format!("ulimit -n {limit}; {program} --sandbox emails list"));
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("ulimit -n 64"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_typed_api_key_is_not_shown() {
+    use rexpect::session::spawn_command;
+    let service = Service::start();
+    for flags in [&[][..], &["-q"]] {
+        let posthaste = service.posthaste();
+        let mut command = posthaste.command();
+        command.args(["auth", "login", "--with-token", "--store", "file"]).args(flags).env("TERM", "xterm");
+        command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let mut pty = spawn_command(command, Some(20_000)).unwrap();
+        pty.exp_string("API key (it is not shown): ").unwrap();
+        pty.send_line("sb_sentinel").unwrap();
+        let shown = pty.exp_eof().unwrap();
+        assert!(!shown.contains("sentinel"), "{shown}");
+    }
+}
+
+#[test]
+fn a_ctrl_c_of_the_terminal_reaches_the_command_of_a_sandbox_once() {
+    use rexpect::session::spawn_command;
+    let posthaste = crate::support::Posthaste::new();
+    // Standard input is no terminal; the terminal is still where the Ctrl-C comes from.
+    let script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.3; echo caught $n";
+    std::fs::write(posthaste.home().join("count"), script).unwrap();
+    let program = env!("CARGO_BIN_EXE_posthaste");
+    let mut command = posthaste.wrapped("sh");
+    command.args(["-c", &format!("exec {program} sandbox run -- sh count < /dev/null")]);
+    command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let mut pty = spawn_command(command, Some(20_000)).unwrap();
+    pty.exp_string("ready").unwrap();
+    pty.send_control('c').unwrap();
+    assert_eq!(pty.exp_regex("caught [0-9]+").unwrap().1, "caught 1");
+    pty.exp_eof().unwrap();
+}

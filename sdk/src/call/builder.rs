@@ -218,7 +218,7 @@ impl<T: Send + 'static> IntoFuture for Call<T> {
     type IntoFuture = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(execute::run(self.core, self.operation, self.decode))
+        execute::run(self.core, self.operation, self.decode)
     }
 }
 

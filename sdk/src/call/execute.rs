@@ -4,7 +4,7 @@
 //! followed by one renewal (shared by all calls that met it) and one more attempt with the same bytes and the same key, if the policy allows
 //! another one: the service did not act on a request that it did not let in.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, response};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -38,23 +38,29 @@ const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 /// Bytes of an error response that are kept; the rest is cut off.
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 
+/// A call on its way.
+pub(crate) type Running<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
+
 /// Carries out `operation` and decodes its response.
-pub(crate) async fn run<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
+pub(crate) fn run<T: Send + 'static>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Running<T> {
     let span = span(&operation);
-    let work = async move {
-        let mut call = Execution::new(&core, operation.ready()?);
-        loop {
-            let failure = match call.attempt().await {
-                Ok(response) => match call.decode(response, decode).await {
-                    Ok(value) => return Ok(value),
-                    Err(failure) => failure,
-                },
+    let work = decoded(core, operation, decode);
+    // Boxed here, because a future that is moved into another one is copied whole.
+    if span.is_disabled() { Box::pin(work) } else { Box::pin(work.instrument(span)) }
+}
+
+async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
+    let mut call = Execution::new(&core, operation.ready()?);
+    loop {
+        let failure = match call.attempt().await {
+            Ok(response) => match call.decode(response, decode).await {
+                Ok(value) => return Ok(value),
                 Err(failure) => failure,
-            };
-            call.pause_after(failure).await?;
-        }
-    };
-    if span.is_disabled() { work.await } else { work.instrument(span).await }
+            },
+            Err(failure) => failure,
+        };
+        call.pause_after(failure).await?;
+    }
 }
 
 /// Carries out `operation` and returns its response as soon as the service has accepted; the body follows.

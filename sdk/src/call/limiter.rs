@@ -280,6 +280,11 @@ impl Limiter {
     /// Publishes a changed state: to the calls to come and to the head of the queue.
     fn settle(&self, state: &State, now: Instant) {
         self.open.store(state.ramp.is_none() && state.pace(now).is_none(), Ordering::Relaxed);
+        self.wake(state);
+    }
+
+    /// Makes the head of the queue look at the state again.
+    fn wake(&self, state: &State) {
         if state.waiting > 0 {
             self.moved.notify_one();
         }
@@ -323,9 +328,7 @@ impl Drop for Permit<'_> {
         if returned {
             let mut state = self.limiter.lock();
             state.give_back(self.slot);
-            if state.waiting > 0 {
-                self.limiter.moved.notify_one();
-            }
+            self.limiter.wake(&state);
         }
     }
 }

@@ -169,11 +169,9 @@ impl Budget {
     }
 
     pub(crate) fn succeeded(&self) {
-        if self.0.load(Ordering::Relaxed) < Self::FULL {
-            let _ = self
-                .0
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some((left + 1).min(Self::FULL)));
-        }
+        let more = |left| (left < Self::FULL).then(|| left + 1);
+        // A full budget stays as it is.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 }
 
@@ -221,6 +219,7 @@ mod tests {
         assert_eq!(last(RetryPolicy::never()), Some(1));
         assert_eq!(last(RetryPolicy::default().attempts(0)), Some(1));
         assert_eq!(last(RetryPolicy::default().attempts(5)), Some(5));
+        assert_eq!(RetryPolicy::default().attempts(5).max_attempts(), 5);
     }
 
     #[test]
@@ -248,6 +247,13 @@ mod tests {
     fn a_cause_names_what_happened() {
         assert_eq!(Cause::error_response(&refusal(503, &[])).what, "503 some_error");
         assert_eq!(Cause::unreadable(StatusCode::OK).what, "200 with an unreadable body");
+    }
+
+    #[test]
+    fn only_a_rejected_token_is_followed_by_another_attempt_without_a_pause() {
+        assert!(Cause::token_rejected().at_once);
+        assert!(!Cause::error_response(&refusal(503, &[])).at_once);
+        assert!(!Cause::unreadable(StatusCode::OK).at_once);
     }
 
     #[test]
@@ -285,6 +291,10 @@ mod tests {
             budget.succeeded();
         }
         assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 10, "it is never more than full");
+        for _ in 0..4 {
+            budget.succeeded();
+        }
+        assert!(!budget.take(&cause), "nothing was left of a full budget");
     }
 
     #[test]

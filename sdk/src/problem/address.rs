@@ -5,18 +5,18 @@
 /// It refuses only what no mail system takes. The service applies the exact grammar of a mailbox: refusing more
 /// here would refuse addresses that it accepts.
 pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
-    if text.trim().is_empty() {
+    let (whole, text) = (text, text.trim());
+    if text.is_empty() {
         return Some(("empty", "an address must not be empty"));
     }
-    if text.chars().any(|c| c < ' ' || c == '\u{7f}') {
+    if whole.bytes().any(|byte| byte.is_ascii_control()) {
         return Some(("header", "an address must not hold control characters such as line breaks"));
     }
-    let text = text.trim();
     if let Some(named) = text.strip_suffix('>') {
         let Some(open) = find_unquoted(named, '<') else {
             return Some(("address", "a `>` needs the `<` that opens it"));
         };
-        if count_unquoted(&named[..open], '@') > 0 {
+        if find_unquoted(&named[..open], '@').is_some() {
             return Some(("address", "one address per entry: give several as a list"));
         }
         return mailbox_fault(&named[open + 1..]);
@@ -28,15 +28,14 @@ pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
 }
 
 fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
-    match count_unquoted(text, '@') {
-        0 => return Some(("address", "an address has one `@`")),
-        1 => {}
-        _ if text.contains([',', ';']) => {
+    let mut ats = unquoted(text).filter(|(_, c)| *c == '@').map(|(at, _)| at);
+    let at = match (ats.next(), ats.next()) {
+        (Some(at), None) => at,
+        (Some(_), Some(_)) if text.contains([',', ';']) => {
             return Some(("address", "one address per entry: give several as a list"));
         }
         _ => return Some(("address", "an address has one `@`")),
-    }
-    let at = find_unquoted(text, '@').unwrap_or_default();
+    };
     let (local, domain) = (&text[..at], &text[at + 1..]);
     if local.is_empty() {
         return Some(("address", "an address has a name before its `@`"));
@@ -56,10 +55,6 @@ fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
 
 fn find_unquoted(text: &str, wanted: char) -> Option<usize> {
     find_unquoted_by(text, |c| c == wanted)
-}
-
-fn count_unquoted(text: &str, wanted: char) -> usize {
-    unquoted(text).filter(|(_, c)| *c == wanted).count()
 }
 
 fn find_unquoted_by(text: &str, wanted: impl Fn(char) -> bool) -> Option<usize> {

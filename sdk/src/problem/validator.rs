@@ -89,11 +89,10 @@ impl Validator {
         items: impl IntoIterator<Item = T>,
         mut check: impl FnMut(&mut Self, T),
     ) {
-        self.field(name, |v| {
-            for (i, item) in items.into_iter().enumerate() {
-                v.item(i, |v| check(v, item));
-            }
-        });
+        let mut items = items.into_iter().enumerate().peekable();
+        if items.peek().is_some() {
+            self.field(name, |v| items.for_each(|(i, item)| v.item(i, |v| check(v, item))));
+        }
     }
 }
 
@@ -158,16 +157,21 @@ impl Validator {
         self.not_blank("scheduled_at", when);
     }
 
-    /// The current text as one `email` or `Name <email>`.
-    pub(crate) fn address(&mut self, text: &str) {
+    /// A field that is one `email` or `Name <email>`.
+    pub(crate) fn address(&mut self, name: &str, text: &str) {
         if let Some((code, rule)) = address::fault(text) {
-            self.report_found(code, rule, text.escape_debug());
+            self.field(name, |v| v.report_found(code, rule, text.escape_debug()));
         }
     }
 
     /// A list of addresses.
     pub(crate) fn addresses(&mut self, name: &str, list: &[String]) {
-        self.each(name, list, |v, address| v.address(address));
+        for (i, text) in list.iter().enumerate() {
+            // Most addresses are good, and need no place.
+            if let Some((code, rule)) = address::fault(text) {
+                self.field(name, |v| v.item(i, |v| v.report_found(code, rule, text.escape_debug())));
+            }
+        }
     }
 
     /// A text without control characters.

@@ -194,7 +194,7 @@ async fn an_unreadable_acceptance_is_asked_for_once_more_and_then_told() {
     }
     let script = Script::of([Step::Text(200, "{"), accepted()]);
     assert!(script.client().emails().send(&email()).await.is_ok());
-    let path = Script::of([Step::Answer(200, json!({"data": [{"id": 7}]}))]);
+    let path = Script::of([Step::Answer(200, json!({"data": [{"id": [7]}]}))]);
     let error = path.client().emails().list().await.unwrap_err();
     let Error::Decode(unreadable) = error else { panic!("{error:?}") };
     assert_eq!(unreadable.path, "data[0].id");

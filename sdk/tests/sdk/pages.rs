@@ -36,6 +36,35 @@ async fn parameters_go_out_only_when_they_were_given() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_listed_email_with_fields_of_other_types_is_read_and_written_as_sent() {
+    // GEN-26
+    let mut odd = item("a");
+    odd["id"] = json!(7);
+    odd["to"] = json!("b@x.test");
+    odd["cc"] = json!(["c@x.test", 5, {}]);
+    odd["subject"] = json!({"text": "s"});
+    odd["bcc"] = json!([]);
+    odd["last_event"] = json!(3);
+    odd["message_id"] = json!(true);
+    let sent = json!({"object": "list", "data": [item("b"), odd], "has_more": false});
+    let page = Script::of([Step::Answer(200, sent)]).client().emails().list().await.unwrap();
+    assert_eq!(page.data[0].malformed_fields().count(), 0);
+    let email = &page.data[1];
+    assert_eq!((email.id.as_str(), email.subject.as_str(), email.from.as_str()), ("7", "", "a@x.test"));
+    assert_eq!(
+        (email.to.join(" "), email.cc.as_ref().unwrap().join(" ")),
+        ("b@x.test".into(), "c@x.test 5".into())
+    );
+    assert_eq!((email.bcc.as_deref(), email.message_id.as_deref()), (Some(&[][..]), Some("true")));
+    let names: Vec<_> = email.malformed_fields().map(|(name, _)| name).collect();
+    assert_eq!(names, ["cc", "id", "message_id", "subject", "to"]);
+    let mut written = serde_json::to_value(email).unwrap();
+    written.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    odd.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    assert_eq!(written, odd);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_walks_to_the_last_page_and_stops() {
     // LIST-12
     let script = Script::of([page(&["e", "d"], true), page(&["c", "b"], true), page(&["a"], false)]);

@@ -10,6 +10,7 @@ use crate::output::table::{Column, Kind};
 
 /// Look at the programs that were given access, and take it back
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),

@@ -28,6 +28,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
     /// Stop it; it can still be moved
     #[command(after_help = "Examples:\n  posthaste sandbox clock freeze")]

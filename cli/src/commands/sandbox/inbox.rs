@@ -15,6 +15,7 @@ use crate::output::terminal::{safe, safe_lines};
 
 /// Look at the emails that the sandbox has captured
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     List(ListArgs),
     Get(GetArgs),

@@ -109,6 +109,13 @@ async fn extreme_rates_neither_overflow_nor_mean_unlimited() {
     assert!((0..1_000).all(|_| send_now(&limiter)));
 }
 
+#[test]
+fn a_time_beyond_the_clock_is_a_year_away() {
+    let now = Instant::now();
+    assert_eq!(later(now, Duration::MAX), now + MAX_INTERVAL);
+    assert_eq!(later(now, SECOND), now + SECOND);
+}
+
 #[tokio::test(start_paused = true)]
 async fn off_sends_at_once_whatever_the_service_answers() {
     let limiter = Limiter::new(RateLimit::Off);
@@ -341,7 +348,9 @@ async fn other_answers_do_not_count_in_the_slow_start() {
 async fn a_request_of_an_earlier_slow_start_does_not_count_in_a_later_one() {
     let limiter = Limiter::new(RateLimit::Learn);
     let old = limiter.acquire(None).await.unwrap();
-    limiter.lock().ramp = Some(Ramp { started: Some(Instant::now()), ..Ramp::default() });
+    limiter.learn(&HeaderMap::new(), BARE_429);
+    // The limit is forgotten, and a new slow start begins.
+    advance(SECOND * 33).await;
     let new = limiter.acquire(None).await.unwrap();
     drop(old);
     assert!(!send_now(&limiter));

@@ -76,7 +76,7 @@ impl NewBroadcast {
         }
         v.required("from", &self.from);
         if !self.from.trim().is_empty() {
-            v.field("from", |v| v.address(&self.from));
+            v.address("from", &self.from);
         }
         v.one_line("subject", Some(&self.subject));
         v.addresses("reply_to", self.reply_to.as_slice());

@@ -54,7 +54,7 @@ impl BroadcastPatch {
     fn validate(&self, v: &mut Validator) {
         v.not_empty("segment_id", self.segment_id.value().map(SegmentId::as_str));
         if let Some(from) = self.from.value() {
-            v.field("from", |v| v.address(from));
+            v.address("from", from);
         }
         v.one_line("subject", self.subject.text());
         if let Some(reply_to) = self.reply_to.value() {

@@ -73,7 +73,7 @@ impl Message {
     /// Checks all that single emails and emails of a batch have in common.
     pub(super) fn validate(&self, v: &mut Validator) {
         match &self.from {
-            Some(from) => v.field("from", |v| v.address(from)),
+            Some(from) => v.address("from", from),
             None => self.required_without_template(v, "from"),
         }
         let to = self.to.as_slice();
@@ -94,11 +94,9 @@ impl Message {
             v.addresses(field, list.as_slice());
         }
         self.validate_content(v);
-        v.field("headers", |v| {
-            for (name, value) in self.headers.iter() {
-                v.field(name, |v| validate_header(v, name, value));
-            }
-        });
+        for (name, value) in self.headers.iter() {
+            v.field("headers", |v| v.field(name, |v| validate_header(v, name, value)));
+        }
         v.not_empty("topic_id", self.topic_id.as_ref().map(TopicId::as_str));
         v.each("tags", &self.tags, |v, tag| {
             v.field("name", |v| validate_tag(v, "name", &tag.name));

@@ -36,50 +36,10 @@ record! {
     }
 }
 
-/// A sent email in a list (`SPEC.md`, Sent email).
-///
-/// Lists of emails are long, so their items are read for speed: fields may be null or missing, but have their documented types.
-/// [`EmailRecord`] is read tolerantly.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct SentEmail {
-    /// The email's ID.
-    pub id: EmailId,
-    /// The value of the `Message-ID` header, in angle brackets.
-    #[serde(default)]
-    pub message_id: Option<String>,
-    /// The recipients.
-    #[serde(default, deserialize_with = "null_default")]
-    pub to: Vec<String>,
-    /// The sender, with the display name if there was one.
-    #[serde(default, deserialize_with = "null_default")]
-    pub from: String,
-    /// When the service accepted the email.
-    #[serde(default, deserialize_with = "null_default")]
-    pub created_at: Timestamp,
-    /// The subject.
-    #[serde(default, deserialize_with = "null_default")]
-    pub subject: String,
-    /// The recipients of blind copies.
-    #[serde(default)]
-    pub bcc: Option<Vec<String>>,
-    /// The recipients of copies.
-    #[serde(default)]
-    pub cc: Option<Vec<String>>,
-    /// The addresses for replies.
-    #[serde(default)]
-    pub reply_to: Option<Vec<String>>,
-    /// The latest delivery event.
-    #[serde(default)]
-    pub last_event: Option<LastEvent>,
-    /// The time to send at, if the email was scheduled.
-    #[serde(default)]
-    pub scheduled_at: Option<Timestamp>,
-}
-
 record! {
-    /// An email with its body. (The specification names the operation and is silent on the fields.)
-    pub struct EmailRecord {
+    direct
+    /// A sent email in a list (`SPEC.md`, Sent email).
+    pub struct SentEmail {
         /// The email's ID.
         pub id: EmailId,
         /// The value of the `Message-ID` header, in angle brackets.
@@ -102,6 +62,10 @@ record! {
         pub last_event: Option<LastEvent>,
         /// The time to send at, if the email was scheduled.
         pub scheduled_at: Option<Timestamp>,
+    }
+
+    /// An email with its body. (The specification names the operation and is silent on the fields.)
+    pub struct EmailRecord: SentEmail {
         /// The HTML body.
         pub html: Option<String>,
         /// The plain-text body.

@@ -95,12 +95,13 @@ impl EventOccurrence {
         v.field("event", |v| validate_name(v, "event", &self.event));
         match &self.subject {
             Subject::Contact(id) => v.not_empty("contact_id", Some(id.as_str())),
-            Subject::Email(email) => v.field("email", |v| {
-                v.address(email);
+            Subject::Email(email) => {
+                v.address("email", email);
                 if email.contains('<') && address_fault(email).is_none() {
-                    v.report_found("address", "an address alone, without a name", email);
+                    let rule = "an address alone, without a name";
+                    v.field("email", |v| v.report_found("address", rule, email));
                 }
-            }),
+            }
         }
     }
 }

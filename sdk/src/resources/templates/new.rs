@@ -57,7 +57,7 @@ impl NewTemplate {
         v.required("html", &self.html);
         check_alias(v, self.alias.as_deref());
         if let Some(from) = &self.from {
-            v.field("from", |v| v.address(from));
+            v.address("from", from);
         }
         v.one_line("subject", self.subject.as_deref());
         v.addresses("reply_to", self.reply_to.as_slice());

@@ -62,7 +62,7 @@ impl TemplatePatch {
         v.not_blank("html", self.html.text());
         check_alias(v, self.alias.text());
         if let Some(from) = self.from.value() {
-            v.field("from", |v| v.address(from));
+            v.address("from", from);
         }
         v.one_line("subject", self.subject.text());
         if let Some(reply_to) = self.reply_to.value() {

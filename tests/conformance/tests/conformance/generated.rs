@@ -46,12 +46,6 @@ fn try_answers(manners: Manners) {
     let mut failures = Vec::new();
     for described in document.operations() {
         let Some(operation) = Operation::named(&described.id) else { continue };
-        // The items of this list are read for speed.
-        let is_sent_email_list =
-            described.method == http::Method::GET && described.path_with(&["x", "y"]) == "/emails";
-        if manners == Manners::Confused && is_sent_email_list {
-            continue;
-        }
         let (status, schema) = &described.success;
         let config =
             Config { cases: 24, failure_persistence: None, max_global_rejects: 100_000, ..Config::default() };

@@ -7,7 +7,7 @@ use super::{Args, Message, Plan, files, wait::DELIVERED};
 use crate::actions::shell::Shell;
 use crate::actions::wait;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Report};
+use crate::diagnostics::{Fail, Missing, Report};
 use crate::input::flags::DryRun;
 use crate::input::{
     draft::{Draft, flag_origin, flag_span},
@@ -180,7 +180,7 @@ fn report(draft: Draft) -> Result<(), Fail> {
                 continue;
             }
         };
-        missing.push(needed.to_owned());
+        missing.push(Missing::at(item.problem.path, needed));
     }
     let help =
         "posthaste emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";

@@ -1,0 +1,108 @@
+//! A filter in a process of its own. A stack that overflows, or memory that runs out, ends that process and not the program: the library
+//! bounds neither.
+//!
+//! The program starts itself with [`ARGUMENT`] and the expression. Each line on standard input is a document, each line on standard output what
+//! became of it: `{"lines": […]}` or `{"error": "…"}`.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::Jq;
+use crate::files;
+
+/// What the program is started with to be a filter.
+const ARGUMENT: &str = "__jq";
+/// The memory that a filter may address.
+#[cfg(unix)]
+const MEMORY: u64 = 1024 * 1024 * 1024;
+
+/// Whether an expression can go deeper than its text and its document do: by a definition of its own, or with a loop.
+pub(super) fn may_run_away(expression: &str) -> bool {
+    let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let loops =
+        ["def", "reduce", "foreach", "recurse", "repeat", "while", "until", "range", "walk", "env", "limit"];
+    expression.contains("..") || words.into_iter().any(|word| loops.contains(&word))
+}
+
+/// A filter that runs elsewhere.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    documents: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts it; it waits for documents.
+    pub(super) fn start(expression: &str) -> io::Result<Self> {
+        let mut command = Command::new(files::this_program()?);
+        command
+            .args([ARGUMENT, expression])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (documents, answers) = pipes.ok_or_else(|| io::Error::other("a process without pipes"))?;
+        Ok(Self { child, documents, answers: BufReader::new(answers) })
+    }
+
+    /// What the filter makes of one document.
+    pub(super) fn run(&mut self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
+        let asked = writeln!(self.documents, "{}", json!({ "document": document, "terminal": terminal }));
+        let mut answer = String::new();
+        asked.and_then(|()| self.answers.read_line(&mut answer)).map_err(|error| error.to_string())?;
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        if let Some(error) = answer["error"].as_str() {
+            return Err(error.to_owned());
+        }
+        let lines = answer["lines"].as_array().ok_or("it nests too deeply or needs too much memory")?;
+        Ok(lines.iter().filter_map(|line| line.as_str().map(str::to_owned)).collect())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It holds nothing that has to be saved.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Is the filter, if the program was started to be one.
+pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
+    let [_, argument, expression] = arguments else { return None };
+    if argument != ARGUMENT {
+        return None;
+    }
+    limit();
+    let filter = Jq::compile(expression.to_str()?).ok()?;
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        let asked: Value = serde_json::from_str(&line).unwrap_or_default();
+        let answer = match filter.here(&asked["document"], asked["terminal"] == true) {
+            Ok(lines) => json!({ "lines": lines }),
+            Err(error) => json!({ "error": error }),
+        };
+        if writeln!(io::stdout(), "{answer}").is_err() {
+            break;
+        }
+    }
+    Some(0)
+}
+
+/// Bounds the memory, writes no core dump, and ends with the program that waits for it.
+fn limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        for (resource, most) in [(Resource::As, MEMORY), (Resource::Core, 0)] {
+            // Where a limit can't be set, the system's own holds.
+            let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+        }
+    }
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
