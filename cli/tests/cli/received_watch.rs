@@ -351,7 +351,7 @@ fn emails_are_json_lines_for_programs() {
 #[test]
 fn a_stranger_steers_no_terminal_and_forges_no_line() {
     let service = Service::start();
-    let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80");
+    let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
     let mail = "From: ada@example.com\r\nTo: in@acme.test\r\n\
         Subject: =?utf-8?Q?a=1B]52;c;ZXZpbA=3D=3D=07=0Aforged=0D=E2=80=AEb=C2=9B2J?=\r\n\r\nHello\r\n";
     service.core().receive("sb_test", &["in@acme.test"], mail).unwrap();

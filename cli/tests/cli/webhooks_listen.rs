@@ -469,4 +469,7 @@ fn the_secret_of_its_own_webhook_is_printed_and_written_on_request() {
     assert_eq!(listener.announced.get("signing_secret"), None);
     assert_eq!(listener.stop(Signal::INT), Some(0));
     posthaste.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let said = posthaste.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
+    assert!(said.contains("chmod 600"), "{said}");
 }

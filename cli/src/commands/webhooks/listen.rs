@@ -29,6 +29,7 @@ use crate::files;
 use crate::input::flags::{ALL, EVENT_TYPES, Flags};
 use crate::output::terminal::safe;
 use crate::output::{report, write_stderr, write_stderr_json};
+use crate::settings::paths;
 use crate::signals::Signals;
 
 /// How many deliveries may wait to be shown.
@@ -242,7 +243,17 @@ async fn serve(
 }
 
 fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
-    let Args { secret_file, path, public_url, event, forward_to, tolerance, insecure_no_verify, .. } = args;
+    let Args {
+        secret_file,
+        path,
+        public_url,
+        event,
+        forward_to,
+        tolerance,
+        insecure_no_verify,
+        write_secret,
+        ..
+    } = args;
     let mut flags = Flags::default();
     flags.help("posthaste webhooks listen --public-url https://abc.tunnel.test");
     let mut stdin = context.stdin();
@@ -255,6 +266,12 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
             flags.wrong("exclusive", rule, "--path", path);
         } else if !path.starts_with('/') || path.contains(['?', '#', ' ']) {
             flags.wrong("url", "a path begins with `/` and has no query", "--path", path);
+        }
+    }
+    if let Some(path) = write_secret.filter(|path| path.is_file()) {
+        if paths::mode(&path).is_some_and(|mode| mode & 0o077 != 0) {
+            let rule = "others can read this file; make it yours with chmod 600";
+            flags.wrong("file", rule, "--write-secret", &path.to_string_lossy());
         }
     }
     let public_url = public_url.and_then(|text| address("--public-url", &text, &mut flags));
