@@ -7,5 +7,6 @@ pub(crate) mod dry_run;
 pub(crate) mod mutation;
 pub(crate) mod outage;
 pub(crate) mod pages;
+pub(crate) mod shell;
 pub(crate) mod trace;
 pub(crate) mod wait;

@@ -16,7 +16,8 @@ use crate::credentials::{self, Credentials, KeptKind, helper};
 use crate::diagnostics::{Fail, InFlight, Report};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
-use crate::output::{Out, Terminal, report, write_stderr, write_stderr_json};
+use crate::output::pager::Pager;
+use crate::output::{Out, Terminal, Wishes, report, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
 use crate::settings::{self, Credential, Settings, keys};
 
@@ -61,7 +62,8 @@ impl Context {
             .map(|settings| settings.output.value)
             .or_else(|| global.form_choice(&env))
             .unwrap_or_default();
-        let out = Out::new(Terminal::detect(&env, color), global.wishes(form))?;
+        let pager = if global.no_pager { None } else { Pager::choose(&env) };
+        let out = Out::new(Terminal::detect(&env, color), Wishes { pager, ..global.wishes(form) })?;
         let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
         Ok(Self { global, env, out, in_flight, settings, embedded: None })
     }

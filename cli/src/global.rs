@@ -50,6 +50,9 @@ pub(crate) struct Global {
     /// When to colour: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", value_parser = Choices(&["auto", "always", "never"]), hide_possible_values = true)]
     pub(crate) color: Option<String>,
+    /// Never show a long table in a pager
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
     /// Never ask anything
     #[arg(long, global = true)]
     pub(crate) no_input: bool,
@@ -114,6 +117,7 @@ impl Global {
             jq: self.jq.clone(),
             columns: self.columns.clone(),
             quiet: self.quiet,
+            pager: None,
             tsv_by_flag: self.output.as_deref() == Some("tsv"),
         }
     }

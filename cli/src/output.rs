@@ -5,6 +5,7 @@ pub(crate) mod hidden;
 pub(crate) mod jq;
 pub(crate) mod json;
 pub(crate) mod out;
+pub(crate) mod pager;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod report;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 use crate::diagnostics::{Fail, Signal};
-use crate::output::write_stderr;
+use crate::output::{pager, write_stderr};
 
 /// How many things are being done that a signal must not cut off.
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -63,8 +63,17 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Waits for the next one.
+    /// Waits for the next one. Ctrl-C while a pager is open is the pager's.
     pub(crate) async fn next(&mut self) -> Signal {
+        loop {
+            let signal = self.any().await;
+            if signal != Signal::Interrupt || !pager::is_open() {
+                return signal;
+            }
+        }
+    }
+
+    async fn any(&mut self) -> Signal {
         #[cfg(unix)]
         {
             let hangup = async {

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
 /// Prints where something was installed.
 pub(super) fn installed(path: &Path, context: &Context) -> Result<(), Fail> {
     let path = path.display().to_string();
-    context.out.result(&[path.clone()], &json!({ "path": path }))
+    context.out.result(std::slice::from_ref(&path), &json!({ "path": path }))
 }
 
 fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usize) -> Result<(), Fail> {

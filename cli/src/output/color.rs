@@ -13,6 +13,13 @@ pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
 /// Column headings.
 pub(crate) const HEADING: Style = Style::new().bold();
 
+/// A key of JSON.
+pub(crate) const KEY: Style = AnsiColor::Blue.on_default().bold();
+/// A string of JSON.
+pub(crate) const STRING: Style = AnsiColor::Green.on_default();
+/// A number of JSON, `true`, `false` or `null`.
+pub(crate) const NUMBER: Style = AnsiColor::Yellow.on_default();
+
 /// The text in the style, or plain.
 pub(crate) fn paint(text: &str, style: Style, color: bool) -> String {
     if color && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::color::{KEY, NUMBER, STRING, paint};
 use super::terminal::is_hostile;
 
 /// One document: compact for a pipe, indented for a terminal.
@@ -29,6 +30,37 @@ pub(crate) fn escape(json: &str) -> String {
         }
     }
     escaped
+}
+
+/// Colors keys, strings, numbers and words of a JSON text.
+pub(crate) fn color(json: &str) -> String {
+    let (mut colored, mut rest) = (String::with_capacity(json.len() * 2), json);
+    while let Some(first) = rest.chars().next() {
+        let (end, style) = match first {
+            '"' => {
+                let mut escaped = false;
+                let end = rest[1..].find(|c| {
+                    let end = c == '"' && !escaped;
+                    escaped = c == '\\' && !escaped;
+                    end
+                });
+                let end = end.map_or(rest.len(), |end| end + 2);
+                (end, if rest[end..].starts_with(':') { Some(KEY) } else { Some(STRING) })
+            }
+            '-' | '0'..='9' | 'a'..='z' => {
+                let end = rest.find([',', ']', '}', '\n', ' ']).unwrap_or(rest.len());
+                (end, Some(NUMBER))
+            }
+            _ => (first.len_utf8(), None),
+        };
+        let (token, after) = rest.split_at(end);
+        match style {
+            Some(style) => colored += &paint(token, style, true),
+            None => colored += token,
+        }
+        rest = after;
+    }
+    colored
 }
 
 /// Keeps the named fields of an object, or of each item of a list's `data`; `a.b` reaches inside.
@@ -72,6 +104,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn colors_change_nothing_but_colors() {
+        let document = json!({"a": ["x\\\": \"", -1.5e3, true, null, {}], "b\\": {"": "\\"}});
+        for text in [document.to_string(), format!("{document:#}")] {
+            let colored = color(&text);
+            let plain = [KEY, STRING, NUMBER].iter().fold(colored.clone(), |text, style| {
+                text.replace(&style.render().to_string(), "").replace(&style.render_reset().to_string(), "")
+            });
+            assert_eq!(plain, text);
+            assert!(colored.contains(&paint("-1500.0", NUMBER, true)), "{colored}");
+        }
+    }
 
     proptest! {
         #[test]

@@ -2,12 +2,13 @@
 //!
 //! Nothing is printed with `println!`, which panics on a full disk. A reader that went away ends the program quietly.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::jq::Jq;
+use super::pager::Pager;
 use super::table::{Column, Columns};
 use super::terminal::{Terminal, safe, safe_lines};
 use super::{color, json, secret};
@@ -29,6 +30,8 @@ pub(crate) struct Wishes {
     pub(crate) quiet: bool,
     /// `--output tsv`, said on this command line.
     pub(crate) tsv_by_flag: bool,
+    /// What shows long tables.
+    pub(crate) pager: Option<Pager>,
 }
 
 /// Where a command writes.
@@ -42,6 +45,7 @@ pub(crate) struct Out {
     columns: Vec<String>,
     quiet: bool,
     says_json: bool,
+    pager: Option<Pager>,
 }
 
 impl Out {
@@ -67,8 +71,9 @@ impl Out {
             }));
         }
         let says_json = matches!(wishes.form, Form::Json | Form::Ndjson);
-        let Wishes { fields, columns, quiet, .. } = wishes;
-        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, says_json })
+        let Wishes { fields, columns, quiet, pager, .. } = wishes;
+        let pager = pager.filter(|_| std::io::stdout().is_terminal());
+        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, says_json, pager })
     }
 
     /// Whether results are JSON.
@@ -135,12 +140,12 @@ impl Out {
                 if rows.is_empty() {
                     return Ok(());
                 }
-                self.line(&columns.human(
-                    rows,
-                    self.terminal.width,
-                    Timestamp::now(),
-                    self.terminal.color_stdout,
-                ))
+                let Terminal { width, color_stdout, .. } = self.terminal;
+                let table = columns.human(rows, width, Timestamp::now(), color_stdout) + "\n";
+                match &self.pager {
+                    Some(pager) if pager.show(&table) => Ok(()),
+                    _ => self.bytes(table.as_bytes()),
+                }
             }
             Form::Human | Form::Tsv | Form::Ndjson => self.rows(rows, columns),
         }
@@ -216,6 +221,9 @@ impl Out {
             let mut text = json::text(&document, indented);
             if self.terminal.stdout {
                 text = json::escape(&text);
+                if self.terminal.color_stdout {
+                    text = json::color(&text);
+                }
             }
             return Ok(text + "\n");
         };

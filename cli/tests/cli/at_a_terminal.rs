@@ -75,3 +75,68 @@ fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_asks_nothing() {
     service.posthaste().run(&["segments", "rm", &id]).ok();
     assert!(!exists(&service, &id));
 }
+
+#[test]
+fn a_long_table_goes_through_the_pager_and_a_short_one_or_a_pipe_does_not() {
+    let service = Service::start();
+    for n in 0..30 {
+        service.posthaste().run(&["segments", "create", &format!("Segment {n}")]).ok();
+    }
+    let printed = |posthaste: Posthaste, arguments: &[&str]| {
+        let mut session = run(posthaste, arguments);
+        let printed = session.pty.exp_eof().unwrap();
+        assert_eq!(code(&session), 0, "{printed}");
+        printed
+    };
+    let with = |name: &str, command: &str| service.posthaste().env(name, command);
+    let list = ["segments", "list", "--all"];
+    let paged = printed(with("PAGER", "sed s/^/paged:/"), &list);
+    assert_eq!(paged.matches("paged:").count(), 31, "{paged}");
+    let first = with("PAGER", "false").env("POSTHASTE_PAGER", "sed s/^/first:/");
+    assert!(printed(first, &list).contains("first:"));
+    assert!(printed(with("PAGER", "no-such-pager"), &list).contains("Segment 29"), "printed without it");
+    for direct in [&["segments", "list", "--limit", "3"][..], &["segments", "list", "--all", "--no-pager"]] {
+        let shown = printed(with("PAGER", "sed s/^/paged:/"), direct);
+        assert!(!shown.contains("paged:") && shown.contains("Segment 29"), "{shown}");
+    }
+    let in_ci = with("PAGER", "sed s/^/paged:/").env("CI", "1");
+    assert!(!printed(in_ci, &list).contains("paged:"));
+    let piped = with("PAGER", "sed s/^/paged:/").run(&list).ok();
+    assert!(!piped.contains("paged:") && piped.lines().count() == 30, "{piped}");
+}
+
+#[test]
+fn ctrl_c_is_for_the_open_pager() {
+    let service = Service::start();
+    for n in 0..30 {
+        service.posthaste().run(&["segments", "create", &format!("Segment {n}")]).ok();
+    }
+    let pager = "trap 'echo trapped' INT; echo open; cat > /dev/null; sleep 2; sleep 1; echo closed";
+    let mut session = run(service.posthaste().env("PAGER", pager), &["segments", "list", "--all"]);
+    session.pty.exp_string("open").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    session.pty.send_control('c').unwrap();
+    session.pty.exp_string("trapped").unwrap();
+    session.pty.exp_string("closed").unwrap();
+    session.pty.exp_eof().unwrap();
+    assert_eq!(code(&session), 0);
+}
+
+#[test]
+fn json_is_colored_at_a_terminal() {
+    let service = Service::start();
+    service.posthaste().run(&["segments", "create", "a \"quoted\": name"]).ok();
+    let list = ["segments", "list", "--json"];
+    let colored = run(service.posthaste(), &list).pty.exp_eof().unwrap();
+    assert!(colored.contains("\u{1b}[1m\u{1b}[34m\"name\"\u{1b}[0m: \u{1b}[32m\"a"), "{colored:?}");
+    assert!(colored.contains("\u{1b}[33mfalse"), "{colored:?}");
+    for plain in [
+        run(service.posthaste().env("NO_COLOR", "1"), &list).pty.exp_eof().unwrap(),
+        run(service.posthaste(), &[&list[..], &["--color", "never"]].concat()).pty.exp_eof().unwrap(),
+        service.posthaste().run(&list).ok(),
+    ] {
+        assert!(!plain.contains('\u{1b}'), "{plain:?}");
+        let value: serde_json::Value = serde_json::from_str(&plain).unwrap();
+        assert_eq!(value["data"][0]["name"], "a \"quoted\": name");
+    }
+}

@@ -36,6 +36,7 @@ mod inbox_page;
 mod keep;
 mod layers;
 mod lists;
+mod no_network;
 mod outcomes;
 mod profiles;
 mod readme;

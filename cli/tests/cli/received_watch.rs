@@ -372,3 +372,50 @@ fn a_wrong_command_line_is_told_with_all_that_is_wrong() {
         assert!(said.contains(part), "{said}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_command_runs_for_every_email_and_a_failure_leaves_the_email_for_the_next_watch() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    look(&posthaste, &[]).ok();
+    arrive(service.core(), 0..3);
+    let log = posthaste.home().join("log");
+    let exec = r#"read -r email; case "$email" in *'"no 1"'*) echo out; [ -e fixed ] || exit 3;; esac
+        case "$email" in *'"text"'*"$POSTHASTE_EMAIL_ID"*|*"$POSTHASTE_EMAIL_ID"*'"text"'*) echo "$POSTHASTE_EMAIL_ID" >> log;; esac"#;
+    let ran = look(&posthaste, &["--exec", exec]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "no 0\n"));
+    assert!(
+        ran.stderr.contains("exit status: 3") && ran.stderr.contains("begins with this email"),
+        "{ran:?}"
+    );
+    std::fs::write(posthaste.home().join("fixed"), "").unwrap();
+    let ran = look(&posthaste, &["--exec", exec]);
+    assert!(ran.stderr.contains("out"), "what the command writes goes to standard error: {ran:?}");
+    assert_eq!(printed(ran), subjects(1..3));
+    assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 3);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_command_of_a_watch_and_its_email_comes_again() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    look(&posthaste, &[]).ok();
+    arrive(service.core(), 0..1);
+    let watching = Watching::start(&posthaste, &["--exec", "echo $$ > pid; sleep 60; true"]);
+    let file = posthaste.home().join("pid");
+    let pid = loop {
+        match std::fs::read_to_string(&file).unwrap_or_default().trim().parse::<i32>() {
+            Ok(pid) => break rustix::process::Pid::from_raw(pid).unwrap(),
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
+        }
+    };
+    assert_eq!(watching.end(Signal::TERM), (Some(0), Vec::new()));
+    let begun = std::time::Instant::now();
+    while rustix::process::test_kill_process(pid).is_ok() && begun.elapsed().as_secs() < 5 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(begun.elapsed().as_secs() < 5, "the command is still running");
+    assert_eq!(printed(look(&posthaste, &["--exec", "cat > /dev/null"])), subjects(0..1));
+}

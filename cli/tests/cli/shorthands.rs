@@ -93,3 +93,49 @@ fn the_log_is_followed_until_a_signal() {
     let said = posthaste.run(&["logs", "tail", "--status", "x", "--interval", "soon"]).fails(2);
     assert!(said.contains("--status") && said.contains("--interval"), "{said}");
 }
+
+#[cfg(unix)]
+#[test]
+fn html_comes_from_a_command_whose_failure_sends_nothing() {
+    let send = |command: &str| {
+        [
+            "emails",
+            "send",
+            "--from",
+            "hi@acme.test",
+            "--to",
+            "ada@example.com",
+            "--subject",
+            "s",
+            "--html-command",
+            command,
+        ]
+        .map(str::to_owned)
+    };
+    let html = |command: &str, more: &[&str]| {
+        let arguments = send(command);
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        Posthaste::new().run(&arguments)
+    };
+    let shown = html("printf '<p>%s</p>' Hello", &["-n"]).json();
+    assert_eq!(shown["dry_run"]["body"]["html"], "<p>Hello</p>");
+    for (command, part) in [
+        ("echo one >&2; echo broken >&2; exit 7", "broken"),
+        ("exec no-such-renderer", "the command failed"),
+        ("printf '\\377'", "not UTF-8"),
+        ("yes", "67108864"),
+    ] {
+        let error = html(command, &["--json", "--sandbox"]).error(2);
+        assert!(error.to_string().contains(part), "{command}: {error}");
+    }
+    let said = html("echo x", &["--html", "y", "--tag", "z"]).fails(2);
+    assert!(said.contains("excludes --html") && said.contains("NAME=VALUE"), "{said}");
+
+    let posthaste = Posthaste::new();
+    let mut child = posthaste.command().args(send("touch begun; sleep 60")).arg("-n").spawn().unwrap();
+    while !posthaste.home().join("begun").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    crate::support::signal(&child, rustix::process::Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

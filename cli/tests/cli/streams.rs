@@ -69,7 +69,7 @@ fn a_filter_prints_strings_raw_and_anything_else_as_json() {
 fn json_is_compact_in_a_pipe_and_indented_for_eyes() {
     let compact = Posthaste::new().run(&["config", "path", "--json"]).ok();
     assert!(compact.starts_with("{\"path\":\""), "{compact}");
-    let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80");
+    let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
     assert!(posthaste.run(&["config", "path", "--json"]).ok().starts_with("{\n  \"path\": \""));
 }
 

@@ -448,3 +448,25 @@ fn a_webhook_that_can_not_be_deleted_is_told() {
     posthaste.run(&["webhooks", "delete", listener.announced["webhook_id"].as_str().unwrap()]).ok();
     assert_eq!(listener.stop(Signal::INT), Some(0));
 }
+
+#[test]
+fn the_secret_of_its_own_webhook_is_printed_and_written_on_request() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let mut listener =
+        Listener::start(&posthaste, &["--events", "all", "--print-secret", "--write-secret", "s"]);
+    let id = listener.announced["webhook_id"].as_str().unwrap();
+    let secret = posthaste.run(&["webhooks", "get", id, "--json", "--jq", ".signing_secret"]).ok();
+    assert_eq!(listener.announced["signing_secret"], secret.trim());
+    let file = posthaste.home().join("s");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), secret);
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions()) & 0o777,
+        0o600
+    );
+    assert_eq!(listener.stop(Signal::INT), Some(0));
+    let mut listener = Listener::start(&posthaste, &[]);
+    assert_eq!(listener.announced.get("signing_secret"), None);
+    assert_eq!(listener.stop(Signal::INT), Some(0));
+    posthaste.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
+}

@@ -126,8 +126,9 @@ fn listed(noun: &str, words: &[String], env: &Env) -> Option<Value> {
         key.update([0]);
     }
     key.update(flags.join("\0"));
-    let key: String = key.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    let path = paths::state_dir(env).ok().flatten()?.join("completions").join(format!("{noun}-{key}.json"));
+    let key = key.finalize().iter().take(16).fold(0_u128, |key, byte| key << 8 | u128::from(*byte));
+    let path =
+        paths::state_dir(env).ok().flatten()?.join("completions").join(format!("{noun}-{key:032x}.json"));
     if let Some(cached) = cached(&path) {
         return Some(cached);
     }

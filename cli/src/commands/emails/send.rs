@@ -75,6 +75,9 @@ pub(crate) struct Args {
     /// HTML from a file; - is standard input
     #[arg(long, value_name = "PATH", help_heading = "Body")]
     html_file: Option<String>,
+    /// HTML from the output of a command, such as a renderer; nothing is sent if it fails
+    #[arg(long, value_name = "COMMAND", help_heading = "Body")]
+    html_command: Option<String>,
     /// Published template instead, by its id or alias
     ///
     /// It takes the place of text and HTML: the service refuses both together.

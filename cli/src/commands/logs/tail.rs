@@ -71,19 +71,19 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// The entries after this one, oldest first; only the newest if there is none yet.
-async fn newer(client: &Client, last: Option<&str>) -> posthaste::Result<Vec<Value>> {
+async fn newer(client: &Client, seen: Option<&str>) -> posthaste::Result<Vec<Value>> {
     let list = client.logs().list();
-    let Some(last) = last else { return Ok(list.limit(1).as_json().await?.data) };
-    let list = if last.is_empty() { list } else { list.before(last) };
+    let Some(seen) = seen else { return Ok(list.limit(1).as_json().await?.data) };
+    let list = if seen.is_empty() { list } else { list.before(seen) };
     let (mut pages, mut rows) = (list.as_json().pages(), Vec::new());
     while let Some(mut page) = pages.try_next().await? {
         // Without a place to begin at, the pages lead to older entries.
-        if !last.is_empty() {
+        if !seen.is_empty() {
             page.data.reverse();
         }
         rows.extend(page.data);
     }
-    if last.is_empty() {
+    if seen.is_empty() {
         rows.reverse();
     }
     Ok(rows)

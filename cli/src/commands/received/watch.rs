@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use posthaste::Client;
+use posthaste::{Client, Error};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -15,6 +15,8 @@ use self::cursor::Cursor;
 use super::TABLE;
 use crate::actions::outage::Outage;
 use crate::actions::pages;
+use crate::actions::shell::Shell;
+use crate::actions::{mutation, trace};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -36,6 +38,7 @@ use crate::settings::keys;
     posthaste received watch\n  \
     posthaste received watch -o ndjson | while read -r email; do ./ticket.sh \"$email\"; done\n  \
     posthaste received watch --from-start --once --json --jq .id\n  \
+    posthaste received watch --exec ./ticket.sh\n  \
     posthaste received watch --limit 1 --interval 1s --from-now"
 )]
 pub(crate) struct Args {
@@ -54,6 +57,12 @@ pub(crate) struct Args {
     /// End after N emails
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     limit: Option<String>,
+    /// Run this command for every email, with its JSON on standard input and its ID in POSTHASTE_EMAIL_ID
+    ///
+    /// The email counts as printed once the command has succeeded. A command that fails ends the watch with exit code 1, and the next watch
+    /// runs it for the same email again. What it writes goes to standard error.
+    #[arg(long, value_name = "COMMAND")]
+    exec: Option<String>,
     /// Keep the cursor in this file instead
     #[arg(long, value_name = "FILE")]
     cursor: Option<PathBuf>,
@@ -93,7 +102,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         _ => "beginning with what comes from now on",
     };
     context.out.note(&format!("{begins}; Ctrl-C ends"));
-    let mut watch = Watch { context, client, columns, left: plan.limit, outage: Outage::default() };
+    let outage = Outage::default();
+    let mut watch = Watch { context, client, columns, exec: args.exec, left: plan.limit, outage };
     watch.begin(plan.begin, plan.once, &mut cursor).await?;
     loop {
         watch.look(plan.once, &mut cursor).await?;
@@ -135,6 +145,7 @@ struct Watch<'a> {
     context: &'a Context,
     client: Client,
     columns: Columns,
+    exec: Option<String>,
     /// How many more are to be printed, if not all.
     left: Option<u64>,
     outage: Outage,
@@ -176,8 +187,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Prints one email; breaks when enough have been printed.
-    fn print(&mut self, row: &Value, cursor: &mut Cursor) -> Result<ControlFlow<()>, Fail> {
+    /// Prints one email after its command has run; breaks when enough have been printed.
+    async fn print(&mut self, row: &Value, cursor: &mut Cursor) -> Result<ControlFlow<()>, Fail> {
         self.outage.is_over(self.context);
         if at(row, "/id").is_empty() {
             return Err(Fail::Local {
@@ -185,6 +196,23 @@ impl Watch<'_> {
                 source: None,
                 hint: None,
             });
+        }
+        if let Some(command) = &self.exec {
+            let id = at(row, "/id");
+            let email = match trace::carry_out(self.context, || self.client.received().get(id.as_str())).await
+            {
+                Ok(email) => mutation::document(&email),
+                // It was deleted a moment ago: what the list had of it.
+                Err(Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => row.clone(),
+                Err(error) => return Err(error.into()),
+            };
+            Shell::feed(command, email.to_string().as_bytes(), ("POSTHASTE_EMAIL_ID", &id)).await.map_err(
+                |why| Fail::Local {
+                    message: format!("--exec, received email {id}: {why}"),
+                    source: None,
+                    hint: Some("the next watch begins with this email".to_owned()),
+                },
+            )?;
         }
         let fields = ["/created_at", "/from", "/subject", "/id"];
         pages::item(row, &self.columns, &fields, self.context)?;

@@ -7,6 +7,7 @@ mod told;
 mod writer;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +25,10 @@ use self::writer::Writer;
 use super::secrets;
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::files;
 use crate::input::flags::{ALL, EVENT_TYPES, Flags};
-use crate::output::report;
+use crate::output::terminal::safe;
+use crate::output::{report, write_stderr, write_stderr_json};
 use crate::signals::Signals;
 
 /// How many deliveries may wait to be shown.
@@ -43,7 +46,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Only this machine can connect. Stopping it is how it ends: the exit code is then 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste webhooks listen --forward-to http://localhost:3000/hooks\n  \
+    posthaste webhooks listen --forward-to http://localhost:3000/hooks --write-secret hooks.secret\n  \
     posthaste webhooks listen --public-url https://abc.tunnel.test --event email.bounced,email.complained\n  \
     posthaste webhooks listen --port 4020 --secret-file hooks.secret --jq '.payload.data.email_id'")]
 pub(crate) struct Args {
@@ -59,6 +62,12 @@ pub(crate) struct Args {
     /// Address that leads here from outside, for a webhook of its own
     #[arg(long, value_name = "URL", conflicts_with_all = ["secret_file", "insecure_no_verify"])]
     public_url: Option<String>,
+    /// Show the signing secret of the webhook that it makes
+    #[arg(long, conflicts_with_all = ["secret_file", "insecure_no_verify"])]
+    print_secret: bool,
+    /// Write that secret to a file (0600), for an application that verifies what is forwarded
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["secret_file", "insecure_no_verify"])]
+    write_secret: Option<PathBuf>,
     /// Types of events, with commas or repeated, or all; others are answered 204 and not shown
     #[arg(long, visible_alias = "events", value_name = "TYPE", value_delimiter = ',', value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
@@ -86,7 +95,7 @@ struct Plan {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let port = args.port;
+    let (port, print_secret, write_secret) = (args.port, args.print_secret, args.write_secret.clone());
     let plan = plan(args, context)?;
     // Signals are listened for before there is anything to take back.
     let mut signals = Signals::listen()?;
@@ -104,7 +113,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             Some(tolerance) => verifier.tolerance(tolerance),
             None => verifier,
         });
-        announce(context, &format!("{here}{path}"), None, &events)?;
+        announce(context, &format!("{here}{path}"), None, &events, false)?;
         let receiver = Receiver { path, verifier, events, forward };
         return serve(listener, receiver, &mut signals, context).await;
     }
@@ -117,7 +126,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             Some(tolerance) => verifier.tolerance(tolerance),
             None => verifier,
         };
-        announce(context, &format!("{here}{}", registration.path), Some(&registration), &events)?;
+        if let Some(path) = &write_secret {
+            let written = files::write(path, format!("{}\n", registration.secret.expose()).as_bytes());
+            written.map_err(|error| Fail::local(format!("{} can't be written", path.display()), error))?;
+        }
+        announce(
+            context,
+            &format!("{here}{}", registration.path),
+            Some(&registration),
+            &events,
+            print_secret,
+        )?;
         let path = registration.path.clone();
         let receiver = Receiver { path, verifier: Some(verifier), events, forward };
         serve(listener, receiver, &mut signals, context).await
@@ -133,7 +152,16 @@ fn announce(
     url: &str,
     registration: Option<&Registration>,
     events: &BTreeSet<String>,
+    print_secret: bool,
 ) -> Result<(), Fail> {
+    let secret = registration.filter(|_| print_secret).map(|made| made.secret.expose());
+    if let Some(secret) = secret.filter(|_| !context.out.is_json() || context.out.filters()) {
+        if context.out.says_json() {
+            write_stderr_json(&json!({ "signing_secret": secret }));
+        } else {
+            write_stderr(&format!("signing secret: {}\n", safe(secret)));
+        }
+    }
     let line = match registration {
         None => format!("listening on {url}"),
         Some(made) if made.sandboxed => format!("listening on {url} as webhook {}", made.id),
@@ -144,13 +172,16 @@ fn announce(
         context.out.note(&line);
         return Ok(());
     }
-    let document = json!({
+    let mut document = json!({
         "object": "webhook_listener",
         "url": url,
         "endpoint": registration.map(|made| &made.endpoint),
         "webhook_id": registration.map(|made| &made.id),
         "events": events,
     });
+    if let Some(secret) = secret {
+        document["signing_secret"] = secret.into();
+    }
     context.out.item(&line, &document)
 }
 
@@ -211,8 +242,7 @@ async fn serve(
 }
 
 fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
-    let Args { port: _, secret_file, path, public_url, event, forward_to, tolerance, insecure_no_verify } =
-        args;
+    let Args { secret_file, path, public_url, event, forward_to, tolerance, insecure_no_verify, .. } = args;
     let mut flags = Flags::default();
     flags.help("posthaste webhooks listen --public-url https://abc.tunnel.test");
     let mut stdin = context.stdin();

@@ -4,6 +4,7 @@ use posthaste::{Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
 
 use super::{Args, Message, Plan, files, wait::DELIVERED};
+use crate::actions::shell::Shell;
 use crate::actions::wait;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Missing, Report};
@@ -14,6 +15,9 @@ use crate::input::{
     pair::Pair,
     source::StdinReaders,
 };
+
+/// The limit of what `--html-command` writes.
+const HTML_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// Reads the named files, lays the flags over the document, and asks the rules.
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
@@ -27,6 +31,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         text_file,
         html,
         html_file,
+        html_command,
         template,
         var,
         var_json,
@@ -86,7 +91,11 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         draft.set_all(field, flag, values);
     }
     body(&mut draft, &mut stdin, "text", "--text", text, "--text-file", text_file);
+    let html_given = html.is_some() || html_file.is_some();
     body(&mut draft, &mut stdin, "html", "--html", html, "--html-file", html_file);
+    if let Some(command) = &html_command {
+        html_of(command, html_given, &mut draft).await;
+    }
     if let Some(id) = template {
         let origin = flag_origin("--template", 1, &id);
         draft.put_key(&["template"], "id", id.into(), origin);
@@ -213,6 +222,23 @@ fn body(
                 }
             },
             Err(found) => draft.push(*found),
+        }
+    }
+}
+
+/// Sets the HTML to what a command writes.
+async fn html_of(command: &str, given: bool, draft: &mut Draft) {
+    let origin = flag_origin("--html-command", 1, command);
+    if given {
+        let rule = "--html-command excludes --html and --html-file".to_owned();
+        return draft.spelling("exclusive", rule, origin, None);
+    }
+    match Shell::output(command, HTML_LIMIT).await {
+        Ok(html) => draft.set("html", html, origin),
+        Err(rule) => {
+            draft.set("html", "stand-in", origin.clone());
+            draft.stand_in("/html");
+            draft.spelling("command", rule, origin, None);
         }
     }
 }

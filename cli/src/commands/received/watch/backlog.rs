@@ -76,7 +76,7 @@ async fn end(
 /// Prints this email and all newer ones.
 async fn from(oldest: Option<Value>, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
     let Some(oldest) = oldest else { return Ok(()) };
-    if watch.print(&oldest, cursor)?.is_break() {
+    if watch.print(&oldest, cursor).await?.is_break() {
         return Ok(());
     }
     newer(&at(&oldest, "/id"), watch, cursor).await
@@ -90,7 +90,7 @@ async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
     while let Some(page) = pages.try_next().await? {
         telling.page(page.data.len(), page.has_more);
         for row in page.data.iter().rev() {
-            if !cursor.knows(&at(row, "/id")) && watch.print(row, cursor)?.is_break() {
+            if !cursor.knows(&at(row, "/id")) && watch.print(row, cursor).await?.is_break() {
                 return Ok(());
             }
         }

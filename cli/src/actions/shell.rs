@@ -1,0 +1,97 @@
+//! Commands of the user's that a command runs through the shell.
+
+use std::process::{ExitStatus, Stdio};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+
+/// How much of the command's standard error is quoted.
+const TAIL: usize = 1_000;
+
+/// Runs a command through the shell. Dropped before its end, as by a signal, it ends the command and all that it has started.
+pub(crate) struct Shell {
+    child: Child,
+}
+
+impl Shell {
+    fn start(command: &str, set: impl FnOnce(&mut Command)) -> Result<Self, String> {
+        let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+        let mut shell = Command::new(shell);
+        shell.args([flag, command]).kill_on_drop(true);
+        #[cfg(unix)]
+        shell.process_group(0);
+        set(&mut shell);
+        Ok(Self { child: shell.spawn().map_err(|error| format!("the shell can't be started: {error}"))? })
+    }
+
+    /// Gives a command its input and waits for it; it writes to standard error.
+    pub(crate) async fn feed(command: &str, input: &[u8], variable: (&str, &str)) -> Result<(), String> {
+        let mut shell = Self::start(command, |shell| {
+            shell.stdin(Stdio::piped()).stdout(std::io::stderr()).env(variable.0, variable.1);
+        })?;
+        if let Some(mut stdin) = shell.child.stdin.take() {
+            // A command need not read its input.
+            let _ = stdin.write_all(input).await;
+        }
+        succeeded(shell.child.wait().await, "")
+    }
+
+    /// What a command writes to standard output.
+    pub(crate) async fn output(command: &str, limit: u64) -> Result<String, String> {
+        let mut shell = Self::start(command, |shell| {
+            shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        })?;
+        let (stdout, stderr) = (shell.child.stdout.take(), shell.child.stderr.take());
+        let read = async {
+            let mut text = Vec::new();
+            if let Some(stdout) = stdout {
+                stdout.take(limit + 1).read_to_end(&mut text).await?;
+            }
+            Ok::<_, std::io::Error>(text)
+        };
+        let tail = async {
+            let (mut tail, mut part) = (Vec::new(), [0; 4096]);
+            if let Some(mut stderr) = stderr {
+                while let Ok(n @ 1..) = stderr.read(&mut part).await {
+                    tail.extend_from_slice(&part[..n]);
+                    tail.drain(..tail.len().saturating_sub(TAIL));
+                }
+            }
+            String::from_utf8_lossy(&tail)
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .collect::<Vec<_>>()
+                .join("; ")
+        };
+        let text = async {
+            let text = read.await.map_err(|error| error.to_string())?;
+            if text.len() as u64 > limit {
+                Err(format!("the command writes more than {limit} bytes"))
+            } else {
+                Ok(text)
+            }
+        };
+        let (text, tail) = tokio::try_join!(text, async { Ok(tail.await) })?;
+        succeeded(shell.child.wait().await, &tail)?;
+        String::from_utf8(text).map_err(|_| "its output is not UTF-8 text".to_owned())
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) =
+            self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw)
+        {
+            // It may have just ended.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
+        }
+    }
+}
+
+fn succeeded(status: std::io::Result<ExitStatus>, said: &str) -> Result<(), String> {
+    let status = status.map_err(|error| error.to_string())?;
+    let colon = if said.is_empty() { "" } else { ": " };
+    if status.success() { Ok(()) } else { Err(format!("the command failed ({status}){colon}{said}")) }
+}

@@ -1,0 +1,69 @@
+//! The pager that shows tables longer than the screen.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::settings::env::Env;
+
+/// The rows of a terminal of unknown size.
+const DEFAULT_HEIGHT: usize = 24;
+
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a pager has the terminal: then Ctrl-C is for the pager.
+pub(crate) fn is_open() -> bool {
+    OPEN.load(Ordering::SeqCst)
+}
+
+/// A pager, and the rows of the terminal that fit without it.
+#[derive(Debug, Clone)]
+pub(crate) struct Pager {
+    command: String,
+    height: usize,
+    sets_less: bool,
+}
+
+impl Pager {
+    /// `POSTHASTE_PAGER`, `PAGER`, or less; none in CI and on a terminal that can't move its cursor.
+    pub(crate) fn choose(env: &Env) -> Option<Self> {
+        if env.get("CI").is_some() || env.get("TERM").is_none_or(|term| term == "dumb") {
+            return None;
+        }
+        let less = || {
+            let folders = env.raw("PATH")?;
+            let found = std::env::split_paths(folders).any(|folder| folder.join("less").is_file());
+            found.then(|| "less -FRX".to_owned())
+        };
+        let command = env.get("POSTHASTE_PAGER").or_else(|| env.get("PAGER"));
+        let measured = terminal_size::terminal_size().map(|(_, rows)| usize::from(rows.0));
+        Some(Self {
+            command: command.map(str::to_owned).or_else(less)?,
+            height: measured.filter(|&rows| rows > 0).unwrap_or(DEFAULT_HEIGHT),
+            sets_less: env.get("LESS").is_none(),
+        })
+    }
+
+    /// Shows a text that is longer than the screen; false if it fits, or if there is no such pager.
+    pub(crate) fn show(&self, text: &str) -> bool {
+        if text.lines().count() < self.height {
+            return false;
+        }
+        let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+        let mut command = Command::new(shell);
+        command.args([flag, &self.command]).stdin(Stdio::piped());
+        if self.sets_less {
+            command.env("LESS", "FRX");
+        }
+        OPEN.store(true, Ordering::SeqCst);
+        let status = command.spawn().and_then(|mut pager| {
+            if let Some(mut stdin) = pager.stdin.take() {
+                // A pager can be left before the end of the text.
+                let _ = stdin.write_all(text.as_bytes());
+            }
+            pager.wait()
+        });
+        OPEN.store(false, Ordering::SeqCst);
+        status.is_ok_and(|status| !matches!(status.code(), Some(126 | 127)))
+    }
+}

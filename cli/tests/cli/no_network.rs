@@ -1,0 +1,67 @@
+//! The program connects to the service that is set, and to nothing else.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::support::{Posthaste, SEND};
+
+/// A listener that counts its connections.
+fn counting() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let counted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&counted);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            count.fetch_add(1, Ordering::SeqCst);
+            let answer =
+                b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            // A client that is gone needs no answer.
+            let _ = stream.and_then(|mut stream| stream.write_all(answer));
+        }
+    });
+    (address, counted)
+}
+
+#[test]
+fn only_commands_of_the_service_open_connections_and_only_to_it() {
+    let (service, asked) = counting();
+    let (proxy, proxied) = counting();
+    let mut posthaste = Posthaste::new()
+        .config("")
+        .env("POSTHASTE_BASE_URL", format!("http://{service}"))
+        .env("POSTHASTE_API_KEY", "key")
+        .env("POSTHASTE_RETRIES", "0");
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+        posthaste = posthaste.env(name, format!("http://{proxy}"));
+    }
+    let dry_run = [&SEND[..], &["--dry-run"]].concat();
+    let sandbox = [&["--sandbox"], &SEND[..]].concat();
+    for local in [
+        &[][..],
+        &["--version"],
+        &["--help"],
+        &["help", "emails", "send"],
+        &["help", "--json"],
+        &["emails", "send", "-h"],
+        &["config", "list"],
+        &["config", "set", "timeout", "5s"],
+        &["config", "path"],
+        &["auth", "list"],
+        &["completions", "bash"],
+        &["man"],
+        &["man", "--install"],
+        &["domains", "create", "acme.test", "-n"],
+        &["domains", "delete", "d", "-n"],
+        &dry_run,
+        &sandbox,
+        &["sandbox", "run", "--", "true"],
+    ] {
+        posthaste.run(local).ok();
+        assert_eq!((asked.load(Ordering::SeqCst), proxied.load(Ordering::SeqCst)), (0, 0), "{local:?}");
+    }
+    posthaste.run(&["emails", "list"]).fails(7);
+    assert_eq!((asked.load(Ordering::SeqCst), proxied.load(Ordering::SeqCst)), (1, 0));
+}
