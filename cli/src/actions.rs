@@ -1,6 +1,7 @@
 //! What the commands have in common: change something, show a list, wait, ask before it happens.
 
 pub(crate) mod browser;
+pub(crate) mod by_id;
 pub(crate) mod confirm;
 pub(crate) mod dry_run;
 pub(crate) mod mutation;

@@ -15,7 +15,7 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags};
 use crate::output::record;
 
-/// The flag of every command that changes something.
+// The flag of every command that changes something; no doc comment, which would take the place of a command's own.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct DryRunFlag {

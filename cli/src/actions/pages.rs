@@ -15,7 +15,7 @@ use crate::settings::Form;
 /// The most items of one page.
 const PAGE: usize = 100;
 
-/// Which part of a list
+// Which part of a list; no doc comment, which would take the place of a command's own.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     before: Option<String>,
 }
 
-/// Which part of a list that knows no newer items
+// Which part of a list that knows no newer items.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct OlderArgs {

@@ -3,6 +3,7 @@
 use posthaste::{ApiKeyId, Client, NewApiKey};
 use serde_json::Value;
 
+use crate::actions::by_id::ChangeById;
 use crate::actions::mutation::{self, DryRunFlag, document};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
@@ -17,12 +18,19 @@ use crate::output::{report, secret};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
+    /// List API keys, newest first, without the keys themselves
+    ///
+    /// Without --limit, the service shows all of them.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
+    #[command(after_help = "Columns: id, name, last_used_at, created_at\n\n\
+        Example:\n  posthaste api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
+    List(pages::Args),
     #[command(visible_alias = "update")]
     Rename(RenameArgs),
+    /// Delete an API key: whoever still uses it is refused from then on
     #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
+    #[command(after_help = "Example:\n  posthaste api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8")]
+    Delete(ChangeById),
 }
 
 /// Make an API key, and print it
@@ -48,17 +56,6 @@ pub(crate) struct CreateArgs {
     dry_run: DryRunFlag,
 }
 
-/// List API keys, newest first, without the keys themselves
-///
-/// Without --limit, the service shows all of them.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, name, last_used_at, created_at\n\n\
-    Example:\n  posthaste api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-}
-
 /// Give an API key another name
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging")]
@@ -68,17 +65,6 @@ pub(crate) struct RenameArgs {
     id: String,
     #[command(flatten)]
     name: NameArg,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// Delete an API key: whoever still uses it is refused from then on
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8")]
-pub(crate) struct DeleteArgs {
-    /// Id of the key
-    #[arg(value_name = "ID")]
-    id: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
@@ -100,9 +86,7 @@ const LOOK: &str = "posthaste api-keys list";
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create(args, context).await,
-        Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.api_keys().list()).await
-        }
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.api_keys().list()).await,
         Command::Rename(args) => {
             let mut flags = Flags::default();
             let name = args.name.read(&mut flags);

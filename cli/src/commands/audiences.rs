@@ -9,18 +9,12 @@ use crate::diagnostics::Fail;
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
+    /// Deprecated: list segments under their former name; use `segments list`
+    ///
+    /// It shows the same records. The service will remove it.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
-}
-
-/// Deprecated: list segments under their former name; use `segments list`
-///
-/// It shows the same records. The service will remove it.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  posthaste segments list")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
+    #[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  posthaste segments list")]
+    List(pages::Args),
 }
 
 /// Runs it, with a warning.
@@ -30,5 +24,5 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         "`audiences list` is deprecated: audiences are called segments now; use `posthaste segments list`",
     );
     #[expect(deprecated, reason = "the deprecated command shows what the deprecated operation answers")]
-    pages::list(args.part, &segments::TABLE, context, |client| client.audiences().list()).await
+    pages::list(args, &segments::TABLE, context, |client| client.audiences().list()).await
 }

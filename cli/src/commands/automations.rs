@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use posthaste::{AutomationStatus, Client};
 use serde_json::Value;
 
+use crate::actions::by_id::ById;
 use crate::actions::mutation::{self, DryRunFlag, document};
 use crate::actions::pages::{self, Table};
 use crate::actions::trace;
@@ -23,7 +24,13 @@ pub(crate) enum Command {
     Create(definition::CreateArgs),
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    Get(GetArgs),
+    /// Show one automation with its definition
+    ///
+    /// The JSON of its steps and connections is what `automations create --definition` takes.
+    #[command(after_help = "Examples:\n  \
+        posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd\n  \
+        posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json")]
+    Get(ById),
     Update(definition::UpdateArgs),
     Stop(StopArgs),
     Duplicate(DuplicateArgs),
@@ -47,19 +54,6 @@ pub(crate) struct ListArgs {
     /// Only automations of this status: enabled or disabled
     #[arg(long, value_name = "STATUS", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     status: Option<String>,
-}
-
-/// Show one automation with its definition
-///
-/// The JSON of its steps and connections is what `automations create --definition` takes.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd\n  \
-    posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json")]
-pub(crate) struct GetArgs {
-    /// Id of the automation
-    #[arg(value_name = "ID")]
-    id: String,
 }
 
 /// Disable an automation and cancel its runs
@@ -154,7 +148,7 @@ async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
     Ok(())
 }
 
-async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
+async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
     let automation = trace::carry_out(context, || client.automations().get(args.id.as_str())).await?;
     let document = document(&automation);

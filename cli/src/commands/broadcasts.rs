@@ -8,7 +8,8 @@ mod update;
 
 use posthaste::Client;
 
-use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::by_id::{ById, ChangeById};
+use crate::actions::mutation;
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -19,76 +20,36 @@ use crate::output::table::{Column, Kind};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(Box<create::Args>),
+    /// List broadcasts, newest first
+    ///
+    /// Without --limit, the service shows all of them.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
+    #[command(
+        after_help = "Columns: id, name, status, scheduled_at, sent_at, segment_id, topic_id, created_at\n\n\
+        Examples:\n  \
+        posthaste broadcasts list --limit 10\n  \
+        posthaste broadcasts list --jq '.data[] | select(.status == \"draft\").id'"
+    )]
+    List(pages::Args),
+    /// Show one broadcast with its content
+    #[command(
+        after_help = "Example:\n  posthaste broadcasts get 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .status"
+    )]
+    Get(ById),
     Update(Box<update::Args>),
     Send(send::Args),
-    Cancel(CancelArgs),
-    Duplicate(DuplicateArgs),
+    /// Take a broadcast back that has not gone out
+    ///
+    /// A scheduled one becomes a draft again. One that is going out stops, for good. A draft, or one that has gone out, is refused.
+    #[command(after_help = "Example:\n  posthaste broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+    Cancel(ChangeById),
+    /// Make a draft with the content of a broadcast, and print its id
+    #[command(after_help = "Example:\n  posthaste broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+    Duplicate(ChangeById),
+    /// Delete a draft, or a scheduled broadcast and its schedule
     #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
-}
-
-/// List broadcasts, newest first
-///
-/// Without --limit, the service shows all of them.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Columns: id, name, status, scheduled_at, sent_at, segment_id, topic_id, created_at\n\n\
-    Examples:\n  \
-    posthaste broadcasts list --limit 10\n  \
-    posthaste broadcasts list --jq '.data[] | select(.status == \"draft\").id'"
-)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-/// Show one broadcast with its content
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  posthaste broadcasts get 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .status"
-)]
-pub(crate) struct GetArgs {
-    /// Id of the broadcast
-    #[arg(value_name = "ID")]
-    id: String,
-}
-
-/// Take a broadcast back that has not gone out
-///
-/// A scheduled one becomes a draft again. One that is going out stops, for good. A draft, or one that has gone out, is refused.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
-pub(crate) struct CancelArgs {
-    /// Id of the broadcast
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// Make a draft with the content of a broadcast, and print its id
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
-pub(crate) struct DuplicateArgs {
-    /// Id of the broadcast
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// Delete a draft, or a scheduled broadcast and its schedule
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste broadcasts delete 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
-pub(crate) struct DeleteArgs {
-    /// Id of the broadcast
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
+    #[command(after_help = "Example:\n  posthaste broadcasts delete 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+    Delete(ChangeById),
 }
 
 /// What a list of broadcasts can show; the first five by itself.
@@ -111,9 +72,7 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(*args, context).await,
-        Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.broadcasts().list()).await
-        }
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.broadcasts().list()).await,
         Command::Get(args) => {
             mutation::show(context, |client| client.broadcasts().get(args.id.as_str())).await
         }

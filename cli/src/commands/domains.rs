@@ -8,7 +8,8 @@ mod verify;
 
 use posthaste::Client;
 
-use crate::actions::mutation::{self, DryRunFlag, document};
+use crate::actions::by_id::{ById, ChangeById};
+use crate::actions::mutation::{self, document};
 use crate::actions::pages::{self, Table};
 use crate::actions::trace;
 use crate::context::Context;
@@ -21,51 +22,29 @@ use crate::output::table::{Column, Kind};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(create::Args),
+    /// List domains, newest first
+    ///
+    /// Without --limit, the service shows all of them. Their DNS records are shown by `domains get`.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
+    #[command(
+        after_help = "Columns: id, name, status, region, created_at, sending, receiving, open_tracking, click_tracking\n\n\
+        Examples:\n  \
+        posthaste domains list\n  \
+        posthaste domains list --json --jq '.data[] | select(.status != \"verified\").name'"
+    )]
+    List(pages::Args),
+    /// Show one domain with its DNS records
+    #[command(after_help = "Examples:\n  \
+        posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
+        posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status")]
+    Get(ById),
     Records(records::Args),
     Update(update::Args),
     Verify(verify::Args),
+    /// Delete a domain
     #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
-}
-
-/// List domains, newest first
-///
-/// Without --limit, the service shows all of them. Their DNS records are shown by `domains get`.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Columns: id, name, status, region, created_at, sending, receiving, open_tracking, click_tracking\n\n\
-    Examples:\n  \
-    posthaste domains list\n  \
-    posthaste domains list --json --jq '.data[] | select(.status != \"verified\").name'"
-)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-/// Show one domain with its DNS records
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
-    posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status")]
-pub(crate) struct GetArgs {
-    /// Id of the domain
-    #[arg(value_name = "ID")]
-    id: String,
-}
-
-/// Delete a domain
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste domains delete d91cd9bd-1176-453e-8fc1-35364d380206")]
-pub(crate) struct DeleteArgs {
-    /// Id of the domain
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
+    #[command(after_help = "Example:\n  posthaste domains delete d91cd9bd-1176-453e-8fc1-35364d380206")]
+    Delete(ChangeById),
 }
 
 /// What a list of domains can show; the first five by itself.
@@ -89,9 +68,7 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(args, context).await,
-        Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.domains().list()).await
-        }
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.domains().list()).await,
         Command::Get(args) => get(&args, context).await,
         Command::Records(args) => records::run(args, context).await,
         Command::Update(args) => update::run(args, context).await,
@@ -104,7 +81,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     }
 }
 
-async fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
+async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
     let domain = trace::carry_out(context, || client.domains().get(args.id.as_str())).await?;
     let document = document(&domain);

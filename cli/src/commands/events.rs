@@ -19,8 +19,13 @@ use crate::output::table::{Column, Kind};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
+    /// List the kinds of events, newest first
+    ///
+    /// Without --limit, the service shows all of them.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
+    #[command(after_help = "Columns: id, name, schema, created_at, updated_at\n\n\
+        Example:\n  posthaste events list --json --jq '.data[].name'")]
+    List(pages::Args),
     Get(GetArgs),
     Update(UpdateArgs),
     #[command(visible_alias = "rm")]
@@ -47,17 +52,6 @@ pub(crate) struct CreateArgs {
     schema: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
-}
-
-/// List the kinds of events, newest first
-///
-/// Without --limit, the service shows all of them.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, name, schema, created_at, updated_at\n\n\
-    Example:\n  posthaste events list --json --jq '.data[].name'")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
 }
 
 /// Show a kind of event
@@ -117,7 +111,7 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create(args, context).await,
-        Command::List(args) => pages::list(args.part, &TABLE, context, |client| client.events().list()).await,
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.events().list()).await,
         Command::Get(args) => mutation::show(context, |client| client.events().get(&args.event)).await,
         Command::Update(args) => update(args, context).await,
         Command::Delete(args) => {

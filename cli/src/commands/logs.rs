@@ -4,6 +4,7 @@ mod tail;
 
 use serde_json::Value;
 
+use crate::actions::by_id::ById;
 use crate::actions::mutation;
 use crate::actions::pages::{self, Part, Table};
 use crate::context::Context;
@@ -17,7 +18,11 @@ use crate::output::table::{Column, Columns, Kind};
 pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    Get(GetArgs),
+    /// Show one API request with its bodies
+    #[command(
+        after_help = "Example:\n  posthaste logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"
+    )]
+    Get(ById),
     Tail(tail::Args),
 }
 
@@ -26,17 +31,6 @@ impl Command {
     pub(crate) fn ends_by_signal(&self) -> bool {
         matches!(self, Self::Tail(_))
     }
-}
-
-/// Show one API request with its bodies
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  posthaste logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"
-)]
-pub(crate) struct GetArgs {
-    /// Id of the entry, as `logs list` shows it
-    #[arg(value_name = "ID")]
-    id: String,
 }
 
 /// List API requests, newest first

@@ -6,7 +6,8 @@ mod update;
 
 use posthaste::Client;
 
-use crate::actions::mutation::{self, DryRunFlag, document};
+use crate::actions::by_id::{ById, ChangeById};
+use crate::actions::mutation::{self, document};
 use crate::actions::pages::{self, Table};
 use crate::actions::trace;
 use crate::context::Context;
@@ -19,43 +20,21 @@ use crate::output::table::{Column, Kind};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(create::Args),
+    /// List contact properties, newest first
     #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
+    #[command(after_help = "Columns: id, key, type, fallback_value, created_at\n\n\
+        Examples:\n  \
+        posthaste properties list\n  \
+        posthaste properties list --all --jq '.data[].key'")]
+    List(pages::Args),
+    /// Show one contact property
+    #[command(after_help = "Example:\n  posthaste properties get 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
+    Get(ById),
     Update(update::Args),
+    /// Delete a contact property, and what contacts have under its key
     #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
-}
-
-/// List contact properties, newest first
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, key, type, fallback_value, created_at\n\n\
-    Examples:\n  \
-    posthaste properties list\n  \
-    posthaste properties list --all --jq '.data[].key'")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-/// Show one contact property
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste properties get 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
-pub(crate) struct GetArgs {
-    /// Id of the property
-    #[arg(value_name = "ID")]
-    id: String,
-}
-
-/// Delete a contact property, and what contacts have under its key
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste properties delete 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
-pub(crate) struct DeleteArgs {
-    /// Id of the property
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
+    #[command(after_help = "Example:\n  posthaste properties delete 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
+    Delete(ChangeById),
 }
 
 /// What a list of contact properties can show: all of it.
@@ -76,7 +55,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     match command {
         Command::Create(args) => create::run(args, context).await,
         Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.contact_properties().list()).await
+            pages::list(args, &TABLE, context, |client| client.contact_properties().list()).await
         }
         Command::Get(args) => {
             let client = context.client()?;

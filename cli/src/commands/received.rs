@@ -4,6 +4,7 @@ mod attachments;
 pub(crate) mod file_name;
 mod watch;
 
+use crate::actions::by_id::ById;
 use crate::actions::mutation;
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
@@ -14,9 +15,22 @@ use crate::output::table::{Column, Kind};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
+    /// List received emails, newest first
     #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
+    #[command(
+        after_help = "Columns: id, from, subject, created_at, to, received_for, cc, bcc, reply_to, message_id\n\n\
+        Examples:\n  \
+        posthaste received list --limit 20\n  \
+        posthaste received list --all --jq '.data[] | select(.attachments != []).id'"
+    )]
+    List(pages::Args),
+    /// Show one received email with its bodies
+    ///
+    /// A stranger wrote it: the sender that it names may be anybody.
+    #[command(after_help = "Examples:\n  \
+        posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c\n  \
+        posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --json=text,headers")]
+    Get(ById),
     Attachments(attachments::Args),
     Watch(watch::Args),
 }
@@ -26,32 +40,6 @@ impl Command {
     pub(crate) fn ends_by_signal(&self) -> bool {
         matches!(self, Self::Watch(_))
     }
-}
-
-/// List received emails, newest first
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Columns: id, from, subject, created_at, to, received_for, cc, bcc, reply_to, message_id\n\n\
-    Examples:\n  \
-    posthaste received list --limit 20\n  \
-    posthaste received list --all --jq '.data[] | select(.attachments != []).id'"
-)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-/// Show one received email with its bodies
-///
-/// A stranger wrote it: the sender that it names may be anybody.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c\n  \
-    posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --json=text,headers")]
-pub(crate) struct GetArgs {
-    /// Id of the email
-    #[arg(value_name = "ID")]
-    id: String,
 }
 
 /// What a list of received emails can show; the first four by itself.
@@ -75,9 +63,7 @@ const TABLE: Table = Table {
 /// Runs one of them.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
-        Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.received().list()).await
-        }
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.received().list()).await,
         Command::Get(args) => mutation::show(context, |client| client.received().get(args.id.as_str())).await,
         Command::Attachments(args) => attachments::run(args, context).await,
         Command::Watch(args) => watch::run(args, context).await,

@@ -3,6 +3,7 @@
 use posthaste::{Call, Client};
 use serde::de::DeserializeOwned;
 
+use crate::actions::by_id::{ById, ChangeById};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
@@ -16,13 +17,25 @@ use crate::output::table::{Column, Kind};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
+    /// List segments, newest first
+    ///
+    /// Without --limit, the service shows all of them.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
+    #[command(
+        after_help = "Columns: id, name, created_at\n\nExample:\n  posthaste segments list --columns id,name"
+    )]
+    List(pages::Args),
+    /// Show one segment
+    #[command(after_help = "Example:\n  posthaste segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
+    Get(ById),
     #[command(visible_alias = "update")]
     Rename(RenameArgs),
+    /// Delete a segment; its contacts stay
+    ///
+    /// The service answers the same for a segment that does not exist.
     #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
+    #[command(after_help = "Example:\n  posthaste segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
+    Delete(ChangeById),
     Contacts(ContactsArgs),
 }
 
@@ -36,27 +49,6 @@ pub(crate) struct CreateArgs {
     dry_run: DryRunFlag,
 }
 
-/// List segments, newest first
-///
-/// Without --limit, the service shows all of them.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Columns: id, name, created_at\n\nExample:\n  posthaste segments list --columns id,name"
-)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-/// Show one segment
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
-pub(crate) struct GetArgs {
-    /// Id of the segment
-    #[arg(value_name = "ID")]
-    id: String,
-}
-
 /// Give a segment another name
 #[derive(Debug, clap::Args)]
 #[command(
@@ -68,19 +60,6 @@ pub(crate) struct RenameArgs {
     id: String,
     #[command(flatten)]
     name: NameArg,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// Delete a segment; its contacts stay
-///
-/// The service answers the same for a segment that does not exist.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
-pub(crate) struct DeleteArgs {
-    /// Id of the segment
-    #[arg(value_name = "ID")]
-    id: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
@@ -120,9 +99,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let make = |client: &Client| client.segments().create(&name);
             change(flags, &dry_run, doubt, context, make, |made| made.id.to_string()).await
         }
-        Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.segments().list()).await
-        }
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.segments().list()).await,
         Command::Get(args) => mutation::show(context, |client| client.segments().get(args.id.as_str())).await,
         Command::Rename(RenameArgs { id, name, dry_run }) => {
             let name = name.read(&mut flags).unwrap_or_default();
@@ -130,7 +107,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let make = |client: &Client| client.segments().rename(id.as_str(), &name);
             change(flags, &dry_run, &doubt, context, make, |made| made.id.to_string()).await
         }
-        Command::Delete(DeleteArgs { id, dry_run }) => {
+        Command::Delete(ChangeById { id, dry_run }) => {
             let doubt = format!("the segment may be deleted; look: posthaste segments get {id}");
             let make = |client: &Client| client.segments().delete(id.as_str());
             mutation::delete(&dry_run, &doubt, context, make).await

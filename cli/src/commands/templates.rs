@@ -18,27 +18,21 @@ use crate::output::table::{Column, Kind};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(Box<create::Args>),
+    /// List templates, newest first
+    ///
+    /// Without --limit, the service shows 20.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
+    #[command(after_help = "Columns: id, name, alias, status, updated_at, published_at, created_at\n\n\
+        Examples:\n  \
+        posthaste templates list --all\n  \
+        posthaste templates list --jq '.data[] | select(.status == \"draft\").name'")]
+    List(pages::Args),
     Get(GetArgs),
     Update(Box<update::Args>),
     Publish(PublishArgs),
     Duplicate(DuplicateArgs),
     #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
-}
-
-/// List templates, newest first
-///
-/// Without --limit, the service shows 20.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, name, alias, status, updated_at, published_at, created_at\n\n\
-    Examples:\n  \
-    posthaste templates list --all\n  \
-    posthaste templates list --jq '.data[] | select(.status == \"draft\").name'")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
 }
 
 /// Show one template with its newest content
@@ -102,9 +96,7 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(*args, context).await,
-        Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.templates().list()).await
-        }
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.templates().list()).await,
         Command::Get(args) => {
             mutation::show(context, |client| client.templates().get(args.id.as_str())).await
         }

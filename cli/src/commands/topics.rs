@@ -5,7 +5,8 @@ mod update;
 
 use posthaste::Client;
 
-use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::by_id::{ById, ChangeById};
+use crate::actions::mutation;
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -16,45 +17,25 @@ use crate::output::table::{Column, Kind};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(create::Args),
+    /// List topics, newest first
+    ///
+    /// What one contact says to each of them is shown by `contacts topics`.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
+    #[command(
+        after_help = "Columns: id, name, default_subscription, visibility, created_at, description\n\n\
+        Examples:\n  \
+        posthaste topics list\n  \
+        posthaste topics list --all --jq '.data[] | select(.default_subscription == \"opt_in\").name'"
+    )]
+    List(pages::Args),
+    /// Show one topic
+    #[command(after_help = "Example:\n  posthaste topics get b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
+    Get(ById),
     Update(update::Args),
+    /// Delete a topic, and what contacts have said to it
     #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
-}
-
-/// List topics, newest first
-///
-/// What one contact says to each of them is shown by `contacts topics`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, name, default_subscription, visibility, created_at, description\n\n\
-    Examples:\n  \
-    posthaste topics list\n  \
-    posthaste topics list --all --jq '.data[] | select(.default_subscription == \"opt_in\").name'")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-/// Show one topic
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste topics get b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
-pub(crate) struct GetArgs {
-    /// Id of the topic
-    #[arg(value_name = "ID")]
-    id: String,
-}
-
-/// Delete a topic, and what contacts have said to it
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste topics delete b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
-pub(crate) struct DeleteArgs {
-    /// Id of the topic
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
+    #[command(after_help = "Example:\n  posthaste topics delete b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
+    Delete(ChangeById),
 }
 
 /// What a list of topics can show; the first five by itself.
@@ -75,7 +56,7 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(args, context).await,
-        Command::List(args) => pages::list(args.part, &TABLE, context, |client| client.topics().list()).await,
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.topics().list()).await,
         Command::Get(args) => mutation::show(context, |client| client.topics().get(args.id.as_str())).await,
         Command::Update(args) => update::run(args, context).await,
         Command::Delete(args) => {

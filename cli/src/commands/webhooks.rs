@@ -7,6 +7,7 @@ mod verify;
 
 use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, WebhookPatch, WebhookStatus, WithResponse};
 
+use crate::actions::by_id::{ById, ChangeById};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
@@ -20,12 +21,23 @@ use crate::output::table::{Column, Kind};
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
+    /// List webhooks, newest first
+    ///
+    /// Without --limit, the service shows all of them.
     #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
+    #[command(after_help = "Columns: id, endpoint, status, events, created_at\n\n\
+        Example:\n  posthaste webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'")]
+    List(pages::Args),
+    /// Show one webhook, with its secret
+    #[command(
+        after_help = "Example:\n  posthaste webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"
+    )]
+    Get(ById),
     Update(UpdateArgs),
+    /// Delete a webhook
     #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
+    #[command(after_help = "Example:\n  posthaste webhooks delete 4dd369bc-aa82-4ff3-97de-514ae3000ee0")]
+    Delete(ChangeById),
     Events(ledger::EventsArgs),
     Event(ledger::EventArgs),
     Attempts(ledger::AttemptsArgs),
@@ -64,28 +76,6 @@ pub(crate) struct CreateArgs {
     dry_run: DryRunFlag,
 }
 
-/// List webhooks, newest first
-///
-/// Without --limit, the service shows all of them.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, endpoint, status, events, created_at\n\n\
-    Example:\n  posthaste webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-/// Show one webhook, with its secret
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  posthaste webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"
-)]
-pub(crate) struct GetArgs {
-    /// Id of the webhook
-    #[arg(value_name = "ID")]
-    id: String,
-}
-
 /// Change a webhook
 ///
 /// What no flag names stays as it is. Types of events that are named take the place of all that it had.
@@ -110,17 +100,6 @@ pub(crate) struct UpdateArgs {
     dry_run: DryRunFlag,
 }
 
-/// Delete a webhook
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste webhooks delete 4dd369bc-aa82-4ff3-97de-514ae3000ee0")]
-pub(crate) struct DeleteArgs {
-    /// Id of the webhook
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -137,9 +116,7 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create(args, context).await,
-        Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.webhooks().list()).await
-        }
+        Command::List(args) => pages::list(args, &TABLE, context, |client| client.webhooks().list()).await,
         Command::Get(args) => mutation::show(context, |client| client.webhooks().get(args.id.as_str())).await,
         Command::Update(args) => update(args, context).await,
         Command::Delete(args) => {
