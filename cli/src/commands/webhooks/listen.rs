@@ -268,11 +268,10 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
             flags.wrong("url", "a path begins with `/` and has no query", "--path", path);
         }
     }
-    if let Some(path) = write_secret.filter(|path| path.is_file()) {
-        if paths::mode(&path).is_some_and(|mode| mode & 0o077 != 0) {
-            let rule = "others can read this file; make it yours with chmod 600";
-            flags.wrong("file", rule, "--write-secret", &path.to_string_lossy());
-        }
+    let shared = |path: &PathBuf| path.is_file() && paths::mode(path).is_some_and(|mode| mode & 0o077 != 0);
+    if let Some(path) = write_secret.filter(shared) {
+        let rule = "others can read this file; make it yours with chmod 600";
+        flags.wrong("file", rule, "--write-secret", &path.to_string_lossy());
     }
     let public_url = public_url.and_then(|text| address("--public-url", &text, &mut flags));
     let forward_to = forward_to.and_then(|text| address("--forward-to", &text, &mut flags));
