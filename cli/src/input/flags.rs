@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use posthaste::{Problem, Problems};
+use posthaste::{EventType, Problem, Problems};
 use serde_json::{Map, Value};
 
 use super::draft::{flag_origin, narrowed};
@@ -64,46 +64,27 @@ impl TypedValueParser for Choices {
 pub(crate) const BOOL: Choices = Choices(&["true", "false"]);
 /// All types of events, where types of events are given.
 pub(crate) const ALL: &str = "all";
-/// The known types of events: first those that every description of the service has.
-pub(crate) const EVENT_TYPES: Choices = Choices(&[
-    ALL,
-    "email.sent",
-    "email.scheduled",
-    "email.delivered",
-    "email.delivery_delayed",
-    "email.bounced",
-    "email.complained",
-    "email.opened",
-    "email.clicked",
-    "email.failed",
-    "email.suppressed",
-    "email.received",
-    "contact.created",
-    "contact.updated",
-    "contact.deleted",
-    "domain.created",
-    "domain.updated",
-    "domain.deleted",
-    "contact.topics.updated",
-    "suppression.added",
-    "suppression.removed",
-    "topic.created",
-    "topic.updated",
-    "topic.deleted",
-]);
+/// The types of events, or [`ALL`] of them.
+pub(crate) const EVENT_TYPES: Choices = Choices(EVENT_TYPES_AND_ALL);
+
+/// [`ALL`], and then the known types.
+const EVENT_TYPES_AND_ALL: &[&str] = &{
+    let mut choices = [ALL; EventType::KNOWN.len() + 1];
+    let mut i = 0;
+    while i < EventType::KNOWN.len() {
+        choices[i + 1] = EventType::KNOWN[i];
+        i += 1;
+    }
+    choices
+};
 
 /// The types of events that the flags give; `all` is every known one.
 pub(crate) fn event_types(given: Vec<String>) -> Vec<String> {
     if given.iter().any(|kind| kind == ALL) {
-        known_event_types().map(str::to_owned).collect()
+        EventType::KNOWN.iter().map(|&kind| kind.to_owned()).collect()
     } else {
         given
     }
-}
-
-/// The known types of events.
-pub(crate) fn known_event_types() -> impl Iterator<Item = &'static str> {
-    EVENT_TYPES.0.iter().copied().filter(|kind| *kind != ALL)
 }
 
 /// Which flag stands for which field, and what is wrong so far.

@@ -74,6 +74,9 @@ macro_rules! open_enum {
         }
 
         impl $name {
+            /// The values on the wire that this version has names for, in the order of the variants.
+            pub const KNOWN: &'static [&'static str] = &[$($wire),+];
+
             /// Returns the value on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
@@ -181,6 +184,15 @@ mod tests {
             assert_eq!(to_value(&color).unwrap(), value);
         }
         assert_ne!(from_value::<Color>(json!(5)).unwrap(), Color::from("5"));
+    }
+
+    #[test]
+    fn every_known_value_has_a_variant() {
+        assert!(!Color::KNOWN.is_empty());
+        for &wire in Color::KNOWN {
+            assert_eq!(Color::from(wire).as_str(), wire);
+            assert!(!matches!(Color::from(wire), Color::Unknown(_)));
+        }
     }
 
     #[test]

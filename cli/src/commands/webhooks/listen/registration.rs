@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::known_event_types;
 use crate::output::write_stderr;
 use crate::signals::Signals;
 
@@ -18,8 +17,8 @@ use crate::signals::Signals;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long its deletion may take, with all attempts.
 const REMOVAL: Duration = Duration::from_secs(30);
-/// How many of the known types every description of the service has.
-const AGREED: usize = 17;
+/// The kinds of types that not every description of the service has.
+const DISPUTED: [&str; 3] = ["contact.topics.", "suppression.", "topic."];
 
 /// A webhook that is there as long as the listener.
 #[derive(Debug)]
@@ -36,8 +35,8 @@ pub(super) struct Registration {
 
 /// The types that are told when none were named: all of them by a sandbox, and of the service those on which its descriptions agree.
 pub(super) fn usual(public: bool) -> BTreeSet<String> {
-    let most = if public { AGREED } else { usize::MAX };
-    known_event_types().take(most).map(str::to_owned).collect()
+    let agreed = |kind: &&&str| !public || !DISPUTED.iter().any(|disputed| kind.starts_with(disputed));
+    EventType::KNOWN.iter().filter(agreed).map(|&kind| kind.to_owned()).collect()
 }
 
 impl Registration {
