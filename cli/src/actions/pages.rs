@@ -19,15 +19,8 @@ const PAGE: usize = 100;
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// How many; above 100 several pages are asked for [default: 20]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    limit: Option<String>,
-    /// Everything, page after page
-    #[arg(long)]
-    all: bool,
-    /// Only what follows this one: older
-    #[arg(long, value_name = "ID")]
-    after: Option<String>,
+    #[command(flatten)]
+    older: OlderArgs,
     /// Only what precedes this one: newer
     #[arg(long, value_name = "ID")]
     before: Option<String>,
@@ -49,8 +42,8 @@ pub(crate) struct OlderArgs {
 }
 
 impl From<OlderArgs> for Args {
-    fn from(OlderArgs { limit, all, after }: OlderArgs) -> Self {
-        Self { limit, all, after, before: None }
+    fn from(older: OlderArgs) -> Self {
+        Self { older, before: None }
     }
 }
 
@@ -72,7 +65,7 @@ enum Start {
 impl Args {
     /// Everything that is wrong is said at once.
     pub(crate) fn plan(self) -> Result<Part, Report> {
-        let Self { limit, all, after, before } = self;
+        let Self { older: OlderArgs { limit, all, after }, before } = self;
         let mut found = Vec::new();
         let mut wrong = |code, rule: &str, flag: &str, value: &str| {
             let origin = Some(flag_origin(flag, 1, value));
@@ -275,7 +268,8 @@ mod tests {
 
     fn args(limit: Option<&str>, all: bool, after: Option<&str>, before: Option<&str>) -> Args {
         let text = |text: Option<&str>| text.map(str::to_owned);
-        Args { limit: text(limit), all, after: text(after), before: text(before) }
+        let older = OlderArgs { limit: text(limit), all, after: text(after) };
+        Args { older, before: text(before) }
     }
 
     #[test]

@@ -163,7 +163,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Revokes a key that could not be handed over: nobody would know it, and it would stay good.
+/// Revokes a key that could not be shown: it would stay valid, and nobody would know it.
 async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
     let cause = match cause {
         Fail::BrokenPipe => "nobody reads standard output".to_owned(),
@@ -180,7 +180,7 @@ async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
                 "the new API key {id} could not be shown ({cause}) and not be revoked: {}",
                 report::message(&fail)
             ),
-            Some(format!("nobody knows it, and it is good: posthaste api-keys delete {id}")),
+            Some(format!("it is still valid; delete it: posthaste api-keys delete {id}")),
         ),
     };
     context.in_flight.finish();

@@ -21,9 +21,10 @@ impl Hidden {
         if let Ok(before) = tcgetattr(std::io::stdin()) {
             let mut hidden = before.clone();
             hidden.local_modes -= LocalModes::ECHO;
-            // A terminal that can't hide shows: the secret is its owner's own.
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &hidden);
+            // Noted first, for a signal that comes at once.
             *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+            // Where the terminal can't hide it, the secret is shown to its owner.
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &hidden);
         }
         Self(())
     }
@@ -35,7 +36,7 @@ impl Drop for Hidden {
     }
 }
 
-/// Shows again what is typed; whoever ends the program while something is hidden has to.
+/// Shows what is typed again. Call it before the program ends: a signal skips the drop.
 pub(crate) fn show() {
     #[cfg(unix)]
     if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {

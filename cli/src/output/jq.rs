@@ -27,10 +27,15 @@ def @tsv: cells("@tsv"; split("\\") | join("\\\\") | split("\t") | join("\\t") |
   | split("\r") | join("\\r")) | join("\t");
 "#;
 
+/// The longest expression, in bytes.
+const LONGEST: usize = 16 * 1024;
+/// The stack on which it is read; only what is used of it becomes memory.
+const STACK: usize = 256 * 1024 * 1024;
+
 /// A filter that is valid, ready to be run as often as there are documents.
 pub(crate) struct Jq {
     filter: jaq_core::Filter<data::JustLut<Val>>,
-    /// The expression, if it is to run in a process of its own, and the process once it is needed.
+    /// The expression, unless it is a path, and its process once that is needed.
     elsewhere: Option<(String, Mutex<Option<Process>>)>,
 }
 
@@ -50,8 +55,22 @@ impl fmt::Debug for Jq {
 }
 
 impl Jq {
-    /// Reads the expression, before anything is sent.
+    /// Reads the expression, before anything is sent: on a stack that fits whatever nests in its longest one.
     pub(crate) fn compile(expression: &str) -> Result<Self, Vec<Invalid>> {
+        let failed = |message: String| vec![Invalid { message, span: 0..0 }];
+        if expression.len() > LONGEST {
+            let message = format!("an expression has at most {LONGEST} bytes (found {})", expression.len());
+            return Err(failed(message));
+        }
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            let compiled = thread.spawn_scoped(scope, || Self::compile_here(expression));
+            let compiled = compiled.map_err(|error| failed(format!("it can't be read: {error}")))?;
+            compiled.join().unwrap_or_else(|_| Err(failed("it can't be read".to_owned())))
+        })
+    }
+
+    fn compile_here(expression: &str) -> Result<Self, Vec<Invalid>> {
         let tables = parse(TABLES, |parser| parser.defs()).unwrap_or_default();
         let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(tables);
         let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
@@ -68,7 +87,7 @@ impl Jq {
                 })
                 .collect::<Vec<_>>()
         })?;
-        let elsewhere = process::may_run_away(expression).then(|| (expression.to_owned(), Mutex::default()));
+        let elsewhere = (!process::is_path(expression)).then(|| (expression.to_owned(), Mutex::default()));
         Ok(Self { filter, elsewhere })
     }
 
@@ -159,8 +178,9 @@ mod tests {
 
     use super::*;
 
+    /// In this process: the program's own tests run filters in theirs.
     fn run(expression: &str, document: &Value) -> Vec<String> {
-        Jq::compile(expression).unwrap().run(document, false).unwrap()
+        Jq::compile(expression).unwrap().here(document, false).unwrap()
     }
 
     #[test]
@@ -190,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_failure_while_running_is_a_message_and_halt_ends_the_filter_only() {
-        assert!(Jq::compile(".id | keys").unwrap().run(&json!({"id":"a"}), false).is_err());
+        assert!(Jq::compile(".id | keys").unwrap().here(&json!({"id":"a"}), false).is_err());
         assert_eq!(run("1, halt, 2", &json!(null)), ["1"]);
     }
 
@@ -200,6 +220,18 @@ mod tests {
         assert_eq!(jq.run(&json!("\u{1b}]0;x\u{7}"), true).unwrap(), ["\\u{1b}]0;x\\u{7}"]);
         assert_eq!(jq.run(&json!("\u{1b}"), false).unwrap(), ["\u{1b}"]);
         assert_eq!(jq.run(&json!(["\u{9b}"]), true).unwrap(), ["[\n  \"\\u009b\"\n]"]);
+    }
+
+    #[test]
+    fn only_paths_run_in_this_process() {
+        for path in [".", ".id", ".data[0].to", ".data[] | .id", ".a?|.b"] {
+            assert!(process::is_path(path), "{path}");
+        }
+        for other in
+            ["", "..", ".a | keys", ".a * 9", "(.,.)", ".a = 1", ".a | .. | .b", "\"x\"", ".data | map(.id)"]
+        {
+            assert!(!process::is_path(other), "{other}");
+        }
     }
 
     #[test]

@@ -245,7 +245,7 @@ fn hints(fail: &Fail) -> Vec<String> {
             error.retry_after().map(|pause| format!("the service asks to wait {} s", pause.as_secs())),
         ),
         (Kind::CredentialNotSaved, _) => hints.push(
-            "the service accepts only the new token, so this login is lost: free the disk or mend the permissions, then posthaste auth login"
+            "the service accepts only the new token, so this login is lost: free disk space or fix the permissions, then posthaste auth login"
                 .to_owned(),
         ),
         (Kind::Auth, _) if may_only_send(error) => {

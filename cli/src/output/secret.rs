@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::diagnostics::Fail;
 
-/// Fields that are nobody's business.
+/// Fields whose values are secret.
 const SECRETS: [&str; 8] = [
     "signing_secret",
     "access_token",

@@ -226,11 +226,20 @@ fn a_filter_without_bounds_ends_with_an_error_and_not_with_the_program() {
         "def f: f|f; f",
         "reduce range(1000000) as $i (0; [.])",
         "[range(1000000000)]",
+        "\"x\" * 10000000000",
     ] {
         let ran = posthaste.run(&["--sandbox", "emails", "list", "--jq", expression]);
         assert_eq!(ran.code, Some(1), "{expression} {ran:?}");
         assert!(ran.stderr.contains("it nests too deeply or needs too much memory"), "{expression} {ran:?}");
     }
+    let nested =
+        ["(".repeat(8_000) + "." + ")".repeat(8_000).as_str(), ".|".repeat(8_000) + ".", ".a".repeat(8_000)];
+    for expression in nested {
+        let ran = posthaste.run(&["--sandbox", "emails", "list", "--jq", &expression]);
+        assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
+    }
+    let ran = posthaste.run(&["--sandbox", "emails", "list", "--jq", &".a".repeat(10_000)]);
+    assert!(ran.fails(2).contains("at most 16384 bytes (found 20000)"));
     let ran =
         posthaste.run(&["--sandbox", "emails", "list", "--jq", "def twice: .,.; .object | twice, @base64"]);
     assert_eq!(ran.ok(), "list\nlist\nbGlzdA==\n");
@@ -251,17 +260,13 @@ fn a_small_limit_of_open_files_is_raised_or_named() {
 
 #[test]
 fn a_typed_api_key_is_not_shown() {
-    use rexpect::session::spawn_command;
     let service = Service::start();
     for flags in [&[][..], &["-q"]] {
-        let posthaste = service.posthaste();
-        let mut command = posthaste.command();
-        command.args(["auth", "login", "--with-token", "--store", "file"]).args(flags).env("TERM", "xterm");
-        command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-        let mut pty = spawn_command(command, Some(20_000)).unwrap();
-        pty.exp_string("API key (it is not shown): ").unwrap();
-        pty.send_line("sb_sentinel").unwrap();
-        let shown = pty.exp_eof().unwrap();
+        let login = [&["auth", "login", "--with-token", "--store", "file"], flags].concat();
+        let mut session = crate::at_a_terminal::run(service.posthaste(), &login);
+        session.pty.exp_string("API key (it is not shown): ").unwrap();
+        session.pty.send_line("sb_sentinel").unwrap();
+        let shown = session.pty.exp_eof().unwrap();
         assert!(!shown.contains("sentinel"), "{shown}");
     }
 }

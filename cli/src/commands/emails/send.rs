@@ -19,8 +19,7 @@ use crate::actions::mutation::{self, Mutation};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Required;
-use crate::input::flags::{Choices, DryRun};
+use crate::input::flags::{Choices, DryRun, Required};
 use crate::output::progress::Upload;
 
 /// Send one email

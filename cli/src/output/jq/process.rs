@@ -19,12 +19,15 @@ const ARGUMENT: &str = "__jq";
 #[cfg(unix)]
 const MEMORY: u64 = 1024 * 1024 * 1024;
 
-/// Whether an expression can go deeper than its text and its document do: by a definition of its own, or with a loop.
-pub(super) fn may_run_away(expression: &str) -> bool {
-    let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    let loops =
-        ["def", "reduce", "foreach", "recurse", "repeat", "while", "until", "range", "walk", "env", "limit"];
-    expression.contains("..") || words.into_iter().any(|word| loops.contains(&word))
+/// Whether an expression is a path such as `.data[] | .id`, which makes no more of a document than there is in it. Everything else can grow: by
+/// definitions and loops, but also by `"x" * 1000000000` or `(., .) | (., .) | …`.
+pub(super) fn is_path(expression: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._[]|? ".contains(c);
+    let is_step = |step: &str| step.trim_start().starts_with('.');
+    expression.len() <= 1_000
+        && expression.chars().all(fits)
+        && !expression.contains("..")
+        && expression.split('|').all(is_step)
 }
 
 /// A filter that runs elsewhere.
