@@ -122,7 +122,7 @@ pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<(), Fail> {
-    if dry_run || context.global.yes || !confirm::may_ask(context)? {
+    if dry_run || !asks(context)? {
         return Ok(());
     }
     let path = make(&context.client_for_preview()?).preview()?.path_and_query();
@@ -132,6 +132,15 @@ pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
         .strip_suffix("ies")
         .map_or_else(|| noun.trim_end_matches('s').to_owned(), |stem| format!("{stem}y"));
     confirm::confirm(&format!("delete {noun} {id}?"), context).await
+}
+
+/// Asks a person at a terminal before a change that can't be taken back.
+pub(crate) async fn confirm(dry_run: bool, question: &str, context: &Context) -> Result<(), Fail> {
+    if dry_run || !asks(context)? { Ok(()) } else { confirm::confirm(question, context).await }
+}
+
+fn asks(context: &Context) -> Result<bool, Fail> {
+    Ok(!context.global.yes && confirm::may_ask(context)?)
 }
 
 impl DryRunFlag {

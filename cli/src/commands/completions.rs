@@ -16,6 +16,9 @@ use crate::settings::paths;
 /// The variable by which a script asks.
 pub(crate) const VARIABLE: &str = "POSTHASTE_COMPLETE";
 
+/// Zsh loads the script at the first completion, and takes the script itself for that completion.
+const FIRST_CALL: &[u8] = b"[[ $funcstack[1] != _posthaste ]] || _clap_dynamic_completer_posthaste \"$@\"\n";
+
 /// Print completions for a shell, or install them
 ///
 /// Commands, flags, the values of flags, profiles, and IDs: those are requested from the service, within a second, and cached for a minute.
@@ -43,6 +46,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .ok_or_else(|| std::io::Error::other("unknown shell"))
         .and_then(|shell| shell.write_registration(VARIABLE, name, name, name, &mut script));
     written.map_err(|error| Fail::local("the completions can't be written", error))?;
+    if args.shell == "zsh" {
+        script.extend_from_slice(FIRST_CALL);
+    }
     if !args.install {
         return context.out.bytes(&script);
     }

@@ -55,6 +55,17 @@ fn a_deletion_is_confirmed_at_a_terminal() {
 }
 
 #[test]
+fn access_is_taken_back_after_a_confirmation_at_a_terminal() {
+    let service = Service::start();
+    let mut session = run(service.posthaste(), &["auth", "grants", "revoke", "650e8400"]);
+    session.pty.exp_string("revoke grant 650e8400? Its program is refused from then on [y/N] ").unwrap();
+    let asked = service.asked();
+    session.pty.send_line("n").unwrap();
+    session.pty.exp_eof().unwrap();
+    assert_eq!((code(&session), service.asked()), (130, asked));
+}
+
+#[test]
 fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_asks_nothing() {
     let service = Service::start();
     for flag in ["--yes", "--no-input", "--quiet", "--json", "CI"] {

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use posthaste_needs::needs;
+
 use crate::service::Service;
 use crate::support::{Posthaste, SEND};
 
@@ -82,4 +84,71 @@ fn a_service_that_cannot_be_asked_completes_nothing_and_says_nothing() {
     let address = format!("http://{}", stalled.local_addr().unwrap());
     assert!(complete(unreachable().env("POSTHASTE_BASE_URL", address), &["emails", "get", "a"]).1.is_empty());
     assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+}
+
+/// What a shell completes in an interactive session of its own, or says in one command.
+fn in_shell(shell: &str, arguments: &[&str], posthaste: &Posthaste) -> String {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_posthaste"));
+    let path = std::env::var_os("PATH").unwrap();
+    let folders = std::iter::once(program.parent().unwrap().to_owned()).chain(std::env::split_paths(&path));
+    let ran = std::process::Command::new(shell)
+        .args(arguments)
+        .env_remove("XDG_DATA_HOME")
+        .env_remove("XDG_CONFIG_HOME")
+        .env("HOME", posthaste.home())
+        .env("PATH", std::env::join_paths(folders).unwrap())
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&ran.stdout).into_owned()
+}
+
+#[needs("zsh")]
+#[test]
+fn zsh_completes_from_the_first_tab_on() {
+    let posthaste = Posthaste::new();
+    posthaste.run(&["completions", "zsh", "--install"]).ok();
+    // A terminal inside zsh; the second Tab comes after the first one's answer.
+    let script = r#"
+        zmodload zsh/zpty
+        zpty shell 'stty -echo; zsh -f -i'
+        zpty -w shell "fpath=(~/.local/share/zsh/site-functions \$fpath); autoload -U compinit; compinit -u -D
+            bindkey '^I' complete-word; echo rea''dy"
+        zpty -r shell seen '*ready*'
+        zpty -w -n shell $'posthaste emai\t'
+        zpty -r shell seen '*emails*'; print -r -- "$seen"
+        zpty -w -n shell $'list --output nd\t'
+        zpty -r shell seen '*ndjson*'; print -r -- "$seen"
+        zpty -d shell
+    "#;
+    let printed = in_shell("timeout", &["20", "zsh", "-f", "-c", script], &posthaste);
+    assert!(printed.contains("posthaste emails") && printed.contains("--output ndjson"), "{printed}");
+}
+
+#[needs("fish")]
+#[test]
+fn fish_completes_commands_and_values() {
+    let posthaste = Posthaste::new();
+    posthaste.run(&["completions", "fish", "--install"]).ok();
+    let complete = |line: &str| in_shell("fish", &["-c", &format!("complete -C '{line}'")], &posthaste);
+    assert!(complete("posthaste emai").starts_with("emails\t"));
+    assert_eq!(complete("posthaste auth login --store ").lines().collect::<Vec<_>>(), ["keyring", "file"]);
+}
+
+#[test]
+fn bash_completes_commands_and_values() {
+    let posthaste = Posthaste::new();
+    posthaste.run(&["completions", "bash", "--install"]).ok();
+    let complete = |line: &str| {
+        let script = format!(
+            "compopt() {{ :; }}; . ~/.local/share/bash-completion/completions/posthaste; COMP_WORDS=({line} ''); \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); $(complete -p posthaste | sed 's/.*-F \\([^ ]*\\).*/\\1/') posthaste; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        in_shell("bash", &["-c", &script], &posthaste)
+    };
+    assert!(complete("posthaste sandbox").contains("serve"));
+    assert_eq!(
+        complete("posthaste sandbox export x --format").lines().collect::<Vec<_>>(),
+        ["eml", "mbox", "json"]
+    );
 }

@@ -24,7 +24,7 @@ use crate::actions::confirm::may_ask;
 use crate::context::Context;
 use crate::credentials::{Credentials, ProfileStore, StoreKind};
 use crate::diagnostics::{Fail, Found, Problem, Report};
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 use crate::output::hidden::Hidden;
 use crate::output::report;
 use crate::output::time::relative;
@@ -55,7 +55,7 @@ const NOBODY: &str = "http://127.0.0.1/callback";
 )]
 pub(crate) struct Args {
     /// What the login may do: emails:send or full_access; can be repeated
-    #[arg(long = "scope", value_name = "SCOPE")]
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = Choices(&["emails:send", "full_access"]), hide_possible_values = true)]
     scopes: Vec<String>,
     /// Whom the service knows this program as [default: client_id of the profile, else found out]
     #[arg(long, value_name = "ID")]
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// Where to keep the login: keyring, or file for one that only you can read
-    #[arg(long, value_name = "WHERE")]
+    #[arg(long, value_name = "WHERE", value_parser = Choices(&["keyring", "file"]), hide_possible_values = true)]
     store: Option<String>,
     /// Time limit for the login in the browser; --timeout limits calls to the service
     #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true)]

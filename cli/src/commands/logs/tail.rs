@@ -49,7 +49,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (mut last, mut outage) = (None, Outage::default());
     loop {
         match newer(&client, last.as_deref()).await {
-            Ok(rows) => {
+            Ok((rows, has_more)) => {
                 outage.is_over(context);
                 for row in &rows {
                     let own = at(row, "/method") == "GET" && at(row, "/endpoint") == "/logs";
@@ -58,6 +58,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
                     }
                 }
                 last = rows.last().map(|row| at(row, "/id")).or(last).or(Some(String::new()));
+                if has_more {
+                    continue;
+                }
             }
             Err(Error::Api(error)) if last.is_some() && matches!(error.status.as_u16(), 400 | 404 | 422) => {
                 context.out.warn("the service has forgotten the last request; some may be missing");
@@ -70,21 +73,21 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// The entries after this one, oldest first; only the newest if there is none yet.
-async fn newer(client: &Client, seen: Option<&str>) -> posthaste::Result<Vec<Value>> {
+/// The next entries after this one, oldest first, and whether there are more; only the newest if there is none yet.
+async fn newer(client: &Client, seen: Option<&str>) -> posthaste::Result<(Vec<Value>, bool)> {
     let list = client.logs().list();
-    let Some(seen) = seen else { return Ok(list.limit(1).as_json().await?.data) };
-    let list = if seen.is_empty() { list } else { list.before(seen) };
-    let (mut pages, mut rows) = (list.as_json().pages(), Vec::new());
-    while let Some(mut page) = pages.try_next().await? {
-        // Without a place to begin at, the pages lead to older entries.
-        if !seen.is_empty() {
-            page.data.reverse();
+    match seen {
+        None => Ok((list.limit(1).as_json().await?.data, false)),
+        // The log was empty: there is no entry to begin at, and pages lead to older ones.
+        Some("") => {
+            let mut rows: Vec<_> = list.as_json().stream().try_collect().await?;
+            rows.reverse();
+            Ok((rows, false))
         }
-        rows.extend(page.data);
+        Some(seen) => {
+            let mut page = list.before(seen).limit(100).as_json().await?;
+            page.data.reverse();
+            Ok((page.data, page.has_more))
+        }
     }
-    if seen.is_empty() {
-        rows.reverse();
-    }
-    Ok(rows)
 }

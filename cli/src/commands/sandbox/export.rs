@@ -16,7 +16,7 @@ use crate::commands::received::file_name::{numbered, safe};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files::{self, Output};
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 use crate::output::table::at;
 
 /// How many bytes of mail are asked for at once, if they are of more than one mail.
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DEST")]
     to_path: PathBuf,
     /// eml, mbox or json
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = Choices(&["eml", "mbox", "json"]), hide_possible_values = true)]
     format: Option<String>,
     #[command(flatten)]
     which: Which,

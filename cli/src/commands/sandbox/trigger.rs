@@ -1,12 +1,13 @@
 //! `sandbox trigger`: an event that has not happened, for whoever listens.
 
 use http::Method;
+use posthaste::EventType;
 use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Choices, Flags};
 use crate::input::json as strict;
 use crate::input::pair::Pair;
 use crate::output::table::at;
@@ -23,7 +24,7 @@ use crate::output::table::at;
     posthaste sandbox trigger --list")]
 pub(crate) struct Args {
     /// Type of the event, such as email.delivered
-    #[arg(value_name = "EVENT", required_unless_present = "list", conflicts_with = "list")]
+    #[arg(value_name = "EVENT", required_unless_present = "list", conflicts_with = "list", value_parser = Choices(EventType::KNOWN), hide_possible_values = true)]
     event: Option<String>,
     /// A field of `data` and what it is to be; may be given again
     #[arg(long = "override", value_name = "NAME=VALUE", conflicts_with = "list")]

@@ -310,6 +310,20 @@ fn an_api_key_lives_in_the_keyring() {
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
+fn a_renamed_profile_takes_its_login_along_in_the_keyring() {
+    let house = House::logged_in();
+    house.posthaste.run(&["auth", "rename", "default", "acme"]).ok();
+    let status = house.posthaste.run(&["auth", "status", "--json"]).json();
+    assert_eq!((&status["profile"], &status["store"]), (&"acme".into(), &"keyring".into()));
+    house.expire();
+    house.works();
+    assert_eq!(house.rotations(), 1);
+    house.posthaste.run(&["auth", "logout"]).ok();
+    house.posthaste.run(&super::CALL).fails(4);
+}
+
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
+#[test]
 fn without_a_keyring_nothing_is_kept_in_a_file_by_itself() {
     let house = House::new();
     for address in ["unix:path=/nowhere", "nonsense"] {
