@@ -183,6 +183,32 @@ fn run_gives_the_command_a_sandbox_and_ends_as_it_does() {
     assert_eq!(posthaste.run(&["sandbox", "run", "--", "sh", "-c", "kill -9 $$"]).code, Some(137));
 }
 
+#[cfg(unix)]
+#[test]
+fn run_points_the_clients_of_resend_at_the_sandbox() {
+    let script = "echo $RESEND_BASE_URL $RESEND_API_URL $POSTHASTE_BASE_URL $RESEND_API_KEY";
+    let run = |flags: &[&str]| {
+        let posthaste =
+            Posthaste::new().env("RESEND_API_KEY", "re_live").env("RESEND_BASE_URL", "https://live.test");
+        posthaste.run(&[&["sandbox", "run"], flags, &["--", "sh", "-c", script]].concat())
+    };
+    let printed = run(&[]).ok();
+    let words: Vec<_> = printed.split_whitespace().collect();
+    assert!(words.len() == 4 && words[3] == "sb_local", "{words:?}");
+    assert!(
+        words[0].starts_with("http://127.0.0.1:") && words[..3].iter().all(|word| *word == words[0]),
+        "{words:?}"
+    );
+
+    let ran = run(&["--no-vendor-env", "-q"]);
+    assert!(
+        ran.stdout.starts_with("https://live.test http://127.0.0.1:") && ran.stdout.ends_with(" re_live\n"),
+        "{ran:?}"
+    );
+    let ran = run(&["--no-vendor-env"]);
+    assert!(ran.stderr.contains("may send real emails"), "{ran:?}");
+}
+
 #[test]
 fn a_command_that_cannot_be_started_has_the_exit_code_of_a_shell() {
     let said = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);

@@ -11,16 +11,25 @@ use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::signals::Signals;
 
+/// Where the clients of Resend look for its address: those for Node.js, Go, PHP, Ruby and Rust in the first, the one for Python in the second.
+const VENDOR_BASE_URLS: [&str; 2] = ["RESEND_BASE_URL", "RESEND_API_URL"];
+/// Where all of them look for an API key.
+const VENDOR_API_KEY: &str = "RESEND_API_KEY";
+
 /// Run a command with a sandbox of its own, and end with its exit code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port its SMTP server in POSTHASTE_SANDBOX_SMTP.\n\nExamples:\n  \
+    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port its SMTP server in POSTHASTE_SANDBOX_SMTP. \
+    The clients of Resend find it in RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY: a live key in the environment is replaced.\n\nExamples:\n  \
     posthaste sandbox run -- bash\n  \
     posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     behaviour: Behaviour,
+    /// Leave RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY as they are: the command may then send real emails
+    #[arg(long)]
+    no_vendor_env: bool,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<std::ffi::OsString>,
@@ -38,14 +47,19 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let [program, arguments @ ..] = args.command.as_slice() else { return Ok(()) };
     // Before the command is there: a signal that comes early is for it, too.
     let signals = Signals::listen()?;
-    let child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .env("POSTHASTE_BASE_URL", &base_url)
         .env("POSTHASTE_API_KEY", KEY)
         .env_remove("POSTHASTE_ACCESS_TOKEN")
-        .envs(smtp.iter().map(|url| ("POSTHASTE_SANDBOX_SMTP", url)))
-        .spawn();
-    let child = child.map_err(|error| Fail::Child {
+        .envs(smtp.iter().map(|url| ("POSTHASTE_SANDBOX_SMTP", url)));
+    if args.no_vendor_env {
+        context.out.warn("RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY are left as they are: clients that read them may send real emails");
+    } else {
+        command.envs(VENDOR_BASE_URLS.map(|name| (name, &base_url))).env(VENDOR_API_KEY, KEY);
+    }
+    let child = command.spawn().map_err(|error| Fail::Child {
         // As a shell says it: there is no such command, or it can't be run.
         code: if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 },
         message: Some(format!("`{}` can't be started: {error}", program.to_string_lossy())),
