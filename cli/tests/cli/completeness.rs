@@ -167,6 +167,10 @@ const NOT_IN_THE_PROGRAM: &[(&str, &str)] = &[
     ("get_audience", "deprecated: the program lists audiences, and does the rest with segments"),
     ("delete_audience", "deprecated: the program lists audiences, and does the rest with segments"),
     ("list_audience_contacts", "deprecated: the program lists audiences, and does the rest with segments"),
+    ("create_audience_contact", "deprecated: the program lists audiences, and does the rest with segments"),
+    ("get_audience_contact", "deprecated: the program lists audiences, and does the rest with segments"),
+    ("update_audience_contact", "deprecated: the program lists audiences, and does the rest with segments"),
+    ("delete_audience_contact", "deprecated: the program lists audiences, and does the rest with segments"),
 ];
 
 #[test]

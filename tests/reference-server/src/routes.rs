@@ -159,6 +159,25 @@ pub(crate) const ROUTES: &[Route] = &[
     route(Method::GET, "/audiences/{audience_id}", Scope::Full, segments::show),
     route(Method::DELETE, "/audiences/{audience_id}", Scope::Full, segments::delete),
     route(Method::GET, "/audiences/{audience_id}/contacts", Scope::Full, segments::members),
+    route(Method::POST, "/audiences/{audience_id}/contacts", Scope::Full, contacts::audience::create),
+    route(
+        Method::GET,
+        "/audiences/{audience_id}/contacts/{id_or_email}",
+        Scope::Full,
+        contacts::audience::show,
+    ),
+    route(
+        Method::PATCH,
+        "/audiences/{audience_id}/contacts/{id_or_email}",
+        Scope::Full,
+        contacts::audience::update,
+    ),
+    route(
+        Method::DELETE,
+        "/audiences/{audience_id}/contacts/{id_or_email}",
+        Scope::Full,
+        contacts::audience::delete,
+    ),
     // Topics
     route(Method::POST, "/topics", Scope::Full, topics::create),
     route(Method::GET, "/topics", Scope::Full, topics::index),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::{
     resources::shared::Subscription,
-    types::{ContactId, SegmentId, TopicId, lenient},
+    types::{ContactId, SegmentId, Timestamp, TopicId, lenient},
 };
 
 record! {
@@ -45,6 +45,8 @@ record! {
         pub description: Option<String>,
         /// The contact's choice, or the topic's default if the contact has made none.
         pub subscription: Option<Subscription>,
+        /// When the topic was created; the specification is silent on this field.
+        pub created_at: Option<Timestamp>,
     }
 }
 

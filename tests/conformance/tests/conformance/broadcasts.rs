@@ -427,3 +427,17 @@ async fn a_misspelt_field_is_told_and_changes_nothing() {
     assert_eq!(reply.status, 201);
     assert_eq!(reply.headers["x-sandbox-ignored-fields"], "/scheduledAt");
 }
+
+#[tokio::test]
+async fn a_broadcast_without_a_name_is_shown_by_its_subject() {
+    let stage = Stage::start().await;
+    for (fields, shown) in [
+        (json!({}), "Your week"),
+        (json!({ "name": "Weekly" }), "Weekly"),
+        (json!({ "subject": "" }), "Untitled"),
+    ] {
+        let id = made(&stage.bench, "/broadcasts", &stage.least(&fields));
+        assert_eq!(stage.bench.get(&format!("/broadcasts/{id}")).json["name"], shown);
+        assert_eq!(stage.bench.get("/broadcasts").json["data"][0]["name"], shown);
+    }
+}

@@ -32,6 +32,10 @@ const NOT_IN_THE_CLIENT: &[(&str, &str)] = &[
     ("get_audience", "deprecated: the client lists audiences, and does the rest with segments"),
     ("delete_audience", "deprecated: the client lists audiences, and does the rest with segments"),
     ("list_audience_contacts", "deprecated: the client lists audiences, and does the rest with segments"),
+    ("create_audience_contact", "deprecated: the client lists audiences, and does the rest with segments"),
+    ("get_audience_contact", "deprecated: the client lists audiences, and does the rest with segments"),
+    ("update_audience_contact", "deprecated: the client lists audiences, and does the rest with segments"),
+    ("delete_audience_contact", "deprecated: the client lists audiences, and does the rest with segments"),
 ];
 
 fn left_out(id: &str) -> bool {

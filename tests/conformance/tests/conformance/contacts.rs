@@ -295,3 +295,43 @@ async fn audiences_are_the_segments_under_their_former_name() {
         made.json["id"].as_str().unwrap()
     );
 }
+
+#[tokio::test]
+async fn contacts_of_audiences_still_have_their_routes() {
+    // AUD-03, VER-01
+    let (bench, client, audience, members) = crowd(1).await;
+    let other = client.segments().create("Other").await.unwrap().id;
+    let contacts = format!("/audiences/{audience}/contacts");
+    let made = bench.post(&contacts, &json!({ "email": "new@example.com", "first_name": "New" }));
+    assert_eq!((made.status.as_u16(), keys(&made.json)), (201, vec!["id", "object"]));
+    let id = made.json["id"].as_str().unwrap();
+    assert_eq!(ids(&bench.get(&contacts).json), [id, &members[0]]);
+    let delete = |path: &str| bench.ask(bench.request(Method::DELETE, path), "");
+    for name in [id, "new%40example.com"] {
+        let one = format!("{contacts}/{name}");
+        let changed = send(&bench, Method::PATCH, &one, &json!({ "last_name": "Reader" }), None);
+        assert_eq!(
+            (changed.status.as_u16(), &changed.json),
+            (200, &json!({ "object": "contact", "id": id }))
+        );
+        assert_eq!(bench.get(&one).json, bench.get(&format!("/contacts/{id}")).json);
+        assert_eq!(bench.get(&one).json["last_name"], "Reader");
+        // In another audience it is not found, and not touched.
+        let elsewhere = format!("/audiences/{other}/contacts/{name}");
+        refused(&bench.get(&elsewhere), 404, "not_found");
+        refused(&send(&bench, Method::PATCH, &elsewhere, &json!({}), None), 404, "not_found");
+        assert_eq!(delete(&elsewhere).status, 200);
+        assert_eq!(bench.get(&one).status, 200);
+    }
+    for _ in 0..2 {
+        let deleted = delete(&format!("{contacts}/new%40example.com"));
+        let document = json!({ "object": "contact", "contact": "new@example.com", "deleted": true });
+        assert_eq!((deleted.status.as_u16(), deleted.json), (200, document));
+    }
+    refused(&bench.get(&format!("/contacts/{id}")), 404, "not_found");
+    refused(
+        &bench.post(&format!("/audiences/{NOBODY}/contacts"), &json!({ "email": "a@b.test" })),
+        404,
+        "not_found",
+    );
+}

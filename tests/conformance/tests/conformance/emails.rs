@@ -365,3 +365,24 @@ async fn teams_see_their_own_emails_only() {
     let other = bench.builder().api_key("sb_other").build().unwrap();
     assert!(other.emails().list().await.unwrap().data.is_empty());
 }
+
+#[tokio::test]
+async fn optional_addresses_that_are_empty_are_absent() {
+    // The specification is silent here; integrations send `"cc": ""` with every email.
+    let bench = Bench::start().await;
+    for none in [json!(""), json!([])] {
+        let email = json!({
+            "from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "x",
+            "cc": none, "bcc": none, "reply_to": none,
+        });
+        let sent = bench.post("/emails", &email);
+        assert_eq!(sent.status, 200, "{}", sent.message());
+        let record = bench.get(&format!("/emails/{}", sent.json["id"].as_str().unwrap())).json;
+        for field in ["cc", "bcc", "reply_to"] {
+            assert!(record[field].is_null() || record[field] == json!([]), "{field}: {}", record[field]);
+        }
+        let mut nobody = email.clone();
+        nobody["to"] = none;
+        assert_eq!(bench.post_wrong("/emails", &nobody).status, 422);
+    }
+}

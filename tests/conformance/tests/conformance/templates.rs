@@ -260,6 +260,29 @@ async fn values_take_the_place_of_variables_and_fallbacks_of_values() {
 }
 
 #[tokio::test]
+async fn a_number_may_come_as_its_text() {
+    // EMAIL-60: "string or number"
+    let bench = Bench::start().await;
+    published(&bench, welcome()).await;
+    let send = |apples: &str| {
+        let template = json!({ "id": "welcome", "variables": { "NAME": "Ada", "APPLES": apples } });
+        bench.post("/emails", &json!({ "to": "ada@example.com", "template": template }))
+    };
+    for text in ["3", "-1.5", "1e3", "9007199254740991"] {
+        assert_eq!(send(text).status, 200, "{text}");
+        assert!(text_of(&bench).contains(&format!("{text} apples")), "{text}");
+    }
+    for text in ["", " 3", "3 ", "0x3", "3,5", "NaN", "three", "9007199254740992", "1e99"] {
+        let refused = send(text);
+        assert!(
+            refused.status == 422 && refused.message().contains("variables.APPLES"),
+            "{text}: {}",
+            refused.message()
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_variable_without_a_value_and_without_a_fallback_refuses_the_send() {
     // EMAIL-63, ERR-02, TPL-12
     let bench = Bench::start().await;
@@ -273,7 +296,8 @@ async fn a_variable_without_a_value_and_without_a_fallback_refuses_the_send() {
     let refused = send(json!({ "APPLES": 1 }));
     assert_eq!((refused.status.as_u16(), refused.name()), (422, "validation_error"));
     assert!(refused.message().contains("NAME"), "{}", refused.message());
-    for (wrong, named) in [(json!({ "NAME": 1 }), "NAME"), (json!({ "NAME": "x", "APPLES": "1" }), "APPLES")]
+    for (wrong, named) in
+        [(json!({ "NAME": 1 }), "NAME"), (json!({ "NAME": "x", "APPLES": "one" }), "APPLES")]
     {
         let refused = send(wrong);
         assert!(refused.status == 422 && refused.message().contains(named), "{}", refused.message());

@@ -280,7 +280,7 @@ async fn a_contact_says_what_it_wants() {
     let ada = client.contacts().create(&NewContact::new("ada@example.com")).await.unwrap().id;
     let list = bench.get("/contacts/ada@example.com/topics").json;
     let keys: BTreeSet<_> = list["data"][0].as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(keys, "description id name subscription".split(' ').collect());
+    assert_eq!(keys, "created_at description id name subscription".split(' ').collect());
     // Nothing chosen: the defaults. Then the contact's own, by address and by id.
     let said = async |contact: &str| {
         let page = client.contacts().topics(contact).await.unwrap();
@@ -432,7 +432,8 @@ async fn a_schedule_is_judged_when_it_is_due() {
 #[test]
 fn values_that_nobody_knows_yet_pass_through() {
     // TOPIC-02, PROP-02, GEN-33
-    let subscription = json!({ "id": "t", "name": "News", "description": null, "subscription": "weekly" });
+    let subscription = json!({ "id": "t", "name": "News", "description": null, "subscription": "weekly",
+        "created_at": null });
     let read: TopicSubscription = serde_json::from_value(subscription.clone()).unwrap();
     assert!(matches!(read.subscription, Some(Subscription::Unknown(_))));
     assert_eq!(serde_json::to_value(read).unwrap(), subscription);

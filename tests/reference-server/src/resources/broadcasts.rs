@@ -144,7 +144,7 @@ struct Sent {
 #[derive(Serialize)]
 struct Item {
     id: Uuid,
-    name: Option<String>,
+    name: String,
     /// The segments' former name; the same value.
     audience_id: Uuid,
     segment_id: Uuid,
@@ -160,7 +160,7 @@ impl Item {
         let message = &broadcast.message;
         Self {
             id: broadcast.id,
-            name: message.name.clone(),
+            name: message.shown_name().to_owned(),
             audience_id: message.segment,
             segment_id: message.segment,
             status: broadcast.status.as_str(),

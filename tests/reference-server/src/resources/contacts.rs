@@ -4,6 +4,7 @@
 //! format. An address that is known already is not refused: creating it again writes what is given over the contact that is there,
 //! so that an import can be repeated.
 
+pub(crate) mod audience;
 pub(crate) mod book;
 pub(crate) mod segments;
 pub(crate) mod told;
@@ -228,7 +229,10 @@ fn record(contact: &Contact) -> Response<Bytes> {
 
 /// `PATCH /contacts/{id_or_email}`. `null` clears a name or a property; properties that are not named stay.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let contact = named(context, 0)?;
+    change(context, &*named(context, 0)?)
+}
+
+fn change(context: &Context<'_>, contact: &Contact) -> Result<Response<Bytes>, Problem> {
     let wish = Wish::read(context, false)?;
     let changed = context.contacts().change(contact.id, |contact| wish.grant(contact));
     changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;

@@ -36,6 +36,14 @@ pub(crate) struct Message {
     pub(crate) topic: Option<Uuid>,
 }
 
+impl Message {
+    /// Its name; without one its subject, or `Untitled`. (The specification is silent here; official clients take the name for text.)
+    pub(crate) fn shown_name(&self) -> &str {
+        let names = [self.name.as_deref(), Some(self.subject.as_str())];
+        names.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or("Untitled")
+    }
+}
+
 /// How far a broadcast has come. The specification has seen `draft` and `sent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Status {

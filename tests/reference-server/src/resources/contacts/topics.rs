@@ -12,6 +12,7 @@ use super::{named, take_ids};
 use crate::paging::{Mode, Window, list};
 use crate::problem::Problem;
 use crate::resources::answers;
+use crate::resources::timestamp::database;
 use crate::routes::Context;
 use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems, well_formed};
@@ -47,6 +48,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         name: topic.name.clone(),
         description: topic.description.clone(),
         subscription: contact.topics.get(&topic.id).copied().unwrap_or(topic.default_subscription),
+        created_at: database(topic.created_at),
     })))
 }
 
@@ -73,11 +75,12 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answers::reference("contact_topics", contact.id))
 }
 
-/// `SPEC.md`, Contact topic subscription (list item).
+/// `SPEC.md`, Contact topic subscription (list item), and when the topic was made: a public client reads that, too.
 #[derive(Serialize)]
 struct Item {
     id: String,
     name: String,
     description: Option<String>,
     subscription: Subscription,
+    created_at: String,
 }

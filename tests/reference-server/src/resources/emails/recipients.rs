@@ -85,11 +85,15 @@ fn display_name(name: &str) -> Result<String, &'static str> {
     Ok(name.to_owned())
 }
 
-/// Takes a field that holds one address or several. None if it is absent or wrong.
+/// Takes a field that holds one address or several. None if it is absent or wrong. The specification is silent on an empty text; it is nobody, like
+/// an empty array: published integrations send `"cc": ""` with every email.
 pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<Vec<Mailbox>> {
     let json = fields.take(field)?;
     let mut mailboxes = Vec::new();
     if let Some(one) = text(json) {
+        if one.trim().is_empty() {
+            return Some(mailboxes);
+        }
         match Mailbox::parse(&one) {
             Ok(mailbox) => mailboxes.push(mailbox),
             Err(reason) => {

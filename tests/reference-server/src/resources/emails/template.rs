@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 use uuid::Uuid;
 
 use crate::paging::quoted;
 use crate::resources::contacts::book::PropertyValue;
-use crate::resources::templates::version::Version;
+use crate::resources::templates::version::{Type, Version};
 use crate::resources::templates::{self, Lookup};
 use crate::state::Tenant;
 use crate::validation::{Fields, Ignored, Problems, kind};
@@ -85,8 +85,8 @@ fn look_up(
     None
 }
 
-/// Every variable has a value of its type. The specification is silent on a value of another type; a template that says `number` is not
-/// given a text.
+/// Every variable has a value of its type, or the text of a number where the type is `number`. The specification is silent on a value of another
+/// type.
 fn check_values(
     template: &Fields<'_>,
     version: &Version,
@@ -104,16 +104,20 @@ fn check_values(
         });
     }
     for variable in &version.variables {
-        if let Some(value) = given.get(&variable.key).filter(|value| !variable.r#type.fits(value)) {
-            problems.wrong(|| {
+        let Some(value) = given.get(&variable.key) else { continue };
+        let name = format!("{}.{}", template.name("variables"), variable.key);
+        match (variable.r#type, value) {
+            (Type::Number, PropertyValue::Text(text)) if let Ok(number) = text.parse() => {
+                check_number(&name, &number, problems);
+            }
+            (r#type, value) if !r#type.fits(value) => problems.wrong(|| {
                 format!(
-                    "`{}.{}` must be a {}, as the template says; found a {}.",
-                    template.name("variables"),
-                    variable.key,
-                    variable.r#type.name(),
+                    "`{name}` must be a {}, as the template says; found a {}.",
+                    r#type.name(),
                     value.kind()
                 )
-            });
+            }),
+            _ => {}
         }
     }
 }
@@ -137,11 +141,11 @@ fn take_variables(
                     text.chars().count()
                 )
             }),
-            Some(Value::Number(number)) if exceeds(&number) => {
-                problems.wrong(|| format!("`{name}` must not be greater than {GREATEST}; found {number}."));
-            }
             Some(Value::String(text)) => drop(values.insert(key, PropertyValue::Text(text))),
-            Some(Value::Number(number)) => drop(values.insert(key, PropertyValue::Number(number))),
+            Some(Value::Number(number)) => {
+                check_number(&name, &number, problems);
+                values.insert(key, PropertyValue::Number(number));
+            }
             other => problems.wrong(|| {
                 let found = other.map_or("null", |value| kind(&value.to_string()));
                 format!("`{name}` must be a string or a number; found {found}.")
@@ -173,11 +177,14 @@ pub(crate) fn check_key(name: &str, key: &str, problems: &mut Problems) {
     }
 }
 
-fn exceeds(number: &serde_json::Number) -> bool {
-    match (number.as_u64(), number.as_i64()) {
+fn check_number(name: &str, number: &Number, problems: &mut Problems) {
+    let exceeds = match (number.as_u64(), number.as_i64()) {
         (Some(whole), _) => whole > GREATEST,
         (None, Some(_)) => false,
         #[expect(clippy::cast_precision_loss, reason = "2^53 - 1 is the greatest whole number that fits")]
         (None, None) => number.as_f64().is_none_or(|float| float > GREATEST as f64),
+    };
+    if exceeds {
+        problems.wrong(|| format!("`{name}` must not be greater than {GREATEST}; found {number}."));
     }
 }

@@ -1,0 +1,53 @@
+//! The contacts of an audience, the former name of a segment: `/audiences/{audience_id}/contacts`. Published clients still take these routes
+//! when they are given an audience. The specification is silent on their shapes; they are those of the public service.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+
+use super::{Contact, Deletion, Wish, change, named, record};
+use crate::problem::{Problem, json};
+use crate::resources::{answers, segments};
+use crate::routes::Context;
+
+/// `POST /audiences/{audience_id}/contacts`: `POST /contacts`, and the contact is in the audience.
+pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let audience = segments::named(context)?.id;
+    let mut wish = Wish::read(context, true)?;
+    wish.segments.push(audience);
+    let email = wish.email.clone().unwrap_or_default();
+    let id = context.contacts().put(&email, |contact| wish.grant(contact))?;
+    Ok(answers::made("contact", id))
+}
+
+/// `GET /audiences/{audience_id}/contacts/{id_or_email}`.
+pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    Ok(record(&*member(context)?))
+}
+
+/// `PATCH /audiences/{audience_id}/contacts/{id_or_email}`.
+pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    let member = member(context)?;
+    change(context, &member)
+}
+
+/// `DELETE /audiences/{audience_id}/contacts/{id_or_email}` deletes the contact. One that is not there is answered in the same way.
+pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+    segments::named(context)?;
+    if let Ok(contact) = member(context) {
+        context.contacts().remove(contact.id);
+    }
+    let contact = context.parameter(1).into_owned();
+    Ok(json(StatusCode::OK, &Deletion { object: "contact", contact, deleted: true }))
+}
+
+/// The contact that the path names, if it is in the audience.
+fn member(context: &Context<'_>) -> Result<Arc<Contact>, Problem> {
+    let audience = segments::named(context)?.id;
+    let contact = named(context, 1)?;
+    if !contact.segments.contains(&audience) {
+        return Err(Problem::not_found("Contact not found."));
+    }
+    Ok(contact)
+}
