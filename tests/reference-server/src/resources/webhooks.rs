@@ -60,12 +60,16 @@ pub(crate) struct Webhook {
     pub(crate) enabled: bool,
     created_at: Timestamp,
     secret: String,
-    /// The secret before the last rotation, and until when it signs too.
-    retired: Option<(String, Timestamp)>,
+    /// The secrets that were replaced, newest first, and until when each signs too.
+    #[serde(default)]
+    replaced: Vec<(String, Timestamp)>,
 }
 
 /// How long a secret that was replaced goes on signing beside the new one.
 const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
+
+/// How many replaced secrets sign at most: the header of a delivery grows with each.
+const MAX_REPLACED: usize = 10;
 
 impl Webhook {
     /// Whether it is to be told events of this type.
@@ -75,11 +79,16 @@ impl Webhook {
 
     /// The secrets that sign at this time, the newest first.
     pub(crate) fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
-        let retired = self.retired.as_ref().filter(|(_, until)| now < *until);
-        [Some(self.secret.as_str()), retired.map(|(secret, _)| secret.as_str())]
-            .into_iter()
-            .flatten()
-            .collect()
+        let replaced = self.replaced.iter().filter(|(_, until)| now < *until);
+        std::iter::once(&self.secret).chain(replaced.map(|(secret, _)| secret)).map(String::as_str).collect()
+    }
+
+    /// Puts another secret in the place of the present one, which signs too until its retirement is over.
+    fn rotate(&mut self, secret: String, now: Timestamp) {
+        let before = std::mem::replace(&mut self.secret, secret);
+        self.replaced.retain(|(_, until)| now < *until);
+        self.replaced.insert(0, (before, plus(now, RETIREMENT)));
+        self.replaced.truncate(MAX_REPLACED);
     }
 }
 
@@ -103,7 +112,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         enabled: true,
         created_at: context.now(),
         secret: secret.clone(),
-        retired: None,
+        replaced: Vec::new(),
     };
     context.tenant.webhooks.add(id, webhook)?;
     Ok(json(StatusCode::CREATED, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
@@ -162,11 +171,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn rotate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let secret = secret(context);
-    let until = plus(context.now(), RETIREMENT);
-    context.tenant.webhooks.change(id, |webhook| {
-        let before = std::mem::replace(&mut webhook.secret, secret.clone());
-        webhook.retired = Some((before, until));
-    });
+    context.tenant.webhooks.change(id, |webhook| webhook.rotate(secret.clone(), context.now()));
     Ok(json(StatusCode::OK, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
 }
 

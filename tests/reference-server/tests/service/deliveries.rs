@@ -2,6 +2,10 @@
 
 #[path = "deliveries/attempts.rs"]
 mod attempts;
+#[path = "deliveries/model.rs"]
+mod model;
+#[path = "deliveries/sequences.rs"]
+mod sequences;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
