@@ -51,6 +51,24 @@ pub(crate) const EVENTS: &[&str] = &[
     "topic.deleted",
 ];
 
+/// What can be subscribed to besides: events of inboxes, which the public service has and this one doesn't, so they never happen here.
+const INBOX_EVENTS: &[&str] = &[
+    "inbox.created",
+    "inbox.updated",
+    "inbox.deleted",
+    "inbox.thread.created",
+    "inbox.thread.folder.updated",
+    "inbox.thread.assigned",
+    "inbox.thread.unassigned",
+    "inbox.thread.labels.updated",
+    "inbox.email.received",
+    "inbox.email.sent",
+    "inbox.draft.created",
+    "inbox.draft.updated",
+    "inbox.draft.sent",
+    "inbox.draft.deleted",
+];
+
 /// One webhook.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Webhook {
@@ -204,13 +222,14 @@ fn take_events(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Vec<S
         problems
             .wrong(|| format!("`{}` must name at least one event type; found none.", fields.name("events")));
     }
-    let mut events = Vec::with_capacity(items.len().min(EVENTS.len()));
+    let known: Vec<_> = EVENTS.iter().chain(INBOX_EVENTS).copied().collect();
+    let mut events = Vec::with_capacity(items.len().min(known.len()));
     for (index, item) in items.iter().enumerate() {
         let name = || format!("{}[{index}]", fields.name("events"));
         match text(item.get()) {
             None => problems.wrong(|| format!("`{}` must be a string; found {}.", name(), kind(item.get()))),
-            Some(event) if !EVENTS.contains(&&*event) => problems.wrong(|| {
-                format!("`{}` must be one of {}; found {}.", name(), EVENTS.join(", "), quoted(&event))
+            Some(event) if !known.contains(&&*event) => problems.wrong(|| {
+                format!("`{}` must be one of {}; found {}.", name(), known.join(", "), quoted(&event))
             }),
             Some(event) if events.iter().any(|known| *known == event) => {}
             Some(event) => events.push(event.into_owned()),

@@ -4,6 +4,8 @@
 mod attempts;
 #[path = "deliveries/model.rs"]
 mod model;
+#[path = "deliveries/payloads.rs"]
+mod payloads;
 #[path = "deliveries/sequences.rs"]
 mod sequences;
 

@@ -212,6 +212,8 @@ impl Book {
         window: &Window,
         wanted: impl Fn(&Contact) -> bool,
     ) -> Result<Page<Arc<Contact>>, Problem> {
-        window.look(&lock(&self.pages).contacts, |contact| wanted(contact))
+        let pages = lock(&self.pages);
+        window.within(|id| pages.contacts.get(id).is_some_and(|contact| wanted(contact)))?;
+        window.look(&pages.contacts, |contact| wanted(contact))
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn take(
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
+    window.within(|id| contact.segments.contains(&id))?;
     let page = context.tenant.segments.page(&window, |segment| contact.segments.contains(&segment.id))?;
     Ok(segments::items(page))
 }
