@@ -271,4 +271,14 @@ fn a_cursor_that_names_no_member_of_the_list_is_refused() {
             }
         }
     }
+    // Who leaves keeps the place from which a walk goes on; a deleted segment keeps none.
+    let page = |path: &str, after: &str| sandbox.get(format!("{path}?after={after}")).json();
+    let (members, segment) = (format!("/segments/{}/contacts", segments[0]), &segments[0]);
+    let leave = sandbox.ask(Method::DELETE, format!("/contacts/{}/segments/{segment}", contacts[2]));
+    assert_eq!(leave.send("").status, 200);
+    assert_eq!(ids(&page(&members, &contacts[2])), [&*contacts[0]]);
+    assert_eq!(ids(&page(&format!("/contacts/{}/segments", contacts[2]), segment)), [""; 0]);
+    sandbox.ask(Method::DELETE, format!("/segments/{segment}")).send("");
+    let gone = sandbox.get(format!("/contacts/{}/segments?after={segment}", contacts[2]));
+    refused(&gone, "after");
 }
