@@ -66,7 +66,7 @@ pub(crate) struct CreateArgs {
     /// Address that is told: https, or http
     #[arg(long, value_name = "URL", add = Required)]
     endpoint: Option<String>,
-    /// Types of events, such as email.delivered, with commas or repeated; or all
+    /// Types of events, such as email.delivered, with commas or repeated; all stands for every type but those in beta
     #[arg(long, visible_alias = "events", value_delimiter = ',', value_name = "TYPE", add = Required, value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
     /// New file for the secret, readable by its owner alone
@@ -90,7 +90,7 @@ pub(crate) struct UpdateArgs {
     /// Address that is told: https, or http
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// Types of events, such as email.delivered, with commas or repeated; or all
+    /// Types of events, such as email.delivered, with commas or repeated; all stands for every type but those in beta
     #[arg(long, visible_alias = "events", value_delimiter = ',', value_name = "TYPE", value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
     /// enabled, or disabled to be told nothing for now

@@ -62,6 +62,12 @@ fn all_stands_for_every_type_of_event() {
     let events = body(&["webhooks", "create", "--endpoint", "https://acme.test/hook", "--events", "all"]);
     let all = events["events"].as_array().unwrap();
     assert!(all.len() > 20 && all.contains(&json!("email.bounced")) && !all.contains(&json!("all")));
+    assert!(
+        !all.contains(&json!("inbox.created")),
+        "most accounts can't subscribe to what is in private beta"
+    );
+    let beta = body(&["webhooks", "update", "w", "--event", "inbox.created"]);
+    assert_eq!(beta["events"], json!(["inbox.created"]));
     assert_eq!(&body(&["webhooks", "update", "w", "--event", "all"])["events"], &events["events"]);
     let two = body(&["webhooks", "update", "w", "--events", "email.sent,email.failed"]);
     assert_eq!(two["events"], json!(["email.sent", "email.failed"]));

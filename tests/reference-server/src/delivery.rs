@@ -145,7 +145,7 @@ pub(crate) fn happen(
     service.news().tell(&tenant.name, What::EmailEvent { email: email.id, event: event.as_str() });
     if let Some(kind) = webhooks::payload::kind(event) {
         webhooks::tell(service, tenant, at, kind, Some(email.id), || {
-            webhooks::payload::email(email, event, detail, at)
+            webhooks::payload::email(email, event, detail, at, &service.links().own())
         });
     }
 }
@@ -203,9 +203,9 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
     if !course.leaves {
         return;
     }
-    let own = || format!("{}/_/", service.links().address());
-    let tracked =
-        domain.and_then(|domain| tracking::track(draft.html.as_deref()?, &domain, email.id, &own()));
+    let tracked = domain.and_then(|domain| {
+        tracking::track(draft.html.as_deref()?, &domain, email.id, &service.links().own())
+    });
     if let Some(html) = &tracked {
         // In the mail and beside it.
         service.state().grow_mail(email.id, 2 * html.len());

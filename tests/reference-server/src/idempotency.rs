@@ -70,6 +70,9 @@ pub(crate) struct Claim<'a> {
     number: u64,
 }
 
+/// The headers of an answer that was given before: the public service's, and the sandbox's own.
+const REPLAYED: [&str; 2] = ["idempotent-replayed", "x-sandbox-idempotent-replay"];
+
 /// The key of a request, if it has one.
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
@@ -113,9 +116,11 @@ impl Keys {
             return match &slot.answer {
                 Some(answer) => {
                     let mut answer = answer.clone();
-                    answer
-                        .headers_mut()
-                        .insert("x-sandbox-idempotent-replay", HeaderValue::from_static("true"));
+                    for name in REPLAYED {
+                        answer
+                            .headers_mut()
+                            .insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
+                    }
                     Ok(Turn::Again(answer))
                 }
                 None => Err(Problem::new(

@@ -65,6 +65,11 @@ impl Links {
         lock(&self.address).clone().unwrap_or_else(|| NOWHERE.to_owned())
     }
 
+    /// What the service's own links in mails begin with.
+    pub(crate) fn own(&self) -> String {
+        format!("{}/_/", self.address())
+    }
+
     /// Signs bytes for one purpose; a signature for another one is none for this.
     pub(crate) fn sign(&self, purpose: &str, bytes: &[u8]) -> [u8; 32] {
         self.mac(purpose, bytes).finalize().into_bytes().into()

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use self::ledger::Ledger;
@@ -91,6 +92,12 @@ impl Tenant {
             meter: Mutex::default(),
             last_used: AtomicU64::new(0),
         }
+    }
+
+    /// The ID of the audience of contacts that are in no segment: always the same one for this tenant, and no segment of its own.
+    pub(crate) fn default_audience(&self) -> Uuid {
+        let digest = Sha256::new().chain_update("default audience\n").chain_update(&self.name).finalize();
+        uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
     }
 
     /// The domain of this name, if the tenant has registered it.

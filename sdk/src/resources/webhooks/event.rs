@@ -5,6 +5,7 @@
 
 mod account;
 mod email;
+mod inbox;
 
 pub use account::{
     ContactEvent, ContactTopicChoice, ContactTopicsEvent, DomainEvent, SuppressionEvent, SuppressionOrigin,
@@ -14,6 +15,7 @@ pub use email::{
     Bounce, Click, EmailBounced, EmailClicked, EmailEvent, EmailFailed, EmailHeader, EmailSuppressed,
     Failure, ReceivedEmailEvent, Suppressed,
 };
+pub use inbox::InboxEvent;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
@@ -182,6 +184,34 @@ event_data! {
     TopicUpdated(TopicEvent),
     /// A topic was deleted.
     TopicDeleted(TopicEvent),
+    /// An inbox was created.
+    InboxCreated(InboxEvent),
+    /// An inbox was updated.
+    InboxUpdated(InboxEvent),
+    /// An inbox was deleted.
+    InboxDeleted(InboxEvent),
+    /// A thread was created in an inbox.
+    InboxThreadCreated(InboxEvent),
+    /// A thread was moved to another folder.
+    InboxThreadFolderUpdated(InboxEvent),
+    /// A thread was assigned.
+    InboxThreadAssigned(InboxEvent),
+    /// A thread's assignment was removed.
+    InboxThreadUnassigned(InboxEvent),
+    /// The labels of a thread changed.
+    InboxThreadLabelsUpdated(InboxEvent),
+    /// An inbox received an email.
+    InboxEmailReceived(InboxEvent),
+    /// An email was sent from an inbox.
+    InboxEmailSent(InboxEvent),
+    /// A draft was created in an inbox.
+    InboxDraftCreated(InboxEvent),
+    /// A draft was updated.
+    InboxDraftUpdated(InboxEvent),
+    /// A draft was sent.
+    InboxDraftSent(InboxEvent),
+    /// A draft was deleted.
+    InboxDraftDeleted(InboxEvent),
 }
 
 #[cfg(test)]

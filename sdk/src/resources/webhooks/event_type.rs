@@ -2,7 +2,7 @@
 
 open_enum! {
     /// The type of an event. The specification names `email.sent`, `email.delivered`, `email.received` and `domain.updated`, and says that
-    /// there are more.
+    /// there are more. Those of inboxes are in private beta, so not every account can subscribe to them.
     EventType {
         /// An email was accepted for delivery.
         EmailSent = "email.sent",
@@ -50,5 +50,33 @@ open_enum! {
         TopicUpdated = "topic.updated",
         /// A topic was deleted.
         TopicDeleted = "topic.deleted",
+        /// An inbox was created.
+        InboxCreated = "inbox.created",
+        /// An inbox was updated.
+        InboxUpdated = "inbox.updated",
+        /// An inbox was deleted.
+        InboxDeleted = "inbox.deleted",
+        /// A thread was created in an inbox.
+        InboxThreadCreated = "inbox.thread.created",
+        /// A thread was moved to another folder.
+        InboxThreadFolderUpdated = "inbox.thread.folder.updated",
+        /// A thread was assigned.
+        InboxThreadAssigned = "inbox.thread.assigned",
+        /// A thread's assignment was removed.
+        InboxThreadUnassigned = "inbox.thread.unassigned",
+        /// The labels of a thread changed.
+        InboxThreadLabelsUpdated = "inbox.thread.labels.updated",
+        /// An inbox received an email.
+        InboxEmailReceived = "inbox.email.received",
+        /// An email was sent from an inbox.
+        InboxEmailSent = "inbox.email.sent",
+        /// A draft was created in an inbox.
+        InboxDraftCreated = "inbox.draft.created",
+        /// A draft was updated.
+        InboxDraftUpdated = "inbox.draft.updated",
+        /// A draft was sent.
+        InboxDraftSent = "inbox.draft.sent",
+        /// A draft was deleted.
+        InboxDraftDeleted = "inbox.draft.deleted",
     }
 }

@@ -161,7 +161,7 @@ async fn every_type_is_as_the_contract_says_and_is_read_as_itself() {
     }
     // A type that this client has never heard of, and a payload of a known type that it can't read, are no failure.
     for body in [
-        r#"{"type":"inbox.created","created_at":"2026-03-02T12:00:00.000Z","data":{"id":"x"}}"#,
+        r#"{"type":"mailbox.created","created_at":"2026-03-02T12:00:00.000Z","data":{"id":"x"}}"#,
         r#"{"type":"email.sent","created_at":"2026-03-02T12:00:00.000Z","data":[]}"#,
         r#"{"type":"email.sent"}"#,
     ] {

@@ -64,7 +64,7 @@ async fn a_new_domain_has_its_records_and_the_defaults() {
         dkim.iter().all(|(name, kind)| name.ends_with("._domainkey.acme.test") && *kind == RecordType::Cname)
     );
     assert_eq!(of(&domain, &RecordPurpose::Tracking), []);
-    assert_eq!(of(&domain, &RecordPurpose::Receiving), []);
+    assert_eq!(of(&domain, &RecordPurpose::ReceivingMx), []);
     for record in &domain.records {
         assert_eq!((record.ttl.as_deref(), &record.status), (Some("Auto"), &Some(RecordStatus::NotStarted)));
         assert_eq!(record.priority.is_some(), record.kind == RecordType::Mx);
@@ -96,7 +96,7 @@ async fn what_was_asked_for_is_what_is_answered() {
         assert_eq!(of(&domain, &RecordPurpose::Spf)[0], (format!("bounce.{name}"), RecordType::Mx));
         assert_eq!(of(&domain, &RecordPurpose::Spf)[1], (format!("bounce.{name}"), RecordType::Txt));
         assert_eq!(of(&domain, &RecordPurpose::Tracking), [(format!("links.{name}"), RecordType::Cname)]);
-        assert_eq!(of(&domain, &RecordPurpose::Receiving), [(name, RecordType::Mx)]);
+        assert_eq!(of(&domain, &RecordPurpose::ReceivingMx), [(name, RecordType::Mx)]);
     }
     let reply = bench.post("/domains", &json!({ "name": "raw.test" }));
     let keys: BTreeSet<_> = reply.json.as_object().unwrap().keys().map(String::as_str).collect();

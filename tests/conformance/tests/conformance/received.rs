@@ -35,7 +35,7 @@ async fn received_emails_and_their_files_can_be_listed() {
     let page = client.received().list().await.unwrap();
     let email = &page.data[0];
     assert_eq!((email.id.as_str(), email.to.as_slice()), (id.as_str(), &["in@acme.test".to_owned()][..]));
-    assert_eq!(email.from.as_deref(), Some("Ada <ada@example.com>"));
+    assert_eq!(email.from.as_deref(), Some("ada@example.com"));
     assert_eq!(email.subject.as_deref(), Some("Two files"));
     assert_eq!(email.message_id.as_deref(), Some("<m1@example.com>"));
     let sizes: Vec<_> = email.attachments.iter().map(|file| file.size).collect();

@@ -3,6 +3,7 @@
 //! Only a domain with a verified tracking subdomain has such a host (`SPEC.md`, Domain). What a tracked mail looks like is not specified;
 //! here a link to `https://a.test/` becomes `https://<label>.<domain>/click/<email id>?to=https%3A%2F%2Fa.test%2F`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -30,39 +31,51 @@ pub(crate) fn track(html: &str, domain: &Domain, email: Uuid, own: &str) -> Opti
     Some(tracked.into())
 }
 
+/// The first web address that an `a` element leads to, but for those that begin with `own`.
+pub(crate) fn first_link(html: &str, own: &str) -> Option<String> {
+    places(html).map(|place| address(&html[place])).find(|address| !address.starts_with(own))
+}
+
 /// Puts the prefix before every web address that an `a` element leads to, but those that begin with `own`.
 fn with_links(html: &str, prefix: &str, own: &str) -> String {
     let mut tracked = String::with_capacity(html.len() * 2);
-    let mut rest = html;
-    while let Some(at) = rest.find('<') {
-        let (text, tag) = rest.split_at(at);
-        tracked.push_str(text);
-        let end = if let Some(comment) = tag.strip_prefix("<!--") {
-            comment.find("-->").map_or(tag.len(), |end| end + "<!---->".len())
-        } else {
-            end_of_tag(tag)
-        };
-        let (tag, after) = tag.split_at(end);
-        match target(tag) {
-            Some((start, end)) => {
-                // Only the address is replaced; as it stands in HTML, its ampersands may be written out.
-                let address = tag[start..end].replace("&amp;", "&");
-                if address.starts_with(own) {
-                    tracked.push_str(tag);
-                    rest = after;
-                    continue;
-                }
-                tracked.push_str(&tag[..start]);
-                tracked.push_str(prefix);
-                tracked.extend(utf8_percent_encode(&address, NON_ALPHANUMERIC));
-                tracked.push_str(&tag[end..]);
-            }
-            None => tracked.push_str(tag),
+    let mut done = 0;
+    for place in places(html) {
+        let address = address(&html[place.clone()]);
+        if !address.starts_with(own) {
+            tracked.push_str(&html[done..place.start]);
+            tracked.push_str(prefix);
+            tracked.extend(utf8_percent_encode(&address, NON_ALPHANUMERIC));
+            done = place.end;
         }
-        rest = after;
     }
-    tracked.push_str(rest);
+    tracked.push_str(&html[done..]);
     tracked
+}
+
+/// An address as it stands in HTML, where its ampersands may be written out.
+fn address(written: &str) -> String {
+    written.replace("&amp;", "&")
+}
+
+/// Where the quoted web addresses stand that `a` elements lead to.
+fn places(html: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + html[at..].find('<')?;
+            let tag = &html[start..];
+            let length = if let Some(comment) = tag.strip_prefix("<!--") {
+                comment.find("-->").map_or(tag.len(), |end| end + "<!---->".len())
+            } else {
+                end_of_tag(tag)
+            };
+            at = start + length;
+            if let Some((from, to)) = target(&tag[..length]) {
+                return Some(start + from..start + to);
+            }
+        }
+    })
 }
 
 /// Behind the `>` that closes a tag; one inside quotes doesn't.

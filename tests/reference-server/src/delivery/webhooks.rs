@@ -4,6 +4,9 @@
 //! sends. The first attempt is made at once; one that fails is repeated after the pauses of [`PAUSES`], each counted from the failure before it, on the
 //! service's clock. Every attempt goes where the webhook points by then; one that is disabled or gone by then gets no more of them.
 //!
+//! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay leaves it as it is. (The
+//! specification is silent here.)
+//!
 //! The service itself opens no connection: what is to be sent waits in the [`outbox`], and the mounts [`post`] it.
 
 pub(crate) mod book;
@@ -63,7 +66,7 @@ pub(crate) fn tell(
         let id = service.next_id();
         let told = Arc::new(Told::new(id, webhook, kind, at, email, payload.clone()));
         tenant.told.add(Arc::clone(&told));
-        service.outbox().push(Job { tenant: Arc::downgrade(tenant), told, planned: true });
+        enqueue(service, Job { tenant: Arc::downgrade(tenant), told, planned: true });
         service.news().tell(&tenant.name, What::WebhookEvent { webhook, event: id });
         (webhook, id)
     });
@@ -73,28 +76,45 @@ pub(crate) fn tell(
 /// A pause is over.
 pub(crate) fn fall_due(service: &Service, tenant: &Weak<Tenant>, told: &Weak<Told>, number: usize) {
     if let Some(told) = told.upgrade().filter(|told| told.awaits(number)) {
-        service.outbox().push(Job { tenant: Weak::clone(tenant), told, planned: true });
+        enqueue(service, Job { tenant: Weak::clone(tenant), told, planned: true });
     }
 }
 
 /// Sends an event once more, at once, whatever came of it before.
 pub(crate) fn replay(service: &Service, tenant: &Arc<Tenant>, told: &Arc<Told>) {
-    service.outbox().push(Job { tenant: Arc::downgrade(tenant), told: Arc::clone(told), planned: false });
+    enqueue(service, Job { tenant: Arc::downgrade(tenant), told: Arc::clone(told), planned: false });
 }
 
-/// Makes a job into what is to be posted. None if the webhook is disabled or gone: then nothing more is told of this event.
+/// Adds an attempt to the queue of its webhook.
+pub(crate) fn enqueue(service: &Service, job: Job) {
+    if let Some(displaced) = service.outbox().push(job)
+        && let Some(tenant) = displaced.tenant.upgrade()
+    {
+        drop_attempt(service, &tenant, &displaced);
+    }
+}
+
+/// Drops an attempt that won't be made. If it was a scheduled one, no other follows.
+fn drop_attempt(service: &Service, tenant: &Tenant, job: &Job) {
+    if job.planned {
+        job.told.give_up();
+        tenant.told.touch(job.told.id);
+    }
+    let news = What::WebhookEvent { webhook: job.told.webhook, event: job.told.id };
+    service.news().tell(&tenant.name, news);
+}
+
+/// Makes a job into what is to be posted. None if the webhook is disabled or gone, or the attempt no longer needed.
 pub(crate) fn prepare(service: &Service, job: Job) -> Option<WebhookPost> {
     let tenant = job.tenant.upgrade()?;
     let webhook = tenant.webhooks.get(job.told.webhook).filter(|webhook| webhook.enabled);
     let Some(webhook) = webhook else {
-        job.told.give_up();
-        tenant.told.touch(job.told.id);
-        service
-            .news()
-            .tell(&tenant.name, What::WebhookEvent { webhook: job.told.webhook, event: job.told.id });
+        drop_attempt(service, &tenant, &job);
         return None;
     };
-    job.told.begin();
+    if !job.told.begin(job.planned) {
+        return None;
+    }
     tenant.told.touch(job.told.id);
     let now = service.clock().now();
     let headers = sign::headers(&job.told, &webhook.secrets_at(now));

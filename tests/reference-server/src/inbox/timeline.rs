@@ -76,7 +76,7 @@ fn delivery(tenant: &Tenant, told: &Told) -> Delivery {
         webhook_id: told.webhook.to_string(),
         endpoint: tenant.webhooks.get(told.webhook).map(|webhook| webhook.endpoint.clone()),
         r#type: told.kind,
-        status: progress.status.as_str(),
+        status: progress.status().as_str(),
         created_at: database(told.created_at),
         next_attempt_at: progress.next_attempt_at.map(database),
         attempts: progress.attempts.iter().map(attempt).collect(),

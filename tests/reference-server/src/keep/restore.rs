@@ -16,7 +16,7 @@ use super::store::Store;
 use super::work::KeptWork;
 use crate::clock::Turn;
 use crate::delivery::webhooks::outbox::Job;
-use crate::delivery::{self, Work};
+use crate::delivery::{self, Work, webhooks};
 use crate::idempotency;
 use crate::links::Links;
 use crate::lock::lock;
@@ -148,7 +148,9 @@ fn take_up(service: &Service, tenant: &Arc<Tenant>) {
                 let (tenant, told) = (Arc::downgrade(tenant), Arc::downgrade(&told));
                 service.agenda().note(due, Work::TellWebhook { tenant, told, number });
             }
-            Some(_) => service.outbox().push(Job { tenant: Arc::downgrade(tenant), told, planned: true }),
+            Some(_) => {
+                webhooks::enqueue(service, Job { tenant: Arc::downgrade(tenant), told, planned: true });
+            }
             None => {}
         }
     }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::answers;
 use super::emails::recipients::Mailbox;
 use super::timestamp::database;
+use crate::delivery;
 use crate::keys::{Credential, MADE, Made, Permission};
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
@@ -100,8 +101,13 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answers::deleted("api_key", key.id))
 }
 
-/// Refuses a sender whose domain the key that is used may not send from.
+/// Refuses a sender that this request may not use: one of a domain that its key is not for, or that a strict service knows nothing of.
 pub(crate) fn check_sender(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
+    check_domain(context, from)?;
+    delivery::check_sender(context.service, &context.tenant, from)
+}
+
+fn check_domain(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
     let Some(domain) = context.key.and_then(|key| key.domain) else { return Ok(()) };
     let domain = context.tenant.domains.get(domain);
     if domain.as_ref().is_some_and(|domain| domain.setup.name.eq_ignore_ascii_case(from.domain())) {

@@ -14,8 +14,9 @@ use uuid::Uuid;
 use self::message::Changes;
 use self::record::{Broadcast, Message};
 use super::answers;
+use super::api_keys::check_sender;
 use super::timestamp::database;
-use crate::delivery::{self, broadcast};
+use crate::delivery::broadcast;
 use crate::paging::{Mode, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
@@ -36,7 +37,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         Some((message?, send, due))
     })?;
-    delivery::check_sender(context.service, &context.tenant, &message.from)?;
+    check_sender(context, &message.from)?;
     let id = context.service.next_id();
     context.tenant.broadcasts.add(id, Broadcast::new(id, message, now))?;
     if send {
@@ -69,7 +70,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         // It may have gone out since it was looked at.
         broadcast.check_open("updated")?;
         let message = changes.apply(&broadcast.message)?;
-        delivery::check_sender(context.service, &context.tenant, &message.from)?;
+        check_sender(context, &message.from)?;
         broadcast.message = message;
         Ok(())
     })?;
@@ -95,7 +96,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         context.body(|fields, problems, _| Some(message::take_schedule(now, fields, problems)))?
     };
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
-    delivery::check_sender(context.service, &context.tenant, &found.message.from)?;
+    check_sender(context, &found.message.from)?;
     broadcast::send(context.service, &context.tenant, id, due, now)?;
     Ok(json(StatusCode::OK, &Sent { id }))
 }

@@ -10,7 +10,7 @@ pub(crate) mod segments;
 pub(crate) mod told;
 pub(crate) mod topics;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -94,9 +94,7 @@ impl Wish {
             };
         }
         for segment in self.segments {
-            if !contact.segments.contains(&segment) {
-                contact.segments.push(segment);
-            }
+            contact.join(segment);
         }
         contact.topics.extend(self.topics);
     }
@@ -175,6 +173,7 @@ pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
         unsubscribed: false,
         properties: BTreeMap::new(),
         segments: Vec::new(),
+        left_segments: BTreeSet::new(),
         topics: BTreeMap::new(),
         created_at: now,
         updated_at: now,
@@ -206,8 +205,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             }
         }
     };
-    let wanted = |contact: &Contact| segment.is_none_or(|segment| contact.segments.contains(&segment));
-    Ok(items(context.tenant.contacts.page(&window, wanted)?))
+    Ok(items(context.tenant.contacts.page(&window, segment)?))
 }
 
 /// The answer of a list of contacts.

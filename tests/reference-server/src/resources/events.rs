@@ -19,7 +19,6 @@ use super::answers;
 use super::automations::Automation;
 
 use super::automations::engine::{self, Occurrence};
-use super::contacts;
 use super::emails::recipients::Mailbox;
 use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
@@ -137,11 +136,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         })?,
         Whom::Email(email) => match context.tenant.contacts.by_address(&email) {
             Some(contact) => contact.id,
-            None if triggers(context, &name) => {
-                let (id, now) = (context.service.next_id(), context.now());
-                let blank = || contacts::blank(id, email.clone(), now);
-                context.tenant.contacts.put(&email, blank, |_| {})?
-            }
+            None if triggers(context, &name) => context.contacts().put(&email, |_| {})?,
             // Nothing starts, and nothing waits for somebody who was never known.
             None => return Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name })),
         },

@@ -76,10 +76,10 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);
-    context.tenant.contacts.change_all(
-        |contact| contact.segments.contains(&id),
-        |contact| contact.segments.retain(|one| *one != id),
-    );
+    context
+        .tenant
+        .contacts
+        .change_all(|contact| contact.has_joined(id), |contact| contact.forget_segment(id));
     Ok(answers::deleted(object(context), id))
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    Ok(contacts::items(context.tenant.contacts.page(&window, |contact| contact.segments.contains(&id))?))
+    Ok(contacts::items(context.tenant.contacts.page(&window, Some(id))?))
 }
 
 /// The segment that the path names.

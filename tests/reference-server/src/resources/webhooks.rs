@@ -51,6 +51,24 @@ pub(crate) const EVENTS: &[&str] = &[
     "topic.deleted",
 ];
 
+/// What can be subscribed to besides: events of inboxes, which the public service has and this one doesn't, so they never happen here.
+const INBOX_EVENTS: &[&str] = &[
+    "inbox.created",
+    "inbox.updated",
+    "inbox.deleted",
+    "inbox.thread.created",
+    "inbox.thread.folder.updated",
+    "inbox.thread.assigned",
+    "inbox.thread.unassigned",
+    "inbox.thread.labels.updated",
+    "inbox.email.received",
+    "inbox.email.sent",
+    "inbox.draft.created",
+    "inbox.draft.updated",
+    "inbox.draft.sent",
+    "inbox.draft.deleted",
+];
+
 /// One webhook.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Webhook {
@@ -60,12 +78,16 @@ pub(crate) struct Webhook {
     pub(crate) enabled: bool,
     created_at: Timestamp,
     secret: String,
-    /// The secret before the last rotation, and until when it signs too.
-    retired: Option<(String, Timestamp)>,
+    /// The secrets that were replaced, newest first, and until when each signs too.
+    #[serde(default)]
+    replaced: Vec<(String, Timestamp)>,
 }
 
 /// How long a secret that was replaced goes on signing beside the new one.
 const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
+
+/// How many replaced secrets sign at most: the header of a delivery grows with each.
+const MAX_REPLACED: usize = 10;
 
 impl Webhook {
     /// Whether it is to be told events of this type.
@@ -75,11 +97,16 @@ impl Webhook {
 
     /// The secrets that sign at this time, the newest first.
     pub(crate) fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
-        let retired = self.retired.as_ref().filter(|(_, until)| now < *until);
-        [Some(self.secret.as_str()), retired.map(|(secret, _)| secret.as_str())]
-            .into_iter()
-            .flatten()
-            .collect()
+        let replaced = self.replaced.iter().filter(|(_, until)| now < *until);
+        std::iter::once(&self.secret).chain(replaced.map(|(secret, _)| secret)).map(String::as_str).collect()
+    }
+
+    /// Puts another secret in the place of the present one, which signs too until its retirement is over.
+    fn rotate(&mut self, secret: String, now: Timestamp) {
+        let before = std::mem::replace(&mut self.secret, secret);
+        self.replaced.retain(|(_, until)| now < *until);
+        self.replaced.insert(0, (before, plus(now, RETIREMENT)));
+        self.replaced.truncate(MAX_REPLACED);
     }
 }
 
@@ -103,7 +130,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         enabled: true,
         created_at: context.now(),
         secret: secret.clone(),
-        retired: None,
+        replaced: Vec::new(),
     };
     context.tenant.webhooks.add(id, webhook)?;
     Ok(json(StatusCode::CREATED, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
@@ -162,11 +189,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn rotate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let secret = secret(context);
-    let until = plus(context.now(), RETIREMENT);
-    context.tenant.webhooks.change(id, |webhook| {
-        let before = std::mem::replace(&mut webhook.secret, secret.clone());
-        webhook.retired = Some((before, until));
-    });
+    context.tenant.webhooks.change(id, |webhook| webhook.rotate(secret.clone(), context.now()));
     Ok(json(StatusCode::OK, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
 }
 
@@ -199,13 +222,14 @@ fn take_events(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Vec<S
         problems
             .wrong(|| format!("`{}` must name at least one event type; found none.", fields.name("events")));
     }
-    let mut events = Vec::with_capacity(items.len().min(EVENTS.len()));
+    let known: Vec<_> = EVENTS.iter().chain(INBOX_EVENTS).copied().collect();
+    let mut events = Vec::with_capacity(items.len().min(known.len()));
     for (index, item) in items.iter().enumerate() {
         let name = || format!("{}[{index}]", fields.name("events"));
         match text(item.get()) {
             None => problems.wrong(|| format!("`{}` must be a string; found {}.", name(), kind(item.get()))),
-            Some(event) if !EVENTS.contains(&&*event) => problems.wrong(|| {
-                format!("`{}` must be one of {}; found {}.", name(), EVENTS.join(", "), quoted(&event))
+            Some(event) if !known.contains(&&*event) => problems.wrong(|| {
+                format!("`{}` must be one of {}; found {}.", name(), known.join(", "), quoted(&event))
             }),
             Some(event) if events.iter().any(|known| *known == event) => {}
             Some(event) => events.push(event.into_owned()),

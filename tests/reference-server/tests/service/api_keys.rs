@@ -120,3 +120,58 @@ fn the_log_keeps_no_large_bodies() {
     assert_eq!(entry["request_body"], Value::Null);
     assert!(entry["response_body"]["id"].is_string());
 }
+
+#[test]
+fn a_key_for_one_domain_sends_nothing_of_another_by_any_route() {
+    let sandbox = Sandbox::new();
+    let created = |path: &str, body: &Value| {
+        let answer = sandbox.post(path, body);
+        assert_eq!(answer.status, 201, "{path}: {}", answer.text());
+        answer.json()["id"].as_str().unwrap().to_owned()
+    };
+    let domain = created("/domains", &json!({"name": "acme.test"}));
+    let body = json!({"name": "App", "permission": "sending_access", "domain_id": domain});
+    let (_, token) = made(&sandbox, &body);
+    let segment = created("/segments", &json!({"name": "All"}));
+    created("/contacts", &json!({"email": "ada@example.com", "segments": [{"id": segment}]}));
+    let post = |path: &str, body: &Value| {
+        let answer = sandbox.ask(Method::POST, path).key(&token).json(body);
+        (answer.status.as_u16(), answer.json()["name"].as_str().unwrap_or_default().to_owned())
+    };
+    let refused = (403, "invalid_permission".to_owned());
+    for (from, own) in [
+        ("hi@acme.test", true),
+        ("Acme <hi@ACME.test>", true),
+        ("hi@other.test", false),
+        ("hi@mail.acme.test", false),
+        ("\"hi@acme.test\" <hi@other.test>", false),
+    ] {
+        let alias = format!("t{}", from.len());
+        let template =
+            json!({"name": "T", "alias": alias, "html": "<p>Hi</p>", "subject": "Hi", "from": from});
+        let template = created("/templates", &template);
+        assert_eq!(sandbox.post(&format!("/templates/{template}/publish"), &json!({})).status, 200);
+        let by_template = json!({"to": "ada@example.com", "template": {"id": alias}});
+        for path in ["/emails", "/email", "/emails/sending", "/email/sending"] {
+            for email in [&email_with("from", from), &by_template] {
+                let answer = post(path, email);
+                assert!(if own { answer.0 == 200 } else { answer == refused }, "{path} {email}: {answer:?}");
+            }
+        }
+        let broadcast = json!({"segment_id": segment, "from": from, "subject": "News", "text": "Hi"});
+        let draft = created("/broadcasts", &broadcast);
+        for body in [json!({"scheduled_at": "in 1 hour"}), json!({})] {
+            let answer = post(&format!("/broadcasts/{draft}/send"), &body);
+            let expected = if own { "scheduled" } else { "draft" };
+            assert!(if own { answer.0 < 404 } else { answer == refused }, "{from}: {answer:?}");
+            assert_eq!(sandbox.get(format!("/broadcasts/{draft}")).json()["status"], expected, "{from}");
+        }
+        // What makes or changes a broadcast, a template or an automation needs full access.
+        let patch = sandbox.ask(Method::PATCH, format!("/broadcasts/{draft}")).key(&token);
+        assert_eq!(patch.json(&json!({"from": from})).name(), "restricted_api_key");
+        for path in ["/broadcasts", "/emails/batch", "/templates", "/automations", "/events/send"] {
+            assert_eq!(post(path, &broadcast), (401, "restricted_api_key".to_owned()), "{path}");
+        }
+    }
+    assert!(sandbox.mails().iter().all(|mail| mail.from.to_lowercase().contains("@acme.test")));
+}

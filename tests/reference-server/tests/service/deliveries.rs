@@ -2,6 +2,12 @@
 
 #[path = "deliveries/attempts.rs"]
 mod attempts;
+#[path = "deliveries/model.rs"]
+mod model;
+#[path = "deliveries/payloads.rs"]
+mod payloads;
+#[path = "deliveries/sequences.rs"]
+mod sequences;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;

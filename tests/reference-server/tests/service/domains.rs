@@ -145,7 +145,7 @@ fn every_option_has_its_records() {
         }
         let found: Vec<_> = shape.iter().map(|(_, name, kind)| (kind.as_str(), name.clone())).collect();
         assert_eq!(found, wanted);
-        assert_eq!(shape.iter().any(|(record, ..)| record == "Receiving"), receiving);
+        assert_eq!(shape.iter().any(|(record, ..)| record == "Receiving MX"), receiving);
         assert_eq!(shape.iter().any(|(record, ..)| record == "Tracking"), tracking.is_some());
     }
 }

@@ -240,3 +240,45 @@ fn a_page_costs_the_same_however_long_the_list_is() {
     // Walking the whole list would take twenty times as long.
     assert!(long < short * 5 + Duration::from_millis(1), "{short:?} for 300, {long:?} for 6,000");
 }
+
+#[test]
+fn a_cursor_that_names_no_member_of_the_list_is_refused() {
+    let sandbox = Sandbox::new();
+    let made = |path: &str, body: &Value| {
+        let answer = sandbox.post(path, body);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json()["id"].as_str().unwrap().to_owned()
+    };
+    let segments: Vec<_> = (0..2).map(|n| made("/segments", &json!({"name": n.to_string()}))).collect();
+    let contact = |n: usize| {
+        let body = json!({"email": format!("{n}@example.com"), "segments": [{"id": segments[n % 2]}]});
+        made("/contacts", &body)
+    };
+    let contacts: Vec<_> = (0..6).map(contact).collect();
+    for (path, member, other) in [
+        (format!("/segments/{}/contacts", segments[0]), &contacts[2], &contacts[3]),
+        (format!("/audiences/{}/contacts", segments[1]), &contacts[3], &contacts[2]),
+        (format!("/contacts?segment_id={}", segments[0]), &contacts[2], &contacts[3]),
+        (format!("/contacts/{}/segments", contacts[0]), &segments[0], &segments[1]),
+    ] {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        for parameter in ["after", "before"] {
+            let answer = sandbox.get(format!("{path}{joint}{parameter}={member}"));
+            assert_eq!(answer.status, 200, "{path} {parameter}: {}", answer.text());
+            for limit in ["", "&limit=1"] {
+                let answer = sandbox.get(format!("{path}{joint}{parameter}={other}{limit}"));
+                refused(&answer, parameter);
+            }
+        }
+    }
+    // Who leaves keeps the place from which a walk goes on; a deleted segment keeps none.
+    let page = |path: &str, after: &str| sandbox.get(format!("{path}?after={after}")).json();
+    let (members, segment) = (format!("/segments/{}/contacts", segments[0]), &segments[0]);
+    let leave = sandbox.ask(Method::DELETE, format!("/contacts/{}/segments/{segment}", contacts[2]));
+    assert_eq!(leave.send("").status, 200);
+    assert_eq!(ids(&page(&members, &contacts[2])), [&*contacts[0]]);
+    assert_eq!(ids(&page(&format!("/contacts/{}/segments", contacts[2]), segment)), [""; 0]);
+    sandbox.ask(Method::DELETE, format!("/segments/{segment}")).send("");
+    let gone = sandbox.get(format!("/contacts/{}/segments?after={segment}", contacts[2]));
+    refused(&gone, "after");
+}

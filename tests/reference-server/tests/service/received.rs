@@ -48,7 +48,7 @@ fn a_mail_that_came_in_is_listed_with_what_is_attached() {
         json!({
             "id": id,
             "to": ["support@acme.test", "\"Ops, Acme\" <ops@acme.test>"],
-            "from": "Adèle <ada@example.com>",
+            "from": "ada@example.com",
             "created_at": "2026-03-02T12:00:00.000Z",
             "subject": "Grüße",
             "bcc": [], "cc": [], "reply_to": [],
@@ -67,6 +67,8 @@ fn a_mail_that_came_in_is_listed_with_what_is_attached() {
     let record = sandbox.get(format!("/emails/receiving/{id}")).json();
     assert_eq!(record["html"].as_str().unwrap().trim_end(), "<img src=\"cid:logo@acme\">");
     assert_eq!(record["headers"]["message-id"], "<m1@example.com>");
+    assert_eq!(record["from"], "ada@example.com");
+    assert!(record["headers"]["from"].as_str().unwrap().ends_with(" <ada@example.com>"), "{record}");
     assert_eq!(fetch(&sandbox, &record["raw"]["download_url"]).text(), MAIL);
 }
 

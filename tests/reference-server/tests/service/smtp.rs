@@ -90,7 +90,7 @@ async fn a_mail_that_comes_in_by_smtp_is_a_received_email() {
         .unwrap();
     let received = door.received("sb_local");
     assert_eq!(received.len(), 1);
-    assert_eq!(received[0]["from"], "Ada <ada@example.com>");
+    assert_eq!(received[0]["from"], "ada@example.com");
     assert_eq!(received[0]["to"], json!(["Support <support@acme.test>"]));
     assert_eq!(received[0]["received_for"], json!(["support@acme.test", "hidden@acme.test"]));
     let path = format!("/emails/receiving/{}", received[0]["id"].as_str().unwrap());

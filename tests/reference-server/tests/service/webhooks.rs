@@ -120,3 +120,35 @@ fn a_deleted_webhook_is_gone() {
     }
     assert_eq!(sandbox.get("/webhooks/x").name(), "invalid_parameter");
 }
+
+#[test]
+fn events_of_inboxes_can_be_subscribed_though_the_sandbox_has_none() {
+    let sandbox = Sandbox::new();
+    let events = json!([
+        "inbox.created",
+        "inbox.updated",
+        "inbox.deleted",
+        "inbox.thread.created",
+        "inbox.thread.folder.updated",
+        "inbox.thread.assigned",
+        "inbox.thread.unassigned",
+        "inbox.thread.labels.updated",
+        "inbox.email.received",
+        "inbox.email.sent",
+        "inbox.draft.created",
+        "inbox.draft.updated",
+        "inbox.draft.sent",
+        "inbox.draft.deleted",
+    ]);
+    let body = json!({"endpoint": "https://acme.test/hook", "events": events});
+    let answer = sandbox.post("/webhooks", &body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let path = format!("/webhooks/{}", answer.json()["id"].as_str().unwrap());
+    assert_eq!(sandbox.get(&path).json()["events"], events);
+    let answer =
+        sandbox.ask(Method::PATCH, &path).json(&json!({"events": ["email.sent", "inbox.email.sent"]}));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let misspelt = json!({"endpoint": "https://acme.test/hook", "events": ["inbox.email.snet"]});
+    assert_eq!(sandbox.post("/webhooks", &misspelt).status, 422);
+    assert_eq!(sandbox.post("/_/events", &json!({"type": "inbox.created"})).status, 422, "it is never fired");
+}

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::input::flags::all_event_types;
 use crate::output::write_stderr;
 use crate::signals::Signals;
 
@@ -35,8 +36,8 @@ pub(super) struct Registration {
 
 /// The types that are told when none were named: all of them by a sandbox, and of the service those on which its descriptions agree.
 pub(super) fn usual(public: bool) -> BTreeSet<String> {
-    let agreed = |kind: &&&str| !public || !DISPUTED.iter().any(|disputed| kind.starts_with(disputed));
-    EventType::KNOWN.iter().filter(agreed).map(|&kind| kind.to_owned()).collect()
+    let agreed = |kind: &&str| !public || !DISPUTED.iter().any(|disputed| kind.starts_with(disputed));
+    all_event_types().filter(agreed).map(str::to_owned).collect()
 }
 
 impl Registration {

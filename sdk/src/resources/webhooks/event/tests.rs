@@ -114,7 +114,13 @@ fn data_of_single_event_types_is_read() {
     let EventData::EmailFailed(data) = event("email.failed", &email(&failed)).data else { panic!() };
     assert_eq!(data.failed.reason.as_deref(), Some("reached_daily_quota"));
 
-    let suppressed = json!({ "suppressed": { "message": "x", "type": "OnAccountSuppressionList" } });
+    let as_text = json!({ "bounce": { "diagnosticCode": "smtp; 550 5.1.1 user unknown" } });
+    let EventData::EmailBounced(data) = event("email.bounced", &email(&as_text)).data else { panic!() };
+    assert_eq!(data.bounce.diagnostic_code, ["smtp; 550 5.1.1 user unknown"]);
+
+    let suppressed = json!({ "suppressed": {
+        "message": "x", "type": "OnAccountSuppressionList", "reason": "previous_bounce", "diagnosticCode": ["smtp; 550 5.1.1"],
+    } });
     let EventData::EmailSuppressed(data) = event("email.suppressed", &email(&suppressed)).data else {
         panic!()
     };
@@ -158,7 +164,7 @@ fn both_known_forms_of_a_field_are_read() {
 fn unknown_types_and_shapes_are_kept_as_sent() {
     // EVT-10
     let data = json!({ "thread": { "id": 7 } });
-    let EventData::Other(other) = event("inbox.email.received", &data).data else { panic!() };
+    let EventData::Other(other) = event("mailbox.email.received", &data).data else { panic!() };
     assert_eq!((other.value, other.problem), (data, None));
 
     let data = json!({ "email_id": {} });
@@ -240,5 +246,19 @@ proptest! {
         if let EventData::Other(other) = event.data {
             prop_assert_eq!(other.value, data);
         }
+    }
+}
+
+#[test]
+fn events_of_inboxes_are_typed() {
+    let data =
+        json!({ "source": "agent", "inbox_id": "i1", "thread_id": "t1", "from": "inbox", "to": "archive" });
+    let EventData::InboxThreadFolderUpdated(moved) = event("inbox.thread.folder.updated", &data).data else {
+        panic!()
+    };
+    assert_eq!((moved.from.as_deref(), moved.to.as_deref()), (Some("inbox"), Some("archive")));
+    for kind in EventType::KNOWN.iter().filter(|kind| kind.starts_with("inbox.")) {
+        let empty = event(kind, &json!({})).data;
+        assert!(!matches!(empty, EventData::Other(_)), "{kind}: {empty:?}");
     }
 }

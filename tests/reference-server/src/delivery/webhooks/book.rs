@@ -32,13 +32,15 @@ pub(crate) struct Told {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Progress {
-    pub(crate) status: Status,
+    /// The state of the schedule; replays don't show in it until one succeeds.
+    status: Status,
     /// Oldest first.
     pub(crate) attempts: Vec<Attempt>,
-    /// How many attempts of the plan have failed.
+    /// How many scheduled attempts have failed.
     failed: usize,
-    /// How many are under way.
+    /// How many attempts are in flight, replays among them.
     running: usize,
+    /// None while the scheduled attempt is in flight, and once there will be no other.
     pub(crate) next_attempt_at: Option<Timestamp>,
 }
 
@@ -73,6 +75,23 @@ impl Status {
             Self::Success => "success",
             Self::Failed => "failed",
         }
+    }
+}
+
+impl Progress {
+    /// The status of the event: any success is final, and any attempt in flight shows.
+    pub(crate) fn status(&self) -> Status {
+        match self.status {
+            Status::Success => Status::Success,
+            _ if self.running > 0 => Status::Attempting,
+            status => status,
+        }
+    }
+
+    /// Ends the schedule.
+    fn end(&mut self, status: Status) {
+        self.status = status;
+        self.next_attempt_at = None;
     }
 }
 
@@ -132,17 +151,21 @@ impl Told {
         progress.status == Status::Pending && progress.failed == failed
     }
 
-    /// An attempt leaves.
-    pub(super) fn begin(&self) {
+    /// Starts an attempt. Returns false for a scheduled one that is no longer needed, since a replay succeeded while it waited for its turn.
+    pub(super) fn begin(&self, planned: bool) -> bool {
         let mut progress = lock(&self.progress);
-        progress.running += 1;
-        if progress.status == Status::Pending {
-            progress.status = Status::Attempting;
-            progress.next_attempt_at = None;
+        if planned {
+            if progress.status != Status::Pending {
+                return false;
+            }
+            progress.end(Status::Attempting);
         }
+        progress.running += 1;
+        true
     }
 
-    /// An attempt has ended. Answers when the next one of the plan is due, after how many that failed.
+    /// Takes the result of an attempt: any success ends the schedule, a failed replay leaves it as it is. Returns when the next scheduled attempt is
+    /// due, and after how many that failed.
     pub(super) fn finish(
         &self,
         attempt: Attempt,
@@ -156,12 +179,10 @@ impl Told {
             progress.attempts.push(attempt);
         }
         if succeeded {
-            progress.status = Status::Success;
-            progress.next_attempt_at = None;
+            progress.end(Status::Success);
             return None;
         }
-        // A replay that fails changes nothing about the plan; nor does anything once an attempt has succeeded.
-        if !planned || progress.status == Status::Success {
+        if !planned || progress.status != Status::Attempting {
             return None;
         }
         progress.failed += 1;
@@ -170,13 +191,12 @@ impl Told {
         Some((progress.failed, progress.next_attempt_at?))
     }
 
-    /// Nothing more will be sent.
+    /// Ends the schedule without a success.
     pub(super) fn give_up(&self) {
         let mut progress = lock(&self.progress);
         if progress.status != Status::Success {
-            progress.status = Status::Failed;
+            progress.end(Status::Failed);
         }
-        progress.next_attempt_at = None;
     }
 }
 

@@ -50,7 +50,8 @@ impl Outbox {
         Self { most: most.max(1), queues: Mutex::default() }
     }
 
-    pub(crate) fn push(&self, job: Job) {
+    /// Adds an attempt. Returns the one that gives way where too many wait.
+    pub(crate) fn push(&self, job: Job) -> Option<Job> {
         let mut queues = lock(&self.queues);
         let webhook = job.told.webhook;
         let queues = &mut *queues;
@@ -59,11 +60,7 @@ impl Outbox {
         if queue.waiting.len() == 1 {
             queues.turns.push_back(webhook);
         }
-        if queue.waiting.len() > self.most
-            && let Some(job) = queue.waiting.pop_front()
-        {
-            job.told.give_up();
-        }
+        if queue.waiting.len() > self.most { queue.waiting.pop_front() } else { None }
     }
 
     /// The next attempt, if there is one that may be made now. Whoever takes it says when it is [`done`](Self::done).
@@ -151,11 +148,9 @@ mod tests {
         let outbox = Outbox::new(2);
         let jobs: Vec<_> = (0..3).map(|_| job(1)).collect();
         let first = Arc::clone(&jobs[0].told);
-        for job in jobs {
-            outbox.push(job);
-        }
+        let displaced: Vec<_> = jobs.into_iter().filter_map(|job| outbox.push(job)).collect();
+        assert!(matches!(&displaced[..], [job] if Arc::ptr_eq(&job.told, &first)));
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 2);
-        assert_eq!(first.progress().status, super::super::book::Status::Failed);
     }
 
     #[test]

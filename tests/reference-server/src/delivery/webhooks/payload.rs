@@ -5,7 +5,9 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
+use crate::delivery::tracking;
 use crate::resources::contacts::book::Contact;
 use crate::resources::domains::record::Domain;
 use crate::resources::emails::record::{Email, Event};
@@ -30,8 +32,9 @@ pub(crate) fn kind(event: Event) -> Option<&'static str> {
     })
 }
 
-/// The `email.…` events, but `email.received`. `known` takes the place of what such an event says by itself.
-pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp) -> Value {
+/// The `email.…` events, but `email.received`. `known` takes the place of what such an event says by itself; links that begin with `own` are the
+/// service's, and no recipient clicks on them.
+pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp, own: &str) -> Value {
     let mut data = json!({
         "email_id": email.id.to_string(),
         "created_at": iso(email.created_at),
@@ -46,11 +49,20 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
     if let Some(template) = email.origin.template {
         data["template_id"] = template.to_string().into();
     }
+    if !email.headers.is_empty() {
+        let headers = email.headers.iter().map(|(name, value)| json!({ "name": name, "value": value }));
+        data["headers"] = headers.collect();
+    }
     if !email.tags.is_empty() {
         let tags = email.tags.iter().map(|tag| (tag.name.clone(), Value::String(tag.value.clone())));
         data["tags"] = Value::Object(tags.collect());
     }
     if let Some((field, mut usual)) = kind(event).and_then(|kind| detail(kind, &iso(at))) {
+        if event == Event::Clicked
+            && let Some(link) = email.html.as_deref().and_then(|html| tracking::first_link(html, own))
+        {
+            usual["link"] = link.into();
+        }
         if let (Value::Object(usual), Some(Value::Object(given))) = (&mut usual, known) {
             usual.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
@@ -59,16 +71,20 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
     data
 }
 
+/// What a mail server says of an address that it doesn't know, as the diagnostic code of a delivery status notification (RFC 3464, 2.3.6; RFC 3463,
+/// 3.2). Programs that sort bounces go by these words and numbers.
+const UNKNOWN_USER: &str = "smtp; 550 5.1.1 user unknown";
+
 /// The field that only events of this type have, as it is where nothing else is known.
 pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
     Some(match kind {
         "email.bounced" => (
             "bounce",
             json!({
-                "message": "The recipient's mail server refused the mail for good.",
+                "message": "550 5.1.1 user unknown: the recipient's address does not exist",
                 "type": "Permanent",
                 "subType": "General",
-                "diagnosticCode": ["smtp; 550 5.1.1 no such user here"],
+                "diagnosticCode": [UNKNOWN_USER],
             }),
         ),
         "email.clicked" => (
@@ -84,8 +100,10 @@ pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
         "email.suppressed" => (
             "suppressed",
             json!({
-                "message": "The address bounced or complained before.",
+                "message": "The recipient's address is on the suppression list because an earlier email to it bounced.",
                 "type": "OnAccountSuppressionList",
+                "reason": "previous_bounce",
+                "diagnosticCode": [UNKNOWN_USER],
             }),
         ),
         _ => return None,
@@ -106,7 +124,7 @@ pub(crate) fn received(email: &Received) -> Value {
     json!({
         "email_id": email.id.to_string(),
         "created_at": iso(email.created_at),
-        "from": bare(&email.from),
+        "from": email.from,
         "to": email.to,
         "cc": email.cc,
         "bcc": email.bcc,
@@ -117,19 +135,16 @@ pub(crate) fn received(email: &Received) -> Value {
     })
 }
 
-/// An address without its name.
-fn bare(mailbox: &str) -> &str {
-    let address = mailbox.strip_suffix('>').and_then(|rest| rest.rsplit_once('<'));
-    address.map_or(mailbox, |(_, address)| address)
-}
-
-/// `contact.created`, `contact.updated`, `contact.deleted`.
-pub(crate) fn contact(contact: &Contact) -> Value {
+/// `contact.created`, `contact.updated`, `contact.deleted`. `audience` is the account's own.
+pub(crate) fn contact(contact: &Contact, audience: Uuid) -> Value {
     let segments: Vec<_> = contact.segments.iter().map(ToString::to_string).collect();
     let mut data = Map::new();
     data.insert("id".into(), contact.id.to_string().into());
-    // The deprecated name of the first segment.
-    data.insert("audience_id".into(), segments.first().cloned().into());
+    // The deprecated name of the first segment; without one the account's default audience, since clients expect a text.
+    data.insert(
+        "audience_id".into(),
+        segments.first().cloned().unwrap_or_else(|| audience.to_string()).into(),
+    );
     data.insert("segment_ids".into(), segments.into());
     data.insert("created_at".into(), iso(contact.created_at).into());
     data.insert("updated_at".into(), iso(contact.updated_at).into());
@@ -150,13 +165,6 @@ pub(crate) fn contact_topics(contact: &Contact) -> Value {
 
 /// `domain.created`, `domain.updated`, `domain.deleted`.
 pub(crate) fn domain(domain: &Domain) -> Value {
-    let mut records = json!(domain.records);
-    for record in records.as_array_mut().into_iter().flatten() {
-        // Only here it has this name.
-        if record["record"] == "Receiving" {
-            record["record"] = "Receiving MX".into();
-        }
-    }
     let word = |on| if on { "enabled" } else { "disabled" };
     json!({
         "id": domain.id.to_string(),
@@ -164,7 +172,7 @@ pub(crate) fn domain(domain: &Domain) -> Value {
         "status": domain.status.as_str(),
         "created_at": iso(domain.created_at),
         "region": domain.setup.region.as_str(),
-        "records": records,
+        "records": domain.records,
         "capabilities": {
             "sending": word(domain.setup.capabilities.sending),
             "receiving": word(domain.setup.capabilities.receiving),

@@ -53,7 +53,7 @@ pub(crate) fn data(service: &Service, kind: &str, now: Timestamp) -> Value {
         }),
         ("contact", _) => json!({
             "id": id(),
-            "audience_id": null,
+            "audience_id": id(),
             "segment_ids": [],
             "created_at": now,
             "updated_at": now,

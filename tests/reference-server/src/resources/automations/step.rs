@@ -174,11 +174,7 @@ pub(super) fn delete_contact(teller: Teller<'_>, id: Uuid) -> Done {
 /// Adds the contact to a segment.
 pub(super) fn add_to_segment(teller: Teller<'_>, id: Uuid, segment: Uuid) -> Done {
     teller.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
-    let added = teller.change(id, |contact| {
-        if !contact.segments.contains(&segment) {
-            contact.segments.push(segment);
-        }
-    });
+    let added = teller.change(id, |contact| contact.join(segment));
     added.ok_or_else(gone)?.map_err(|problem| problem.message)?;
     Ok(None)
 }

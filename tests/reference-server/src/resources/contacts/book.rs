@@ -1,6 +1,6 @@
 //! What the service remembers of contacts: found by id, by address, and in the order in which they came.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use http::StatusCode;
@@ -25,10 +25,45 @@ pub(crate) struct Contact {
     pub(crate) unsubscribed: bool,
     pub(crate) properties: BTreeMap<String, PropertyValue>,
     pub(crate) segments: Vec<Uuid>,
+    /// The segments that it has left: a walk over the members goes on from a member that leaves meanwhile.
+    #[serde(default)]
+    pub(crate) left_segments: BTreeSet<Uuid>,
     /// The topics that the contact has made a choice about.
     pub(crate) topics: BTreeMap<Uuid, Subscription>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+}
+
+impl Contact {
+    /// Makes it a member; adding a member again changes nothing.
+    pub(crate) fn join(&mut self, segment: Uuid) {
+        self.left_segments.remove(&segment);
+        if !self.segments.contains(&segment) {
+            self.segments.push(segment);
+        }
+    }
+
+    /// Ends the membership. False if it is no member.
+    pub(crate) fn leave(&mut self, segment: Uuid) -> bool {
+        let before = self.segments.len();
+        self.segments.retain(|one| *one != segment);
+        let left = self.segments.len() < before;
+        if left {
+            self.left_segments.insert(segment);
+        }
+        left
+    }
+
+    /// Forgets a segment that is deleted.
+    pub(crate) fn forget_segment(&mut self, segment: Uuid) {
+        self.leave(segment);
+        self.left_segments.remove(&segment);
+    }
+
+    /// Whether it is or was a member, so that lists of the membership have a place for it.
+    pub(crate) fn has_joined(&self, segment: Uuid) -> bool {
+        self.segments.contains(&segment) || self.left_segments.contains(&segment)
+    }
 }
 
 /// What a property can hold.
@@ -207,11 +242,12 @@ impl Book {
         pages.contacts.newest_first().filter(|one| one.segments.contains(&segment)).cloned().collect()
     }
 
-    pub(crate) fn page(
-        &self,
-        window: &Window,
-        wanted: impl Fn(&Contact) -> bool,
-    ) -> Result<Page<Arc<Contact>>, Problem> {
-        window.look(&lock(&self.pages).contacts, |contact| wanted(contact))
+    /// A page of the contacts, or of the members of a segment.
+    pub(crate) fn page(&self, window: &Window, segment: Option<Uuid>) -> Result<Page<Arc<Contact>>, Problem> {
+        let pages = lock(&self.pages);
+        if let Some(segment) = segment {
+            window.within(|id| pages.contacts.get(id).is_some_and(|one| one.has_joined(segment)))?;
+        }
+        window.look(&pages.contacts, |one| segment.is_none_or(|segment| one.segments.contains(&segment)))
     }
 }

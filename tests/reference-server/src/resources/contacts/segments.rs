@@ -46,6 +46,7 @@ pub(super) fn take(
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
+    window.within(|id| contact.has_joined(id))?;
     let page = context.tenant.segments.page(&window, |segment| contact.segments.contains(&segment.id))?;
     Ok(segments::items(page))
 }
@@ -53,11 +54,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again changes nothing.
 pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (contact, segment) = both(context)?;
-    let added = context.contacts().change(contact, |contact| {
-        if !contact.segments.contains(&segment) {
-            contact.segments.push(segment);
-        }
-    });
+    let added = context.contacts().change(contact, |contact| contact.join(segment));
     added.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
     Ok(json(StatusCode::OK, &Membership::of(contact, segment, None)))
 }
@@ -65,11 +62,7 @@ pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Who is no member is not found.
 pub(crate) fn remove(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (contact, segment) = both(context)?;
-    let removed = context.contacts().change(contact, |contact| {
-        let before = contact.segments.len();
-        contact.segments.retain(|one| *one != segment);
-        contact.segments.len() < before
-    });
+    let removed = context.contacts().change(contact, |contact| contact.leave(segment));
     if !removed.unwrap_or(Ok(false))? {
         return Err(Problem::not_found("The contact is not in the segment."));
     }

@@ -24,7 +24,7 @@ pub(crate) struct Teller<'a> {
 
 impl Teller<'_> {
     /// Writes into the contact with this address, made if there is none. Answers its id.
-    pub(super) fn put(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
+    pub(crate) fn put(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
         let made = Cell::new(false);
         let mut known = None;
         let new = || {
@@ -67,7 +67,7 @@ impl Teller<'_> {
     /// Takes a contact away.
     pub(crate) fn remove(self, id: Uuid) -> Option<Arc<Contact>> {
         let contact = self.tenant.contacts.remove(id)?;
-        tell(self.service, self.tenant, self.at, "contact.deleted", None, || payload::contact(&contact));
+        self.tell_with("contact.deleted", &contact);
         Some(contact)
     }
 
@@ -92,8 +92,13 @@ impl Teller<'_> {
 
     fn tell_of(self, kind: &'static str, id: Uuid) {
         if let Some(contact) = self.tenant.contacts.get(id) {
-            tell(self.service, self.tenant, self.at, kind, None, || payload::contact(&contact));
+            self.tell_with(kind, &contact);
         }
+    }
+
+    fn tell_with(self, kind: &'static str, contact: &Contact) {
+        let data = || payload::contact(contact, self.tenant.default_audience());
+        tell(self.service, self.tenant, self.at, kind, None, data);
     }
 
     fn tell_of_topics(self, id: Uuid, changed: impl FnOnce(&Contact) -> bool) {

@@ -78,7 +78,7 @@ pub(super) fn records(id: Uuid, setup: &Setup) -> Vec<DnsRecord> {
     }));
     if setup.capabilities.receiving {
         records.push(DnsRecord::new(
-            "Receiving",
+            "Receiving MX",
             domain.clone(),
             "MX",
             format!("inbound.{region}.{SERVICE}"),

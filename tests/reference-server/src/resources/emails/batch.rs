@@ -13,6 +13,7 @@ use super::draft::{Draft, Form};
 use crate::delivery;
 use crate::paging::quoted;
 use crate::problem::{Problem, json};
+use crate::resources::api_keys;
 use crate::routes::Context;
 use crate::validation::{Problems, kind, well_formed};
 
@@ -46,9 +47,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         );
         let checked = match (draft, problems.into_problem()) {
             (_, Some(problem)) => Err(problem),
-            (Some(draft), None) => {
-                delivery::check_sender(context.service, &context.tenant, &draft.from).map(|()| draft)
-            }
+            (Some(draft), None) => api_keys::check_sender(context, &draft.from).map(|()| draft),
             (None, None) => Err(Problem::application("An email was refused without a reason.")),
         };
         match checked {

@@ -195,8 +195,8 @@ impl Draft {
             .sum();
         let html = self.html.as_ref().map_or(0, |html| html.len());
         let text = self.text.as_ref().map_or(0, |text| text.len());
-        // The bodies are kept twice: in the record, and in the mail.
-        2_048 + 2 * (html + text) + attached
+        // The bodies and headers are kept twice: in the record, and in the mail.
+        2_048 + 2 * (html + text + headers::size(&self.headers)) + attached
     }
 }
 

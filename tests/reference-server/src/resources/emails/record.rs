@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::draft::{Draft, Origin};
+use super::headers::size;
 use super::tags::Tag;
 use crate::lock::lock;
 
@@ -29,6 +30,9 @@ pub(crate) struct Email {
     pub(crate) html: Option<Arc<str>>,
     /// The given text, or the derived one.
     pub(crate) text: Option<Arc<str>>,
+    /// The custom headers; not those that the service adds to the mails of a broadcast.
+    #[serde(default)]
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) tags: Vec<Tag>,
     pub(crate) topic: Option<Uuid>,
     pub(crate) origin: Origin,
@@ -87,6 +91,7 @@ impl Event {
 impl Email {
     pub(crate) fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
         let texts = |list: &[super::recipients::Mailbox]| list.iter().map(|one| one.text.clone()).collect();
+        let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
         Self {
             id,
             message_id: format!("<{id}@{}>", draft.from.message_id_domain()),
@@ -99,6 +104,7 @@ impl Email {
             subject: draft.subject.clone(),
             html: draft.html.clone(),
             text: draft.text.clone(),
+            headers,
             tags: draft.tags.clone(),
             topic: draft.topic,
             origin: draft.origin,
@@ -181,7 +187,7 @@ impl Email {
     pub(crate) fn size(&self) -> usize {
         let bodies = [&self.html, &self.text].into_iter().flatten().map(|body| body.len()).sum::<usize>();
         let waiting = lock(&self.progress).waiting.as_ref().map_or(0, |draft| draft.size());
-        bodies + self.subject.len() + waiting
+        bodies + size(&self.headers) + self.subject.len() + waiting
     }
 
     pub(crate) fn captured(&self) -> Option<Uuid> {

@@ -22,6 +22,7 @@ pub(crate) struct Received {
     pub(crate) created_at: Timestamp,
     /// The recipients of the envelope.
     pub(crate) recipients: Vec<String>,
+    /// The address alone; the display name stays in the header.
     pub(crate) from: String,
     pub(crate) to: Vec<String>,
     pub(crate) cc: Vec<String>,
@@ -66,12 +67,12 @@ impl Received {
             return None;
         }
         let attachments = all(&message, &mut next_id);
-        let from = addresses(message.from());
+        let sender = message.from().and_then(|from| from.iter().find_map(|one| one.address()));
         let received = Self {
             id,
             created_at,
             recipients,
-            from: from.into_iter().next().unwrap_or_default(),
+            from: sender.unwrap_or_default().trim().to_owned(),
             to: addresses(message.to()),
             cc: addresses(message.cc()),
             bcc: addresses(message.bcc()),

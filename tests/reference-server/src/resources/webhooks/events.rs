@@ -129,7 +129,7 @@ impl Item {
             id: message_id(told.id),
             r#type: told.kind,
             created_at: iso(told.created_at),
-            status: told.progress().status.as_str(),
+            status: told.progress().status().as_str(),
         }
     }
 }

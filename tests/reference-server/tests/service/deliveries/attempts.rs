@@ -184,3 +184,70 @@ fn ten_thousand_events_for_a_dead_endpoint_are_kept_within_bounds_and_keep_nobod
     }
     assert!(walked <= 1_000, "{walked} are remembered");
 }
+
+#[test]
+fn evt_12_a_failed_replay_leaves_the_schedule_as_it_is() {
+    // EVT-12
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let first = deliver(&sandbox, None).remove(0);
+    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let due = sandbox.get(&*event).json()["next_attempt_at"].clone();
+    assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
+    let replay = sandbox.service.next_post().unwrap();
+    let state = sandbox.get(&*event).json();
+    assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("attempting"), &due));
+    sandbox.service.finish_post(replay, Posted::default());
+    let state = sandbox.get(&*event).json();
+    assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("pending"), &due));
+    for pause in [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000] {
+        sandbox.advance(pause);
+        assert_eq!(deliver(&sandbox, None).len(), 1, "after {pause} s");
+    }
+    let state = sandbox.get(&*event).json();
+    assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("failed"), &Value::Null));
+    let attempts = sandbox.get(format!("{event}/attempts?limit=100")).json();
+    assert_eq!(attempts["data"].as_array().unwrap().len(), 9);
+}
+
+#[test]
+fn evt_12_a_successful_replay_ends_the_schedule() {
+    // EVT-12: also where the next attempt is due already and waits for its turn.
+    for pause in [0, 5] {
+        let sandbox = Sandbox::new();
+        let (path, _) = webhook(&sandbox, &["email.sent"]);
+        sandbox.sent(&email());
+        let first = deliver(&sandbox, Some(500)).remove(0);
+        let event = format!("{path}/events/{}", first.header("svix-id"));
+        assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
+        sandbox.advance(pause);
+        assert_eq!(deliver(&sandbox, Some(200)).len(), 1, "one success is enough");
+        let state = sandbox.get(&*event).json();
+        assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("success"), &Value::Null));
+        sandbox.advance(86_400);
+        assert!(deliver(&sandbox, Some(200)).is_empty());
+    }
+}
+
+#[test]
+fn every_replaced_secret_signs_for_a_day_also_when_it_is_rotated_again() {
+    let sandbox = Sandbox::new();
+    let (path, first) = webhook(&sandbox, &["email.sent"]);
+    let rotate =
+        || text(&sandbox.post(&format!("{path}/signing-secret/rotate"), &json!({})).json()["signing_secret"]);
+    let second = rotate();
+    sandbox.advance(3_600);
+    let third = rotate();
+    let signs = |secrets: &[&String]| {
+        sandbox.sent(&email());
+        let attempt = deliver(&sandbox, Some(200)).remove(0);
+        let expected: Vec<_> = secrets.iter().map(|secret| signature(secret, &attempt)).collect();
+        assert_eq!(attempt.header("svix-signature"), expected.join(" "));
+    };
+    signs(&[&third, &second, &first]);
+    sandbox.advance(86_400 - 3_600);
+    signs(&[&third, &second]);
+    sandbox.advance(3_600);
+    signs(&[&third]);
+}
