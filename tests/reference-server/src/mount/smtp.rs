@@ -3,6 +3,8 @@
 //! A mail becomes a received email of the tenant whose API key is the password of `AUTH`, with any user name; without `AUTH` of a tenant
 //! that the caller of [`serve`] names. There is no TLS: this listens on the machine's own address only, as everything of the sandbox.
 
+mod data;
+mod http;
 mod login;
 mod reply;
 mod session;

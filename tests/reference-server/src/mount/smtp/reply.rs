@@ -31,6 +31,7 @@ impl Reply {
     pub(super) const CLOSING: Self = fixed(421, "4.3.2 The sandbox is being stopped");
     pub(super) const BUSY: Self = fixed(421, "4.7.0 Too many connections at a time");
     pub(super) const SILENCE: Self = fixed(421, "4.4.2 Nothing was heard for too long");
+    pub(super) const NOT_HTTP: Self = fixed(421, "4.7.0 This is SMTP, not HTTP");
     pub(super) const TIRED: Self = fixed(421, "4.7.0 Too many commands that were refused");
     pub(super) const FAILED: Self = fixed(451, "4.3.0 The mail could not be read");
     pub(super) const TOO_MANY_RECIPIENTS: Self =

@@ -6,10 +6,12 @@ mod tests;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::{Buf as _, BytesMut};
-use smtp_proto::request::receiver::{DataReceiver, DummyDataReceiver, MAX_LINE_LENGTH};
+use bytes::BytesMut;
+use smtp_proto::request::receiver::MAX_LINE_LENGTH;
 use smtp_proto::{Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, MAIL_SMTPUTF8, MailFrom, RcptTo, Request};
 
+use super::data::DataReader;
+use super::http;
 use super::login::{Login, Turn};
 use super::reply::Reply;
 use crate::keys;
@@ -64,9 +66,7 @@ enum Listening {
     /// The rest of a line that was too long.
     RestOfLine,
     Login(Login),
-    Data(DataReceiver, Vec<u8>),
-    /// The rest of a mail that was too large.
-    RestOfData(DummyDataReceiver),
+    Data(DataReader),
 }
 
 impl Session {
@@ -97,27 +97,11 @@ impl Session {
             return Step::Read;
         }
         match std::mem::replace(&mut self.listening, Listening::Command) {
-            Listening::Data(mut receiver, mut raw) => {
-                let ended = consume(input, |bytes| receiver.ingest(bytes, &mut raw));
-                if raw.len() > self.service.settings().body_limit {
-                    if ended {
-                        self.delivered(&Reply::TOO_LARGE, out);
-                    } else {
-                        self.listening = Listening::RestOfData(DummyDataReceiver::new_data(&receiver));
-                    }
-                } else if ended {
-                    return self.complete(raw, out);
-                } else {
-                    self.listening = Listening::Data(receiver, raw);
+            Listening::Data(mut reader) => {
+                if reader.read(input) {
+                    return self.complete(reader.into_text(), out);
                 }
-                Step::Go
-            }
-            Listening::RestOfData(mut receiver) => {
-                if consume(input, |bytes| receiver.ingest(bytes)) {
-                    self.delivered(&Reply::TOO_LARGE, out);
-                } else {
-                    self.listening = Listening::RestOfData(receiver);
-                }
+                self.listening = Listening::Data(reader);
                 Step::Go
             }
             listening => self.line(listening, input, out),
@@ -159,6 +143,10 @@ impl Session {
                     self.log_in(login.answer(line), out);
                 }
                 Step::Go
+            }
+            _ if http::is_part_of_a_request(&line) => {
+                Reply::NOT_HTTP.write(out);
+                Step::Bye
             }
             _ => self.command(&line, out),
         }
@@ -295,16 +283,18 @@ impl Session {
             None => Reply::MAIL_FIRST,
             Some(envelope) if envelope.recipients.is_empty() => Reply::RECIPIENT_FIRST,
             Some(_) => {
-                let mut receiver = DataReceiver::new();
-                // The end of the line with DATA counts: a dot alone may be the first line (RFC 5321, 4.1.1.4).
-                receiver.ingest(&mut b"\r\n".iter(), &mut Vec::new());
-                self.listening = Listening::Data(receiver, Vec::new());
+                self.listening = Listening::Data(DataReader::new(self.service.settings().body_limit));
                 Reply::GO_AHEAD
             }
         }
     }
 
-    fn complete(&mut self, raw: Vec<u8>, out: &mut Vec<u8>) -> Step {
+    /// A mail has ended; without its text it was too large.
+    fn complete(&mut self, text: Option<Vec<u8>>, out: &mut Vec<u8>) -> Step {
+        let Some(raw) = text else {
+            self.delivered(&Reply::TOO_LARGE, out);
+            return Step::Go;
+        };
         let recipients = self.envelope.take().map(|envelope| envelope.recipients).unwrap_or_default();
         // Servers that disagree on where a line ends disagree on where a mail ends, and what one takes for text is a command to the other.
         if has_bare_line_end(&raw) {
@@ -342,15 +332,6 @@ impl Mail {
             }
         }
     }
-}
-
-/// Hands a receiver the bytes and drops those that it has used.
-fn consume(input: &mut BytesMut, ingest: impl FnOnce(&mut std::slice::Iter<'_, u8>) -> bool) -> bool {
-    let mut bytes = input.iter();
-    let ended = ingest(&mut bytes);
-    let left = bytes.len();
-    input.advance(input.len() - left);
-    ended
 }
 
 fn check_address(address: &str, utf8: bool) -> Result<(), Reply> {
