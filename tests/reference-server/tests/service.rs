@@ -27,6 +27,8 @@ mod custom_events;
 mod deliveries;
 #[path = "service/domains.rs"]
 mod domains;
+#[path = "service/doors.rs"]
+mod doors;
 #[path = "service/endpoints.rs"]
 mod endpoints;
 #[path = "service/errors.rs"]
