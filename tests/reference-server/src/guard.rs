@@ -9,7 +9,7 @@
 //!   only that; programs send neither). The other routes don't need this: they take the key in a header, for which a browser asks leave first
 //!   (CORS), and nothing here ever gives it.
 //!
-//! Where JSON is due, a form or text is refused too: a browser sends those to anybody without asking. All of it happens before anything of a
+//! Where JSON is due, a form or text is refused too: a browser sends those without asking first. Both rules hold before anything of a
 //! body is read or counted (`rulings.md`, The sandbox only).
 //!
 //! It is checked by the service and not by a mount: all doors share it, and the service knows the addresses it has given out. A request
@@ -167,8 +167,8 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// Whether an origin is the one that the request goes to, or the one that the service has told others. (`null`, the origin of a sandboxed frame,
-/// is nobody's.)
+/// Whether an origin is the one that the request goes to, or that of the service's public address. (`null`, the origin of a sandboxed frame, is
+/// neither.)
 fn is_own(service: &Service, origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let Some((origin, authority)) =
         origin.to_str().ok().and_then(|origin| Some((origin, origin.split_once("://")?.1)))

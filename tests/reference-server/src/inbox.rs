@@ -134,7 +134,7 @@ fn closed(mut response: Response<Bytes>) -> Response<Bytes> {
 }
 
 /// Whether a request follows a link which stands in a mail or leads to a login, and which proves by itself what it permits. People follow it from
-/// anywhere, and a mail program posts to the one that unsubscribes (RFC 8058). The form of the consent page is posted by that page alone.
+/// anywhere, and a mail program posts to the unsubscribe link (RFC 8058). Only the consent page itself posts its form.
 pub(crate) fn is_link(method: &Method, path: &str) -> bool {
     let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
     match segments.as_slice() {

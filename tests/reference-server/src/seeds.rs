@@ -10,8 +10,8 @@ use crate::lock::lock;
 
 /// A source of UUIDs (version 4), the form that `SPEC.md` asks for every identifier.
 ///
-/// The system is asked for randomness once, for the seed of a generator that is fit for secrets (ChaCha12): a send takes several IDs, and each
-/// would cost a call to the kernel.
+/// Without a given seed, the system's random source seeds a cryptographic generator (ChaCha12) once: a send takes several IDs, and each would cost a
+/// call to the kernel.
 #[derive(Debug)]
 pub(crate) struct Ids(Mutex<StdRng>);
 

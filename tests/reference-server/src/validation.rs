@@ -117,8 +117,8 @@ impl Ignored {
     }
 }
 
-/// The most items of an array and the most fields of an object, where no rule of its own is stricter. The specification is silent here; no request
-/// of a client comes near it, and without it one small body could keep the service busy.
+/// The most items of an array and the most fields of an object, where no rule of its own is stricter. The specification is silent here; no request of
+/// a real client is nearly as large, and without a cap one small body could keep the service busy.
 pub(crate) const MAX_ENTRIES: usize = 1_000;
 
 /// The fields of one JSON object, each handed out once.

@@ -69,6 +69,8 @@ mod schedules;
 mod sending;
 #[path = "service/smtp.rs"]
 mod smtp;
+#[path = "service/smtp_sending.rs"]
+mod smtp_sending;
 #[path = "service/sockets.rs"]
 mod sockets;
 #[path = "service/templates.rs"]

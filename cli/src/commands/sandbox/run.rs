@@ -14,7 +14,7 @@ use crate::signals::Signals;
 /// Run a command with a sandbox of its own, and end with its exit code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port its SMTP server in POSTHASTE_SANDBOX_SMTP.\n\nExamples:\n  \
+    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port and --smtp-tls-port its SMTP servers in POSTHASTE_SANDBOX_SMTP and POSTHASTE_SANDBOX_SMTPS.\n\nExamples:\n  \
     posthaste sandbox run -- bash\n  \
     posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
 )]
@@ -29,7 +29,9 @@ pub(crate) struct Args {
 /// Starts the sandbox, then the command, and waits for it.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let house = House::open(0, &args.behaviour, context).await?;
-    let (base_url, smtp) = (house.base_url().to_owned(), house.smtp_url());
+    let base_url = house.base_url().to_owned();
+    let smtp = [("POSTHASTE_SANDBOX_SMTP", house.smtp_url()), ("POSTHASTE_SANDBOX_SMTPS", house.smtps_url())];
+    let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
     let (stop, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(house.serve(async {
         // Dropping the sender is a wish to stop, too.
@@ -43,7 +45,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .env("POSTHASTE_BASE_URL", &base_url)
         .env("POSTHASTE_API_KEY", KEY)
         .env_remove("POSTHASTE_ACCESS_TOKEN")
-        .envs(smtp.iter().map(|url| ("POSTHASTE_SANDBOX_SMTP", url)))
+        .envs(smtp)
         .spawn();
     let child = child.map_err(|error| Fail::Child {
         // As a shell says it: there is no such command, or it can't be run.

@@ -24,7 +24,7 @@ pub(super) fn id(service: &Service, tenant: &str) -> String {
     format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(&signed[..16]))
 }
 
-/// The beginning of a tenant's key. The key that the sandbox suggests to everybody is no secret and stands there whole.
+/// The beginning of a tenant's key. The key that the sandbox suggests is no secret and is shown whole.
 pub(super) fn label(tenant: &str) -> String {
     if tenant == USUAL_KEY {
         return tenant.to_owned();
@@ -32,7 +32,7 @@ pub(super) fn label(tenant: &str) -> String {
     format!("{}…", tenant.chars().take(SHOWN).collect::<String>())
 }
 
-/// The account that is named in place of an API key. None if it is none's ID but perhaps a key.
+/// The account with this ID. None if the word isn't an ID, but perhaps a key.
 pub(super) fn named(service: &Service, word: &str) -> Option<Result<Arc<Tenant>, Problem>> {
     if !word.starts_with(PREFIX) {
         return None;

@@ -88,25 +88,21 @@ pub(super) fn has(path: &[&str]) -> bool {
     }
 }
 
-/// Whoever looks, by the key or the account ID in the header or in the query.
+/// The viewer's account, by the key or the account ID in the header or in the query.
 pub(super) fn viewer(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
     let query = request.uri().query().unwrap_or_default();
     let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
-    let name = match &key {
-        None => name_of(service, request)?,
-        Some((_, word)) => match account::named(service, word) {
-            Some(tenant) => tenant?.name.clone(),
-            None => {
-                let credential = keys::credential(word, &service.state().key_book);
-                credential.ok_or_else(Problem::invalid_api_key)?.tenant.into_owned()
-            }
-        },
-    };
+    let Some((_, word)) = &key else { return Ok(service.state().look(&name_of(service, request)?)) };
+    if let Some(tenant) = account::named(service, word) {
+        return tenant;
+    }
+    let credential = keys::credential(word, &service.state().key_book);
+    let name = credential.ok_or_else(Problem::invalid_api_key)?.tenant;
     Ok(service.state().look(&name))
 }
 
-/// `GET /_/tenants`: the accounts that there are, the one that was used last first. It needs no credential, so it tells no keys; with one, it marks
-/// the account of it.
+/// `GET /_/tenants`: all accounts, most recently used first. It needs no credential, so it shows no keys; with a credential it marks the account of
+/// that as current.
 fn tenants(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
     let current = name_of(service, request).ok();
     let tenants = service.state().all();

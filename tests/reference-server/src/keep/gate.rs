@@ -33,7 +33,7 @@ impl Gate {
         Inside { gate: self, _open: open }
     }
 
-    /// A gate stays where it is as long as somebody is inside.
+    /// A gate doesn't move while a thread is inside.
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }

@@ -200,7 +200,7 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
                 return refused(parts, Problem::too_large(settings.body_limit));
             }
-            // The client is gone, so there is nobody to answer.
+            // The client is gone.
             Ok(Some(Err(_))) => return Err(Cut),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::refusal::Refusal;
 
-/// The most bytes of a body, and the most parameters. Whoever asks here has no credential, and no request of a client comes near it.
+/// The most bytes of a body, and the most parameters. These requests need no credential, and none of a real client is nearly as large.
 pub(super) const MAX_BODY: usize = 64 << 10;
 const MAX_PARAMETERS: usize = 64;
 

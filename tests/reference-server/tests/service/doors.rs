@@ -137,10 +137,11 @@ fn map(many: usize, item: impl Fn(usize) -> Value) -> Value {
     Value::Object((0..many).map(|at| (format!("k{at}"), item(at))).collect())
 }
 
-/// Every list and every map that a body can have: method, path, the field that the answer names, and the body with so many entries.
-fn lists_and_maps(
-    sandbox: &Sandbox,
-) -> Vec<(&'static str, String, &'static str, Box<dyn Fn(usize) -> Value>)> {
+/// Method, path, the field that the answer names, and the body with this number of entries in it.
+type Case = (&'static str, String, &'static str, Box<dyn Fn(usize) -> Value>);
+
+/// Every list and every map that a body can have.
+fn lists_and_maps(sandbox: &Sandbox) -> Vec<Case> {
     let template =
         json!({"name": "t", "html": "<p>{{{K0}}}</p>", "variables": [{"key": "K0", "type": "string"}]});
     let id = sandbox.post("/templates", &template).json()["id"].as_str().unwrap().to_owned();
@@ -160,7 +161,7 @@ fn lists_and_maps(
         Box::new(move |many: usize| email_with(field, list(many, make))) as Box<dyn Fn(usize) -> Value>
     };
     let address = |at: usize| json!(format!("a{at}@b.test"));
-    let mut all: Vec<(&'static str, String, &'static str, Box<dyn Fn(usize) -> Value>)> = vec![
+    let mut all: Vec<Case> = vec![
         (
             "POST",
             "/emails".into(),

@@ -403,7 +403,7 @@ fn what_a_webhook_has_not_been_told_yet_is_told_after_a_restart() {
     close(sandbox, keeper);
 }
 
-/// A snapshot of a service waits until nobody changes it any more, also where the same thread is inside another service.
+/// A snapshot of a service waits for its running requests, also where their thread is inside another service as well.
 #[test]
 fn two_services_of_one_thread_are_kept_each_for_itself() {
     use std::sync::{Arc, Mutex, mpsc};

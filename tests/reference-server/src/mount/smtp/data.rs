@@ -1,7 +1,7 @@
 //! The text of a mail as `DATA` carries it: where it ends, and its dots (RFC 5321, 4.1.1.4 and 4.5.2).
 //!
 //! CRLF, dot, CRLF ends a mail, and nothing else does. A server that also takes a bare CR or LF there reads commands where the server before it
-//! read text, and delivers a second mail that nobody sent (SMTP smuggling).
+//! read text, and delivers a second mail that its client never sent (SMTP smuggling).
 
 use bytes::{Buf as _, BytesMut};
 

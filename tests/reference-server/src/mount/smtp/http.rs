@@ -10,7 +10,7 @@ const METHODS: [&[u8]; 10] =
 /// Whether this is a request line or a header of HTTP. A command of SMTP is neither: its first word has no colon in it.
 pub(super) fn is_part_of_a_request(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    let mut words = line.split(|byte| byte.is_ascii_whitespace());
+    let mut words = line.split(u8::is_ascii_whitespace);
     let first = words.next().unwrap_or_default();
     let last = words.next_back().unwrap_or_default();
     let is_method = METHODS.iter().any(|method| method.eq_ignore_ascii_case(first));

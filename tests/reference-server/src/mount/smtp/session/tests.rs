@@ -11,7 +11,7 @@ fn converse(words: &[u8], piece: usize, settings: Settings) -> (String, Vec<Vec<
 }
 
 fn converse_with(service: &Arc<Service>, words: &[u8], piece: usize) -> (String, Vec<Vec<u8>>) {
-    let mut session = Session::new(Arc::clone(service), "sb_local".into());
+    let mut session = Session::new(Arc::clone(service), "sb_local".into(), Security::Plain);
     let (mut input, mut out, mut mails) = (BytesMut::new(), Vec::new(), Vec::new());
     for piece in words.chunks(piece.max(1)) {
         input.extend_from_slice(piece);
@@ -21,8 +21,9 @@ fn converse_with(service: &Arc<Service>, words: &[u8], piece: usize) -> (String,
                 Step::Read => break,
                 Step::Mail(mail) => {
                     mails.push(mail.raw.clone());
-                    session.delivered(&mail.deliver(), &mut out);
+                    session.delivered(&mail.deliver().0, &mut out);
                 }
+                Step::StartTls => unreachable!("it is not offered"),
                 Step::Bye => return (String::from_utf8(out).unwrap(), mails),
             }
         }
