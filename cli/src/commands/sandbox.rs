@@ -64,10 +64,15 @@ pub(crate) struct Behaviour {
     /// Address for the links that the sandbox hands out, where it is reached by another name
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// Take mail in by SMTP on this port of 127.0.0.1; 0 is any that is free. The password of AUTH is the API key of whom it is for,
-    /// and without AUTH it is for sb_local
+    /// Serve SMTP with STARTTLS on this port of 127.0.0.1; 0 is any that is free
+    ///
+    /// The password of AUTH is an API key. With the user resend, or any other, a mail is sent as by the API; with the user inbound it is
+    /// received by the account of the key, and without AUTH by sb_local.
     #[arg(long, value_name = "N")]
     smtp_port: Option<u16>,
+    /// Serve SMTP over TLS on this port of 127.0.0.1, with a self-signed certificate of the run; 0 is any that is free
+    #[arg(long, value_name = "N")]
+    smtp_tls_port: Option<u16>,
     /// Send every captured email on to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
     ///
     /// Others can read a command line; say an address with a password in the variable.

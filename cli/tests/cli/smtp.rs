@@ -1,4 +1,4 @@
-//! The sandbox and SMTP: mail that comes in, and captured mails that go on to another server.
+//! The sandbox and SMTP: mail that is sent or received by it, and captured mails that go on to another server.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use crate::sandbox::Sandbox;
 use crate::support::Posthaste;
 
-/// Where a sandbox takes mail in.
+/// Where a sandbox serves SMTP.
 fn door(sandbox: &Sandbox) -> String {
-    let told = sandbox.told("mail in").unwrap();
-    told.split_whitespace().next().unwrap().strip_prefix("smtp://").unwrap().to_owned()
+    sandbox.told("smtp").unwrap().strip_prefix("smtp://").unwrap().to_owned()
 }
 
 /// Says what a mail program says; the last answer.
@@ -97,12 +96,32 @@ fn whatever_can_send_mail_can_write_to_the_sandbox() {
     assert!(answer.trim_end().ends_with(mails[0]["id"].as_str().unwrap()), "{answer}");
 }
 
+#[test]
+fn with_auth_the_sandbox_sends_and_says_who_it_is() {
+    use base64::Engine as _;
+    let sandbox = Sandbox::start(&["--smtp-port", "0", "--smtp-tls-port", "0"]);
+    let fingerprint = sandbox.told("tls").unwrap().strip_prefix("SHA-256 ").unwrap();
+    assert_eq!((fingerprint.len(), fingerprint.matches(':').count()), (95, 31), "{fingerprint}");
+    assert!(sandbox.told("smtps").unwrap().starts_with("smtps://127.0.0.1:"));
+    let auth = base64::engine::general_purpose::STANDARD.encode("\0resend\0sb_local");
+    let auth = format!("AUTH PLAIN {auth}\r\n");
+    let words = [&MAIL[..1], &[&auth], &MAIL[1..]].concat();
+    let answer = say(&door(&sandbox), &words);
+    assert!(answer.starts_with("250 2.0.0 Sent as "), "{answer}");
+    let posthaste = sandbox.client();
+    assert!(received(&posthaste).is_empty());
+    let subject = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
+    assert_eq!(subject, "Help\n");
+}
+
 #[cfg(unix)]
 #[test]
 fn run_tells_the_command_where_mail_comes_in() {
-    let script = "echo $POSTHASTE_SANDBOX_SMTP";
-    let ran = Posthaste::new().run(&["sandbox", "run", "--smtp-port", "0", "--", "sh", "-c", script]);
-    assert!(ran.ok().starts_with("smtp://127.0.0.1:"));
+    let script = "echo $POSTHASTE_SANDBOX_SMTP $POSTHASTE_SANDBOX_SMTPS";
+    let ports = ["--smtp-port", "0", "--smtp-tls-port", "0"];
+    let ran = Posthaste::new().run(&[&["sandbox", "run"], &ports[..], &["--", "sh", "-c", script]].concat());
+    let told = ran.ok();
+    assert!(told.starts_with("smtp://127.0.0.1:") && told.contains(" smtps://127.0.0.1:"), "{told}");
 }
 
 #[test]
@@ -117,7 +136,7 @@ fn a_port_for_mail_that_is_taken_is_told_with_a_way_out() {
 #[test]
 fn captured_mails_go_on_to_a_real_server_as_they_are_and_in_order() {
     let server = Sandbox::start(&["--smtp-port", "0"]);
-    let url = format!("smtp://me:sb_forwarded_hidden@{}", door(&server));
+    let url = format!("smtp://inbound:sb_forwarded_hidden@{}", door(&server));
     let mut sandbox = Sandbox::start(&["--smtp", &url]);
     assert_eq!(sandbox.told("forward"), Some(format!("smtp://{}", door(&server)).as_str()));
     let posthaste = sandbox.client();

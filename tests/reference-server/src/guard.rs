@@ -5,8 +5,12 @@
 //!
 //! - a request under a **name that is not the sandbox's** (`Host`). A page whose own name was made to lead to 127.0.0.1 (DNS rebinding) is of
 //!   the same origin as the sandbox for its browser, but it can't hide under which name it asks. This holds for every route.
-//! - a request **from another origin** under `/_/` (`Sec-Fetch-Site`, or `Origin` where a browser sends only that). The service's own routes don't
-//!   need this: they take the key in a header, for which a browser asks leave first (CORS), and nothing here ever gives it.
+//! - a request **from another origin** under `/_/`, and a `POST` to a route that needs no key (`Sec-Fetch-Site`, or `Origin` where a browser sends
+//!   only that; programs send neither). The other routes don't need this: they take the key in a header, for which a browser asks leave first
+//!   (CORS), and nothing here ever gives it.
+//!
+//! Where JSON is due, a form or text is refused too: a browser sends those without asking first. Both rules hold before anything of a
+//! body is read or counted (`rulings.md`, The sandbox only).
 //!
 //! It is checked by the service and not by a mount: all doors share it, and the service knows the addresses it has given out. A request
 //! without `Host` is let through: no browser sends one, a test that calls the service without a socket does.
@@ -14,12 +18,14 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
-use crate::inbox;
+use crate::oauth::refusal::Refusal;
+use crate::oauth::register;
 use crate::paging::quoted;
 use crate::problem::Problem;
 use crate::service::Service;
+use crate::{inbox, routes};
 
 /// Which names a service is asked under, besides those of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,29 +84,57 @@ fn host_of(authority: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
-/// Refuses what only a page from elsewhere asks.
-pub(crate) fn check(service: &Service, request: &Request<Bytes>) -> Result<(), Problem> {
-    let names = || service.links().names();
-    for host in request.headers().get_all(header::HOST) {
-        let host = String::from_utf8_lossy(host.as_bytes());
-        if !names().has(&host) {
-            return Err(unknown_name(&host));
-        }
+/// The refusal of what only a page from elsewhere asks.
+pub(crate) fn refusal(service: &Service, request: &Request<Bytes>) -> Option<Response<Bytes>> {
+    if let Some(host) = unknown_host(service, request) {
+        return Some(unknown_name(&host).into_response());
     }
-    if let Some(authority) = request.uri().authority().filter(|authority| !names().has(authority.as_str())) {
-        return Err(unknown_name(authority.as_str()));
+    let (method, path) = (request.method(), request.uri().path());
+    let is_oauth = !inbox::is_control(path);
+    let is_guarded = if is_oauth {
+        method == Method::POST && routes::is_open(path)
+    } else {
+        !inbox::is_link(method, path)
+    };
+    if !is_guarded {
+        return None;
     }
-    if !inbox::is_control(request.uri().path()) || inbox::is_link(request.uri().path()) {
-        return Ok(());
-    }
-    if is_foreign(request) {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "forbidden_origin",
-            "A page of another origin asked for this; the sandbox's own routes answer its own page and programs alone.",
-        ));
-    }
-    Ok(())
+    let (status, name, message) = if is_foreign(service, request) {
+        let rule = "A page of another origin asked for this; this route answers the sandbox's own page and programs alone.";
+        (StatusCode::FORBIDDEN, "forbidden_origin", rule.to_owned())
+    } else {
+        let takes_json = if is_oauth { register::is_at(path) } else { inbox::takes_json(path) };
+        let found = other_than_json(request.headers()).filter(|_| takes_json && method == Method::POST)?;
+        let rule = format!(
+            "The header `content-type` must be `application/json`, or absent; found {}.",
+            quoted(&found)
+        );
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", rule)
+    };
+    Some(if is_oauth {
+        Refusal { status, ..Refusal::invalid_request(message) }.into_response()
+    } else {
+        Problem::new(status, name, message).into_response()
+    })
+}
+
+/// The name under which the service is asked, if it is none of its own.
+fn unknown_host(service: &Service, request: &Request<Bytes>) -> Option<String> {
+    let names = service.links().names();
+    let hosts = request.headers().get_all(header::HOST).iter();
+    let mut hosts = hosts.map(|host| String::from_utf8_lossy(host.as_bytes()).into_owned());
+    let other = hosts.find(|host| !names.has(host));
+    let authority = || request.uri().authority().map(|authority| authority.as_str().to_owned());
+    other.or_else(|| authority().filter(|authority| !names.has(authority)))
+}
+
+/// The media type of a body that says to be something else than JSON.
+fn other_than_json(headers: &HeaderMap) -> Option<String> {
+    let found = String::from_utf8_lossy(headers.get(header::CONTENT_TYPE)?.as_bytes()).into_owned();
+    let essence = found.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json =
+        essence == "application/json" || essence.starts_with("application/") && essence.ends_with("+json");
+    (!is_json).then_some(found)
 }
 
 fn unknown_name(host: &str) -> Problem {
@@ -115,7 +149,7 @@ fn unknown_name(host: &str) -> Problem {
 }
 
 /// Whether a page of another origin asks, and not for a page of the sandbox that a person goes to.
-fn is_foreign(request: &Request<Bytes>) -> bool {
+fn is_foreign(service: &Service, request: &Request<Bytes>) -> bool {
     let headers = request.headers();
     let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
     match site {
@@ -125,7 +159,7 @@ fn is_foreign(request: &Request<Bytes>) -> bool {
                 && headers.get(SEC_FETCH_DEST).is_some_and(|dest| dest == "document");
             !(goes_there && request.method() == Method::GET)
         }
-        None => headers.get(header::ORIGIN).is_some_and(|origin| !is_own(origin, headers)),
+        None => headers.get(header::ORIGIN).is_some_and(|origin| !is_own(service, origin, headers)),
     }
 }
 
@@ -133,10 +167,20 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// Whether an origin is the one that the request goes to. (`null`, the origin of a sandboxed frame, is nobody's.)
-fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
-    let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-    own.is_some_and(|(_, authority)| headers.get(header::HOST).is_some_and(|host| host == authority))
+/// Whether an origin is the one that the request goes to, or that of the service's public address. (`null`, the origin of a sandboxed frame, is
+/// neither.)
+fn is_own(service: &Service, origin: &HeaderValue, headers: &HeaderMap) -> bool {
+    let Some((origin, authority)) =
+        origin.to_str().ok().and_then(|origin| Some((origin, origin.split_once("://")?.1)))
+    else {
+        return false;
+    };
+    headers.get(header::HOST).is_some_and(|host| host == authority)
+        || service
+            .links()
+            .address()
+            .strip_prefix(origin)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, mail that comes in, time, faults, and forgetting.
 //!
 //! They are no part of the service: they are neither limited nor logged, and scripted faults don't touch them. A tenant
-//! is named by its API key, in `Authorization` as everywhere; what only shows something takes it as `?key=` as well, since a frame, a download
+//! is named by its API key, in `Authorization` as everywhere, or by the ID that the list of accounts has for it; what only shows something takes it as `?key=` as well, since a frame, a download
 //! and a stream of events can't send a header. The links in the mails of broadcasts, under `/_/unsubscribe/`, and those to received files, under
 //! `/_/received/`, need no key, nor does the page under `/_/consent/` on which a person lets a program in.
 //!
@@ -9,12 +9,14 @@
 //! |---|---|
 //! | `page`, `page/` | the page itself: static files, which ask for all else |
 //! | `view` | the table of what the page looks through |
+//! | `account` | accounts by ID and label, in place of their keys |
 //! | `live` | server-sent events: what happens, as it happens |
 //! | `letter`, `letter/defused` | a mail's sides; its HTML as a document that can do nothing |
 //! | `filter`, `messages`, `received`, `export` | lists of mails, and mail that comes in |
 //! | `requests`, `timeline`, `templates` | what made a mail, what became of it, what one would look like |
 //! | `clock`, `faults`, `trigger` | what is made to happen |
 
+mod account;
 mod body;
 mod clock;
 pub(crate) mod escape;
@@ -131,14 +133,22 @@ fn closed(mut response: Response<Bytes>) -> Response<Bytes> {
     response
 }
 
-/// Whether a path is that of a link which stands in a mail or leads back from a login, and which proves by itself what it permits. People follow it from anywhere.
-pub(crate) fn is_link(path: &str) -> bool {
+/// Whether a request follows a link which stands in a mail or leads to a login, and which proves by itself what it permits. People follow it from
+/// anywhere, and a mail program posts to the unsubscribe link (RFC 8058). Only the consent page itself posts its form.
+pub(crate) fn is_link(method: &Method, path: &str) -> bool {
     let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
     match segments.as_slice() {
-        ["unsubscribe" | "consent", _] => true,
+        ["unsubscribe", _] => true,
+        ["consent", _] => method == Method::GET,
         ["received", word] => Uuid::try_parse(word).is_err(),
         _ => false,
     }
+}
+
+/// Whether what is posted to a path under `/_/` is JSON. (A form is posted to the consent page, and a mail to `/_/received`.)
+pub(crate) fn takes_json(path: &str) -> bool {
+    let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
+    !matches!(segments.as_slice(), ["consent" | "unsubscribe", ..] | ["received"])
 }
 
 /// The page of a ledger that fits. A search through all of it doesn't hold up whoever adds to it meanwhile.
@@ -156,7 +166,7 @@ fn filtered<T: filter::Mail>(
 
 /// The routes by which time is moved and faults are scripted. Both are one for the whole service; any key may do it.
 fn control(service: &Service, request: &Request<Bytes>, path: &[&str]) -> Outcome {
-    service.credential(request.headers())?;
+    name_of(service, request)?;
     let (method, body) = (request.method(), request.body());
     let allowed: &[&str] = match (method, path) {
         (&Method::GET, ["clock"]) => return Ok(clock::show(service)),
@@ -176,17 +186,25 @@ fn control(service: &Service, request: &Request<Bytes>, path: &[&str]) -> Outcom
 
 type Outcome = Result<Response<Bytes>, Problem>;
 
-/// The tenant whose key the request carries. A send-only key may look: there is nothing here to protect.
+/// The name of the tenant whose key or account ID the request carries. A send-only key may look: there is nothing here to protect.
+fn name_of(service: &Service, request: &Request<Bytes>) -> Result<String, Problem> {
+    let account = account::bearer(request.headers()).and_then(|word| account::named(service, word));
+    match account {
+        Some(tenant) => Ok(tenant?.name.clone()),
+        None => Ok(service.credential(request.headers())?.tenant.into_owned()),
+    }
+}
+
+/// The tenant of that name, made if there is none.
 fn tenant(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
-    let credential = service.credential(request.headers())?;
-    Ok(service.state().tenant(&credential.tenant))
+    Ok(service.state().tenant(&name_of(service, request)?))
 }
 
 /// `POST /_/reset`: forgets everything of the tenant.
 fn reset(service: &Service, request: &Request<Bytes>) -> Outcome {
-    let credential = service.credential(request.headers())?;
-    service.state().reset_tenant(&credential.tenant);
-    service.oauth().forget(&credential.tenant);
-    service.news().tell(&credential.tenant, What::Forgotten);
+    let name = name_of(service, request)?;
+    service.state().reset_tenant(&name);
+    service.oauth().forget(&name);
+    service.news().tell(&name, What::Forgotten);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

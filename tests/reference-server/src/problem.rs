@@ -3,6 +3,8 @@
 //! The specification is silent on the shape and the names of errors outside OAuth; these are the ones that clients of
 //! this format know. `statusCode` is the one key of the whole interface that is not snake_case.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
@@ -81,6 +83,18 @@ impl Problem {
             "validation_error",
             format!("The request body is larger than {limit} bytes."),
         )
+    }
+
+    /// 408: the client stopped in the middle of the body.
+    pub(crate) fn body_timeout(limit: Duration) -> Self {
+        let message = format!("Nothing of the request body arrived for {} s.", limit.as_secs_f64());
+        Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+    }
+
+    /// 503: there is no room for another connection.
+    pub(crate) fn too_many_connections(limit: usize) -> Self {
+        let message = format!("There are {limit} connections already, which is the most. Try again later.");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
     }
 
     pub(crate) fn rate_limited() -> Self {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 
 pub(crate) use self::context::Context;
-pub(crate) use self::find::{Found, find, find_open, no_such_route, pattern_matches, wrong_method};
+pub(crate) use self::find::{Found, find, find_open, is_open, no_such_route, pattern_matches, wrong_method};
 use crate::keys::Scope;
 use crate::oauth::{authorize, grants, metadata, register, revoke, token};
 use crate::problem::Problem;
@@ -57,7 +57,7 @@ const fn open(method: Method, path: &'static str, handler: OpenHandler) -> OpenR
 pub(crate) const OPEN_ROUTES: &[OpenRoute] = &[
     open(Method::GET, "/oauth/authorize", authorize::begin),
     open(Method::POST, "/oauth/token", token::exchange),
-    open(Method::POST, "/oauth/register", register::register),
+    open(Method::POST, register::PATH, register::register),
     open(Method::POST, "/oauth/revoke", revoke::revoke),
     open(Method::GET, "/.well-known/oauth-authorization-server", metadata::server),
     open(Method::GET, "/.well-known/oauth-protected-resource", metadata::resource),

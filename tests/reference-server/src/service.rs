@@ -158,10 +158,10 @@ impl Service {
         response
     }
 
-    /// Answers a request whose body was not read since it is over [`Settings::body_limit`]. `GET /logs` shows it;
-    /// [`requests`](Self::requests), which shows whole exchanges, does not.
-    pub(crate) fn refuse_too_large(&self, head: &Request<Bytes>) -> Response<Bytes> {
-        let mut response = Problem::too_large(self.settings.body_limit).into_response();
+    /// Answers a request whose body was not read to its end. `GET /logs` shows it; [`requests`](Self::requests), which shows whole exchanges,
+    /// does not.
+    pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
+        let mut response = problem.into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.settings.rate_limit));
         if let Ok(credential) = self.credential(head.headers()) {
             self.log(&self.state.tenant(&credential.tenant), head, &response);
@@ -170,8 +170,8 @@ impl Service {
     }
 
     fn exchange(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
-        if let Err(problem) = guard::check(self, request) {
-            return self.unserved(problem.into_response());
+        if let Some(refusal) = guard::refusal(self, request) {
+            return self.unserved(refusal);
         }
         self.run_due();
         let path = request.uri().path();

@@ -44,6 +44,12 @@ pub struct Settings {
     pub keep_tenants: usize,
     /// The largest request body in bytes. A larger one is answered 413.
     pub body_limit: usize,
+    /// How long the head of an HTTP request may take to arrive, all of it.
+    pub header_timeout: Duration,
+    /// How long the body of an HTTP request may stand still; it is then answered 408.
+    pub body_timeout: Duration,
+    /// HTTP connections at a time; one more is answered 503 and closed.
+    pub max_connections: usize,
     /// The address by which others reach the service, for the links that it hands out. `None`: where its first mount listens.
     pub public_url: Option<String>,
     /// The programs that may log people in, besides those that register.
@@ -67,6 +73,9 @@ impl Default for Settings {
             webhook_patience: Duration::from_secs(15),
             keep_tenants: 1_000,
             body_limit: 64 << 20,
+            header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
+            max_connections: 1_000,
             public_url: None,
             oauth_clients: OAuthClient::usual(),
             clock: ClockStart::Real,

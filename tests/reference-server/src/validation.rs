@@ -5,6 +5,7 @@
 //! newer clients, but their names are told in the header `x-sandbox-ignored-fields`.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -116,25 +117,51 @@ impl Ignored {
     }
 }
 
+/// The most items of an array and the most fields of an object, where no rule of its own is stricter. The specification is silent here; no request of
+/// a real client is nearly as large, and without a cap one small body could keep the service busy.
+pub(crate) const MAX_ENTRIES: usize = 1_000;
+
 /// The fields of one JSON object, each handed out once.
 pub(crate) struct Fields<'a> {
     at: String,
     pointer: String,
-    entries: Vec<(Cow<'a, str>, &'a RawValue)>,
+    /// In the order of their first appearance; None once it was taken.
+    entries: Vec<Option<(Cow<'a, str>, &'a RawValue)>>,
+    places: HashMap<Cow<'a, str>, usize>,
 }
 
 impl<'a> Fields<'a> {
     /// Reads an object. `at` stands before the names of its fields in messages (`attachments[0].`, `[3].`), `pointer`
     /// in the list of ignored fields (`/attachments/0`).
     pub(crate) fn read(json: &'a str, at: String, pointer: String, problems: &mut Problems) -> Option<Self> {
-        if let Ok(Object(entries)) = serde_json::from_str(json) {
-            return Some(Self { at, pointer, entries });
+        let Ok(Object(given)) = serde_json::from_str(json) else {
+            problems.wrong(|| match at.trim_end_matches('.') {
+                "" => format!("The body must be a JSON object; found {}.", kind(json)),
+                at => format!("`{at}` must be an object; found {}.", kind(json)),
+            });
+            return None;
+        };
+        if given.len() > MAX_ENTRIES {
+            problems.wrong(|| {
+                let object = match at.trim_end_matches('.') {
+                    "" => "The body".to_owned(),
+                    at => format!("`{at}`"),
+                };
+                format!("{object} must have at most {MAX_ENTRIES} fields; found {}.", given.len())
+            });
+            return None;
         }
-        problems.wrong(|| match at.trim_end_matches('.') {
-            "" => format!("The body must be a JSON object; found {}.", kind(json)),
-            at => format!("`{at}` must be an object; found {}.", kind(json)),
-        });
-        None
+        let mut entries: Vec<Option<(Cow<'a, str>, &RawValue)>> = Vec::with_capacity(given.len());
+        let mut places = HashMap::with_capacity(given.len());
+        for (name, value) in given {
+            let place = *places.entry(name.clone()).or_insert(entries.len());
+            match entries.get_mut(place) {
+                // Of a key that is given twice the last counts.
+                Some(entry) => *entry = Some((name, value)),
+                None => entries.push(Some((name, value))),
+            }
+        }
+        Some(Self { at, pointer, entries, places })
     }
 
     /// The name of a field as messages write it.
@@ -149,38 +176,28 @@ impl<'a> Fields<'a> {
 
     /// The names of all fields that were not taken yet.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::with_capacity(self.entries.len());
-        for (name, _) in &self.entries {
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_string());
-            }
-        }
-        names
+        self.entries.iter().flatten().map(|(name, _)| name.to_string()).collect()
+    }
+
+    fn look(&self, field: &str) -> Option<&'a str> {
+        let (_, json) = self.entries[*self.places.get(field)?].as_ref()?;
+        Some(json.get())
     }
 
     /// Whether a field is there and not `null`.
     pub(crate) fn has(&self, field: &str) -> bool {
-        let last = self.entries.iter().rev().find(|(name, _)| name == field);
-        last.is_some_and(|(_, json)| json.get() != "null")
+        self.look(field).is_some_and(|json| json != "null")
     }
 
     /// Whether a field is there and `null`.
     pub(crate) fn has_null(&self, field: &str) -> bool {
-        let last = self.entries.iter().rev().find(|(name, _)| name == field);
-        last.is_some_and(|(_, json)| json.get() == "null")
+        self.look(field) == Some("null")
     }
 
-    /// Takes a field's JSON text. Absent and `null` are the same; of a key that is given twice the last counts.
+    /// Takes a field's JSON text. Absent and `null` are the same.
     pub(crate) fn take(&mut self, field: &str) -> Option<&'a str> {
-        let mut last = None;
-        self.entries.retain(|(name, value)| {
-            let found = name == field;
-            if found {
-                last = Some(value.get());
-            }
-            !found
-        });
-        last.filter(|json| *json != "null")
+        let (_, json) = self.entries[*self.places.get(field)?].take()?;
+        Some(json.get()).filter(|json| *json != "null")
     }
 
     /// Takes a field as a JSON value.
@@ -271,19 +288,29 @@ impl<'a> Fields<'a> {
         Some(line)
     }
 
-    /// Takes an array's elements as JSON text.
+    /// Takes an array's elements as JSON text: at most [`MAX_ENTRIES`].
     pub(crate) fn take_array(&mut self, field: &str, problems: &mut Problems) -> Option<Vec<&'a RawValue>> {
         let json = self.take(field)?;
-        let array = serde_json::from_str(json).ok();
-        if array.is_none() {
+        let Ok(array) = serde_json::from_str::<Vec<_>>(json) else {
             problems.wrong(|| format!("`{}` must be an array; found {}.", self.name(field), kind(json)));
+            return None;
+        };
+        if array.len() > MAX_ENTRIES {
+            problems.wrong(|| {
+                format!(
+                    "`{}` must have at most {MAX_ENTRIES} items; found {}.",
+                    self.name(field),
+                    array.len()
+                )
+            });
+            return None;
         }
-        array
+        Some(array)
     }
 
     /// What nobody has taken.
     pub(crate) fn leave(self, ignored: &mut Ignored) {
-        for (name, _) in &self.entries {
+        for (name, _) in self.entries.iter().flatten() {
             ignored.note(&self.pointer(name));
         }
     }

@@ -27,6 +27,8 @@ mod custom_events;
 mod deliveries;
 #[path = "service/domains.rs"]
 mod domains;
+#[path = "service/doors.rs"]
+mod doors;
 #[path = "service/endpoints.rs"]
 mod endpoints;
 #[path = "service/errors.rs"]
@@ -67,6 +69,8 @@ mod schedules;
 mod sending;
 #[path = "service/smtp.rs"]
 mod smtp;
+#[path = "service/smtp_sending.rs"]
+mod smtp_sending;
 #[path = "service/sockets.rs"]
 mod sockets;
 #[path = "service/templates.rs"]

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use posthaste_reference_server::keep::{self, Keeper, NotKept};
+use posthaste_reference_server::mount::smtp::Options;
+use posthaste_reference_server::mount::tls::Tls;
 use posthaste_reference_server::{Service, mount};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -23,6 +25,9 @@ pub(super) struct House {
     http: TcpListener,
     base_url: String,
     smtp: Option<(TcpListener, SocketAddr)>,
+    smtps: Option<(TcpListener, SocketAddr)>,
+    /// The certificate for both.
+    tls: Option<Tls>,
     forward: Option<Forward>,
     forwards_to: Option<String>,
     keeper: Option<Keeper>,
@@ -33,10 +38,10 @@ impl House {
     pub(super) async fn open(port: u16, behaviour: &Behaviour, context: &Context) -> Result<Self, Fail> {
         let target = behaviour.smtp.as_deref().filter(|url| !url.is_empty()).map(Target::read).transpose()?;
         let (http, address) = bind(port, "--port").await?;
-        let smtp = match behaviour.smtp_port {
-            Some(port) => Some(bind(port, "--smtp-port").await?),
-            None => None,
-        };
+        let smtp = bind_if(behaviour.smtp_port, "--smtp-port").await?;
+        let smtps = bind_if(behaviour.smtp_tls_port, "--smtp-tls-port").await?;
+        let tls = (smtp.is_some() || smtps.is_some()).then(Tls::self_signed).transpose();
+        let tls = tls.map_err(|error| Fail::local("no certificate can be made for SMTP", error))?;
         let (service, keeper) = match &behaviour.data {
             Some(folder) => {
                 go_on(folder, behaviour, context).map(|(service, keeper)| (service, Some(keeper)))?
@@ -45,16 +50,36 @@ impl House {
         };
         let forwards_to = target.as_ref().map(|target| target.name().to_owned());
         let forward = target.map(|target| Forward::start(target, &service, context));
-        Ok(Self { service, http, base_url: format!("http://{address}"), smtp, forward, forwards_to, keeper })
+        Ok(Self {
+            service,
+            http,
+            base_url: format!("http://{address}"),
+            smtp,
+            smtps,
+            tls,
+            forward,
+            forwards_to,
+            keeper,
+        })
     }
 
     pub(super) fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// Where mail comes in, if that was asked for.
+    /// The SMTP server, if that was asked for.
     pub(super) fn smtp_url(&self) -> Option<String> {
         self.smtp.as_ref().map(|(_, address)| format!("smtp://{address}"))
+    }
+
+    /// The SMTP server over TLS, if that was asked for.
+    pub(super) fn smtps_url(&self) -> Option<String> {
+        self.smtps.as_ref().map(|(_, address)| format!("smtps://{address}"))
+    }
+
+    /// The SHA-256 fingerprint of the certificate of both.
+    pub(super) fn fingerprint(&self) -> Option<String> {
+        self.tls.as_ref().map(Tls::fingerprint)
     }
 
     /// Where captured mails go on to, if that was asked for; without who logs in.
@@ -66,8 +91,12 @@ impl House {
     pub(super) fn describe(&self) -> Value {
         let mut told =
             json!({ "base_url": self.base_url, "inbox": format!("{}/_/", self.base_url), "api_key": KEY });
-        if let Some(smtp) = self.smtp_url() {
-            told["smtp"] = smtp.into();
+        let smtp =
+            [("smtp", self.smtp_url()), ("smtps", self.smtps_url()), ("tls_sha256", self.fingerprint())];
+        for (name, value) in smtp {
+            if let Some(value) = value {
+                told[name] = value.into();
+            }
         }
         told
     }
@@ -80,26 +109,31 @@ impl House {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
         let http = mount::http::serve(self.http, Arc::clone(&self.service), until(stopped.clone()));
-        let mail = async {
-            match self.smtp {
-                Some((listener, _)) => {
-                    mount::smtp::serve(listener, Arc::clone(&self.service), KEY, until(stopped)).await
+        let mail = |door: Option<(TcpListener, SocketAddr)>, implicit_tls| {
+            let options = Options { tls: self.tls.clone(), implicit_tls, ..Options::new(KEY) };
+            let (service, stopped) = (Arc::clone(&self.service), stopped.clone());
+            async move {
+                match door {
+                    Some((listener, _)) => {
+                        mount::smtp::serve(listener, service, options, until(stopped)).await
+                    }
+                    None => Ok(()),
                 }
-                None => Ok(()),
             }
         };
+        let (smtp, smtps) = (mail(self.smtp, false), mail(self.smtps, true));
         let stop = async {
             stop.await;
             let _ = stopping.send(true);
         };
-        let (http, mail, ()) = tokio::join!(http, mail, stop);
+        let (http, smtp, smtps, ()) = tokio::join!(http, smtp, smtps, stop);
         if let Some(forward) = self.forward {
             forward.end().await;
         }
         if self.keeper.is_some_and(|keeper| !keeper.close()) {
             return Err(io::Error::other("the last changes could not be written"));
         }
-        http.and(mail)
+        http.and(smtp).and(smtps)
     }
 }
 
@@ -125,6 +159,13 @@ fn go_on(folder: &Path, behaviour: &Behaviour, context: &Context) -> Result<(Arc
             hint: Some(hint.to_owned()),
         }
     })
+}
+
+async fn bind_if(port: Option<u16>, flag: &str) -> Result<Option<(TcpListener, SocketAddr)>, Fail> {
+    match port {
+        Some(port) => bind(port, flag).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 async fn bind(port: u16, flag: &str) -> Result<(TcpListener, SocketAddr), Fail> {

@@ -19,7 +19,7 @@ const VENDOR_API_KEY: &str = "RESEND_API_KEY";
 /// Run a command with a sandbox of its own, and end with its exit code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port its SMTP server in POSTHASTE_SANDBOX_SMTP. \
+    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port and --smtp-tls-port its SMTP servers in POSTHASTE_SANDBOX_SMTP and POSTHASTE_SANDBOX_SMTPS. \
     The clients of Resend find it in RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY: a live key in the environment is replaced.\n\nExamples:\n  \
     posthaste sandbox run -- bash\n  \
     posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
@@ -38,7 +38,9 @@ pub(crate) struct Args {
 /// Starts the sandbox, then the command, and waits for it.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let house = House::open(0, &args.behaviour, context).await?;
-    let (base_url, smtp) = (house.base_url().to_owned(), house.smtp_url());
+    let base_url = house.base_url().to_owned();
+    let smtp = [("POSTHASTE_SANDBOX_SMTP", house.smtp_url()), ("POSTHASTE_SANDBOX_SMTPS", house.smtps_url())];
+    let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
     let (stop, stopped) = oneshot::channel::<()>();
     let served = tokio::spawn(house.serve(async {
         // Dropping the sender is a wish to stop, too.
@@ -53,7 +55,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .env("POSTHASTE_BASE_URL", &base_url)
         .env("POSTHASTE_API_KEY", KEY)
         .env_remove("POSTHASTE_ACCESS_TOKEN")
-        .envs(smtp.iter().map(|url| ("POSTHASTE_SANDBOX_SMTP", url)));
+        .envs(smtp);
     if args.no_vendor_env {
         context.out.warn("RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY are left as they are: clients that read them may send real emails");
     } else {

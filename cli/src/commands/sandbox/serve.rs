@@ -27,7 +27,7 @@ const TRY: [&str; 2] = [
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n  \
-    posthaste sandbox serve --open --smtp-port 2525\n\n\
+    posthaste sandbox serve --open --smtp-port 2525 --smtp-tls-port 2465\n\n\
     In another terminal, paste the line that begins with `export`; then: posthaste emails send …\n\
     Or log in, as with the service itself: paste what stands after `log in`, and leave the key out."
 )]
@@ -52,9 +52,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         format!("# inbox   {base_url}/_/"),
         format!("# log in  posthaste --base-url {base_url} auth login"),
     ];
-    lines.extend(
-        house.smtp_url().map(|smtp| format!("# mail in {smtp}   password: an API key, or no AUTH for {KEY}")),
-    );
+    let urls = [("smtp", house.smtp_url()), ("smtps", house.smtps_url())];
+    lines.extend(urls.into_iter().filter_map(|(name, url)| Some(format!("# {name:<7} {}", url?))));
+    if let Some(fingerprint) = house.fingerprint() {
+        lines.push(format!("# tls     SHA-256 {fingerprint}"));
+        lines.push(
+            "# auth    user resend sends, user inbound receives; the password is an API key".to_owned(),
+        );
+        lines.push(format!("#         without AUTH mail is received by {KEY}"));
+    }
     lines.extend(args.behaviour.data.iter().map(|folder| format!("# data    {}", folder.display())));
     lines.extend(house.forwards_to().map(|server| format!("# forward {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));

@@ -10,6 +10,9 @@ use crate::resources::received::record::Received;
 /// How much of a text body `query` looks into, in bytes.
 const LOOKED_INTO: usize = 64 << 10;
 
+/// The most words of `query` and the most tags: each is looked for in every mail.
+const MAX_TERMS: usize = 32;
+
 /// What a mail is looked for by.
 pub(super) trait Mail {
     fn from(&self) -> &str;
@@ -95,6 +98,14 @@ impl Filter {
                     filter.tags.push((name.to_owned(), value.to_owned()));
                 }
                 _ => {}
+            }
+        }
+        for (name, what, found) in
+            [("query", "words", filter.words.len()), ("tag", "values", filter.tags.len())]
+        {
+            if found > MAX_TERMS {
+                let rule = format!("`{name}` must have at most {MAX_TERMS} {what}; found {found}.");
+                return Err(Problem::validation(rule));
             }
         }
         Ok(filter)

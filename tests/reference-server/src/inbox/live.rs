@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
+use super::account;
 use super::letter::ReceivedItem;
 use super::messages;
 use crate::lock::lock;
@@ -197,7 +198,7 @@ fn hello(service: &Service, name: &str) -> Bytes {
     let tenant = service.state().find(name);
     let count = |count: fn(&crate::state::Tenant) -> usize| tenant.as_deref().map_or(0, count);
     let stand = json!({
-        "key": name,
+        "account": account::label(name),
         "now": database(service.clock().now()),
         "sent": count(|tenant| lock(&tenant.captured).len()),
         "received": count(|tenant| lock(&tenant.received).len()),

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::filter::Filter;
 use super::letter::{Letter, ReceivedItem, Tray};
-use super::{Outcome, filtered, live, messages, page, requests, templates, timeline};
+use super::{Outcome, account, filtered, live, messages, name_of, page, requests, templates, timeline};
 use crate::keys;
 use crate::lock::lock;
 use crate::paging::{Mode, Page, Window, list};
@@ -37,7 +37,7 @@ pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str])
         [] => Ok(page::show()),
         ["assets", name] => page::asset(name),
         ["stream"] => viewer().map(|viewer| live::answer(service, &viewer.name)),
-        ["tenants"] => Ok(tenants(service)),
+        ["tenants"] => Ok(tenants(service, request)),
         ["received"] => viewer().and_then(|viewer| received(&viewer, query)),
         ["received", id] if Uuid::try_parse(id).is_ok() => {
             letter("received", id).map(|(viewer, letter)| letter.about(&viewer))
@@ -88,27 +88,35 @@ pub(super) fn has(path: &[&str]) -> bool {
     }
 }
 
-/// Whoever looks, by the key in the header or in the query.
+/// The viewer's account, by the key or the account ID in the header or in the query.
 pub(super) fn viewer(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
     let query = request.uri().query().unwrap_or_default();
     let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
-    let credential = match &key {
-        Some((_, key)) => {
-            keys::credential(key, &service.state().key_book).ok_or_else(Problem::invalid_api_key)?
-        }
-        None => service.credential(request.headers())?,
-    };
-    Ok(service.state().look(&credential.tenant))
+    let Some((_, word)) = &key else { return Ok(service.state().look(&name_of(service, request)?)) };
+    if let Some(tenant) = account::named(service, word) {
+        return tenant;
+    }
+    let credential = keys::credential(word, &service.state().key_book);
+    let name = credential.ok_or_else(Problem::invalid_api_key)?.tenant;
+    Ok(service.state().look(&name))
 }
 
-/// `GET /_/tenants`: the accounts that there are, the one that was used last first.
-fn tenants(service: &Service) -> Response<Bytes> {
+/// `GET /_/tenants`: all accounts, most recently used first. It needs no credential, so it shows no keys; with a credential it marks the account of
+/// that as current.
+fn tenants(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
+    let current = name_of(service, request).ok();
     let tenants = service.state().all();
     let data: Vec<_> = tenants
         .iter()
         .map(|tenant| {
             let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
-            json!({"key": tenant.name, "sent": sent, "received": received})
+            json!({
+                "id": account::id(service, &tenant.name),
+                "label": account::label(&tenant.name),
+                "current": current.as_ref() == Some(&tenant.name),
+                "sent": sent,
+                "received": received,
+            })
         })
         .collect();
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))

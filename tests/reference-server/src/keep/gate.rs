@@ -3,28 +3,39 @@
 //! What is kept must fit together: a mail without its email would be nonsense. So whoever changes something is inside the gate while it does, and the
 //! keeper looks only when everybody is out.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 #[derive(Debug, Default)]
 pub(crate) struct Gate(RwLock<()>);
 
 thread_local! {
-    /// How often this thread has come in. Who is inside need not wait at the gate again; it would wait for a keeper that waits for it.
-    static INSIDE: Cell<usize> = const { Cell::new(0) };
+    /// The gates inside which this thread is, by their addresses, as often as it has come in. Who is inside need not wait at the same gate
+    /// again; it would wait for a keeper that waits for it. (One thread may be inside the gates of several services.)
+    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// While it lives, its thread may change things.
 #[derive(Debug)]
-pub(crate) struct Inside<'a>(
-    #[expect(dead_code, reason = "held for its drop")] Option<RwLockReadGuard<'a, ()>>,
-);
+pub(crate) struct Inside<'a> {
+    gate: &'a Gate,
+    _open: Option<RwLockReadGuard<'a, ()>>,
+}
 
 impl Gate {
     pub(crate) fn enter(&self) -> Inside<'_> {
-        let before = INSIDE.get();
-        INSIDE.set(before + 1);
-        Inside((before == 0).then(|| self.0.read().unwrap_or_else(PoisonError::into_inner)))
+        let is_inside = INSIDE.with_borrow_mut(|inside| {
+            let is_inside = inside.contains(&self.address());
+            inside.push(self.address());
+            is_inside
+        });
+        let open = (!is_inside).then(|| self.0.read().unwrap_or_else(PoisonError::into_inner));
+        Inside { gate: self, _open: open }
+    }
+
+    /// A gate doesn't move while a thread is inside.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 
     /// Waits until nobody is inside, and lets nobody in.
@@ -35,6 +46,10 @@ impl Gate {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        INSIDE.set(INSIDE.get() - 1);
+        INSIDE.with_borrow_mut(|inside| {
+            if let Some(last) = inside.iter().rposition(|gate| *gate == self.gate.address()) {
+                inside.swap_remove(last);
+            }
+        });
     }
 }

@@ -11,15 +11,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
 
 use self::live::Written;
 use crate::delivery::outside;
@@ -28,12 +30,12 @@ use crate::inbox::{self, live::Live};
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// How long the headers of a request may take to arrive.
-const HEADER_PATIENCE: Duration = Duration::from_secs(30);
 /// How often work that has fallen due is looked for while no request comes.
 const TICK: Duration = Duration::from_millis(200);
 /// How long open connections may take to finish after `stop`.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long a client whose connection was one too many may take to read that.
+const TURN_AWAY: Duration = Duration::from_secs(1);
 /// A body from this size on is handled away from the tasks that serve the sockets.
 const LARGE: usize = 256 << 10;
 
@@ -54,6 +56,7 @@ pub async fn serve(
     }
     let mut stop = pin!(stop);
     let (stopping, stopped) = watch::channel(false);
+    let room = Arc::new(Semaphore::new(service.settings().max_connections));
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -65,7 +68,17 @@ pub async fn serve(
             }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    tokio::spawn(connection(stream, Arc::clone(&service), stopped.clone()));
+                    let (service, stopped) = (Arc::clone(&service), stopped.clone());
+                    match Arc::clone(&room).try_acquire_owned() {
+                        Ok(place) => tokio::spawn(async move {
+                            connection(stream, service, stopped).await;
+                            drop(place);
+                        }),
+                        Err(_) => tokio::spawn(async move {
+                            let limit = service.settings().max_connections;
+                            let _ = timeout(TURN_AWAY, turn_away(stream, limit)).await;
+                        }),
+                    };
                 }
                 // Out of file descriptors, or a connection that was gone before it was taken: both pass.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -88,14 +101,30 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Answers a connection that is one too many, and closes it.
+async fn turn_away(mut stream: TcpStream, limit: usize) -> io::Result<()> {
+    let body = Problem::too_many_connections(limit).into_response().into_body();
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: {}\r\n\
+         retry-after: 1\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(&body).await?;
+    stream.shutdown().await?;
+    // A connection that is closed with something unread is reset, and the client may never see the answer.
+    tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
+}
+
 async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch::Receiver<bool>) {
     // Answers are written whole; waiting for more to send would only delay them.
     let _ = stream.set_nodelay(true);
     let until = stopped.clone();
+    let header_timeout = service.settings().header_timeout;
     let answer = service_fn(move |request| answer(Arc::clone(&service), request, until.clone()));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_PATIENCE)
+        .header_read_timeout(header_timeout)
         .serve_connection(TokioIo::new(stream), answer);
     let mut connection = pin!(connection);
     tokio::select! {
@@ -118,8 +147,8 @@ async fn answer(
 ) -> Result<Response<Either<Cuttable, Written>>, Cut> {
     let mut response = match read(&service, request).await? {
         Read::Whole(request) => handle(&service, request).await,
-        Read::TooLarge(head) => {
-            let mut response = service.refuse_too_large(&head);
+        Read::Refused(head, problem) => {
+            let mut response = service.refuse_unread(&head, problem);
             // What is left of the body is not read.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             response
@@ -149,23 +178,31 @@ async fn answer(
 /// A request as far as it was read.
 enum Read {
     Whole(Request<Bytes>),
-    /// Only its head: the body is over the limit.
-    TooLarge(Request<Bytes>),
+    /// Only its head: the body is over the limit, or stopped coming.
+    Refused(Request<Bytes>, Problem),
 }
 
 async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut> {
-    let limit = service.settings().body_limit;
+    let settings = service.settings();
     let (parts, body) = request.into_parts();
-    if body.size_hint().lower() > limit as u64 {
-        return Ok(Read::TooLarge(Request::from_parts(parts, Bytes::new())));
+    let refused = |parts, problem| Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem));
+    if body.size_hint().lower() > settings.body_limit as u64 {
+        return refused(parts, Problem::too_large(settings.body_limit));
     }
-    match Limited::new(body, limit).collect().await {
-        Ok(body) => Ok(Read::Whole(Request::from_parts(parts, body.to_bytes()))),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Ok(Read::TooLarge(Request::from_parts(parts, Bytes::new())))
+    let mut body = pin!(Limited::new(body, settings.body_limit));
+    let mut whole = BytesMut::new();
+    loop {
+        match timeout(settings.body_timeout, body.frame()).await {
+            Err(_) => return refused(parts, Problem::body_timeout(settings.body_timeout)),
+            Ok(None) => return Ok(Read::Whole(Request::from_parts(parts, whole.freeze()))),
+            // What is no data is a trailer.
+            Ok(Some(Ok(frame))) => whole.extend_from_slice(&frame.into_data().unwrap_or_default()),
+            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
+                return refused(parts, Problem::too_large(settings.body_limit));
+            }
+            // The client is gone.
+            Ok(Some(Err(_))) => return Err(Cut),
         }
-        // The client is gone, so there is nobody to answer.
-        Err(_) => Err(Cut),
     }
 }
 

@@ -1,11 +1,16 @@
-//! The door for mail that comes in: SMTP (RFC 5321), so that whatever can send mail can write to the sandbox.
+//! The door for mail: SMTP (RFC 5321), so that whatever can send mail can use the sandbox.
 //!
-//! A mail becomes a received email of the tenant whose API key is the password of `AUTH`, with any user name; without `AUTH` of a tenant
-//! that the caller of [`serve`] names. There is no TLS: this listens on the machine's own address only, as everything of the sandbox.
+//! With `AUTH` it is the submission server of the service: a mail becomes a sent email of the tenant whose API key is the password, after the checks
+//! of `POST /emails`. With the user `inbound` it becomes a received email of that tenant, and without `AUTH` one of the tenant that
+//! [`Options::key`] names (`rulings.md`, SMTP with AUTH). TLS is there for clients that insist on it, by `STARTTLS` (RFC 3207) or from the first byte
+//! (RFC 8314); this listens on the machine's own address only, as everything of the sandbox.
 
+mod data;
+mod http;
 mod login;
 mod reply;
 mod session;
+mod submission;
 
 use std::future::Future;
 use std::io;
@@ -14,18 +19,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use self::reply::Reply;
-use self::session::{Session, Step};
+use self::session::{Security, Session, Step};
+use super::tls::Tls;
+use crate::faults::Wire;
 use crate::service::Service;
 
 /// Connections at a time; one more is answered 421.
 const MOST_CONNECTIONS: usize = 100;
 /// How long a client may be silent (RFC 5321, 4.5.3.2.7), or not take an answer.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// How long the handshake of TLS may take.
+const HANDSHAKE: Duration = Duration::from_secs(30);
 /// How long open connections may take to finish after `stop`.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// A mail from this size on is read away from the tasks that serve the sockets.
@@ -33,18 +42,36 @@ const LARGE: usize = 256 << 10;
 /// What is taken from a socket at a time.
 const CHUNK: usize = 16 << 10;
 
-/// Takes mail in until `stop` is ready. `key` is the API key of the tenant that gets what comes without `AUTH`.
+/// How mail is taken.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The API key of the tenant that receives mail without `AUTH`.
+    pub key: String,
+    /// The certificate. Without one there is no TLS.
+    pub tls: Option<Tls>,
+    /// TLS begins with the connection and not with `STARTTLS`.
+    pub implicit_tls: bool,
+}
+
+impl Options {
+    /// Without TLS; the tenant of this API key receives mail without `AUTH`.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self { key: key.into(), tls: None, implicit_tls: false }
+    }
+}
+
+/// Takes mail until `stop` is ready.
 ///
 /// # Errors
 /// Never so far; a failed `accept` is waited out.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
-    key: &str,
+    options: Options,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    let options = Arc::new(options);
     let mut stop = pin!(stop);
-    let key: Arc<str> = key.into();
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let (stopping, stopped) = watch::channel(false);
     loop {
@@ -53,12 +80,14 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let place = Arc::clone(&room).try_acquire_owned().ok();
-                    let session = Session::new(Arc::clone(&service), Arc::clone(&key));
+                    let (service, options) = (Arc::clone(&service), Arc::clone(&options));
                     let stopped = stopped.clone();
                     tokio::spawn(async move {
                         // A client that goes away without a word is no news to anybody.
                         let _ = match place {
-                            Some(_) => converse(stream, session, stopped).await,
+                            Some(_) => welcome(stream, service, &options, stopped).await,
+                            // Before a handshake there is nothing that the client would understand.
+                            None if options.implicit_tls => Ok(()),
                             None => turn_away(stream).await,
                         };
                     });
@@ -81,13 +110,39 @@ async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// One connection, from the greeting to its end.
-async fn converse(
-    mut stream: TcpStream,
-    mut session: Session,
-    mut stopped: watch::Receiver<bool>,
+/// A connection, encrypted or not.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+async fn encrypt(stream: Box<dyn Stream>, tls: &Tls) -> io::Result<Box<dyn Stream>> {
+    Ok(Box::new(tokio::time::timeout(HANDSHAKE, tls.acceptor.accept(stream)).await??))
+}
+
+async fn welcome(
+    stream: TcpStream,
+    service: Arc<Service>,
+    options: &Options,
+    stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let _ = stream.set_nodelay(true);
+    let stream: Box<dyn Stream> = Box::new(stream);
+    let (stream, security) = match &options.tls {
+        Some(tls) if options.implicit_tls => (encrypt(stream, tls).await?, Security::Encrypted),
+        Some(_) => (stream, Security::StartTls),
+        None => (stream, Security::Plain),
+    };
+    let session = Session::new(service, options.key.as_str().into(), security);
+    converse(stream, session, options, stopped).await
+}
+
+/// One connection, from the greeting to its end.
+async fn converse(
+    mut stream: Box<dyn Stream>,
+    mut session: Session,
+    options: &Options,
+    mut stopped: watch::Receiver<bool>,
+) -> io::Result<()> {
     let mut out = Vec::new();
     let mut input = BytesMut::with_capacity(CHUNK);
     session.greet(&mut out);
@@ -96,12 +151,28 @@ async fn converse(
         match session.advance(&mut input, &mut out) {
             Step::Go => {}
             Step::Mail(mail) => {
-                let outcome = if mail.size() < LARGE {
+                let (outcome, wire) = if mail.size() < LARGE {
                     mail.deliver()
                 } else {
-                    tokio::task::spawn_blocking(|| mail.deliver()).await.unwrap_or(Reply::FAILED)
+                    let delivered = tokio::task::spawn_blocking(|| mail.deliver()).await;
+                    delivered.unwrap_or_else(|_| (Reply::FAILED, Wire::default()))
                 };
+                if wire.stalled {
+                    let _ = stopped.wait_for(|stopped| *stopped).await;
+                }
+                if wire.stalled || wire.cut.is_some() {
+                    return Ok(());
+                }
+                tokio::time::sleep(wire.delay).await;
                 session.delivered(&outcome, &mut out);
+            }
+            Step::StartTls => {
+                let Some(tls) = &options.tls else { break };
+                send(&mut stream, &mut out).await?;
+                // Commands that arrived in plain text may have been injected (RFC 3207, 5).
+                input.clear();
+                stream = encrypt(stream, tls).await?;
+                session = session.secured(options.key.as_str().into());
             }
             Step::Read => {
                 // Everything that was sent in one go is answered in one go (RFC 2920, 3.2).
@@ -129,7 +200,7 @@ async fn converse(
     stream.shutdown().await
 }
 
-async fn send(stream: &mut TcpStream, out: &mut Vec<u8>) -> io::Result<()> {
+async fn send(stream: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {
     tokio::time::timeout(PATIENCE, stream.write_all(out)).await??;
     out.clear();
     Ok(())

@@ -122,7 +122,7 @@ fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result
 
 /// The scopes that are asked for. Without the parameter it is all that the client may have; with nothing in it, nothing is asked for.
 fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refusal> {
-    let asked = given.map_or_else(|| client.scopes_allowed.clone(), words);
+    let asked = given.map_or_else(|| Ok(client.scopes_allowed.clone()), words)?;
     if asked.is_empty() {
         return Err(Refusal::invalid_scope("No scope is asked for."));
     }

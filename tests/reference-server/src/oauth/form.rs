@@ -9,6 +9,21 @@ use serde_json::Value;
 
 use super::refusal::Refusal;
 
+/// The most bytes of a body, and the most parameters. These requests need no credential, and none of a real client is nearly as large.
+pub(super) const MAX_BODY: usize = 64 << 10;
+const MAX_PARAMETERS: usize = 64;
+
+/// Refuses a body that is too large to be read.
+pub(super) fn check_size(body: &[u8]) -> Result<(), Refusal> {
+    if body.len() > MAX_BODY {
+        return Err(Refusal::invalid_request(format!(
+            "The body must have at most {MAX_BODY} bytes; found {}.",
+            body.len()
+        )));
+    }
+    Ok(())
+}
+
 /// Parameters by name. A parameter that was sent without a value counts as not sent (RFC 6749, 3.2), but for `scope`, which says with nothing
 /// that nothing is asked for.
 #[derive(Debug, Default)]
@@ -16,11 +31,14 @@ pub(crate) struct Parameters {
     found: HashMap<String, String>,
     /// Those that can't be gone by, and why.
     unclear: BTreeMap<String, &'static str>,
+    /// How many there are, also those that say nothing.
+    count: usize,
 }
 
 impl Parameters {
     /// Reads the body: a JSON object if it is called one, else a form. Each parameter must be clear.
     pub(crate) fn of_body(request: &Request<Bytes>) -> Result<Self, Refusal> {
+        check_size(request.body())?;
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("application/json")) {
             return Self::of_json(request.body());
@@ -38,6 +56,10 @@ impl Parameters {
     fn of_pairs(bytes: &[u8]) -> Self {
         let mut read = Self::default();
         for pair in bytes.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
+            read.count += 1;
+            if read.count > MAX_PARAMETERS {
+                continue;
+            }
             let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
             let name =
                 decoded(&pair[..at]).unwrap_or_else(|| String::from_utf8_lossy(&pair[..at]).into_owned());
@@ -57,6 +79,12 @@ impl Parameters {
 
     /// Refuses what can't be gone by.
     pub(crate) fn all_clear(&self) -> Result<(), Refusal> {
+        if self.count > MAX_PARAMETERS {
+            return Err(Refusal::invalid_request(format!(
+                "The request must have at most {MAX_PARAMETERS} parameters; found {}.",
+                self.count
+            )));
+        }
         self.unclear.iter().next().map_or(Ok(()), |(name, why)| Err(unclear(name, why)))
     }
 
@@ -66,7 +94,7 @@ impl Parameters {
         let Value::Object(fields) = value else {
             return Err(Refusal::invalid_request("The body must be a JSON object."));
         };
-        let mut found = HashMap::new();
+        let (mut found, count) = (HashMap::new(), fields.len());
         for (name, value) in fields {
             match value {
                 Value::String(text) => drop(found.insert(name, text)),
@@ -74,7 +102,9 @@ impl Parameters {
                 _ => return Err(Refusal::invalid_request(format!("`{name}` must be a string."))),
             }
         }
-        Ok(Self { found, unclear: BTreeMap::new() })
+        let parameters = Self { found, unclear: BTreeMap::new(), count };
+        parameters.all_clear()?;
+        Ok(parameters)
     }
 
     /// A parameter, if it has a value.

@@ -1,6 +1,8 @@
 //! Access tokens: JWTs signed with ES256 (`SPEC.md`, OAuth artifacts).
 //!
-//! The key is made when the service starts and is never written anywhere: the tokens of an earlier run are refused.
+//! The key is made when the service starts. A service whose state is kept (`posthaste sandbox serve --data DIR`) writes it there, into a file that
+//! only its owner can read (mode 0600), and its tokens stay good over a restart; without that it is never written, and the tokens of an earlier run
+//! are refused.
 
 use std::fmt;
 

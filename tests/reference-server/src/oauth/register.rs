@@ -9,14 +9,24 @@ use url::Url;
 
 use super::SCOPES;
 use super::clients::{OAuthClient, can_be_redirect};
+use super::form::check_size;
 use super::refusal::{Refusal, unkept};
+use super::token::words;
 use crate::problem;
+use crate::routes::pattern_matches;
 use crate::service::Service;
 
 /// The most characters of a name, of an address, and the most addresses.
 const NAME: usize = 200;
 const ADDRESS: usize = 2048;
 const ADDRESSES: usize = 10;
+
+pub(crate) const PATH: &str = "/oauth/register";
+
+/// Whether a path leads here.
+pub(crate) fn is_at(path: &str) -> bool {
+    pattern_matches(PATH, path)
+}
 
 pub(crate) fn register(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
     let now = service.clock().now();
@@ -49,6 +59,7 @@ pub(crate) fn register(service: &Service, request: &Request<Bytes>) -> Response<
 
 fn read(service: &Service, body: &[u8]) -> Result<OAuthClient, Refusal> {
     let wrong = |text: String| Refusal::invalid_request(text);
+    check_size(body)?;
     let body: Value =
         serde_json::from_slice(body).map_err(|error| wrong(format!("The body is not JSON: {error}.")))?;
     if !body.is_object() {
@@ -94,7 +105,7 @@ fn read(service: &Service, body: &[u8]) -> Result<OAuthClient, Refusal> {
     }
     let scopes: Vec<String> = match text(&body, "scope")? {
         None => SCOPES.map(str::to_owned).to_vec(),
-        Some(scope) => scope.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
+        Some(scope) => words(scope)?,
     };
     if scopes.is_empty() || scopes.iter().any(|scope| !SCOPES.contains(&scope.as_str())) {
         return Err(Refusal::invalid_scope(format!(

@@ -73,20 +73,29 @@ fn code(service: &Service, parameters: &Parameters, client_id: &str) -> Result<R
 
 fn refresh(service: &Service, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
     let token = parameters.need("refresh_token")?;
-    let scopes = parameters.get("scope").map(words);
+    let scopes = parameters.get("scope").map(words).transpose()?;
     let now = service.clock().now();
     service.oauth().rotate(token, client_id, scopes, refresh_token(service), now)
 }
 
+/// The most scopes in one text: there are two.
+const MAX_SCOPES: usize = 16;
+
 /// The scopes in a text, each once.
-pub(crate) fn words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
+pub(crate) fn words(text: &str) -> Result<Vec<String>, Refusal> {
+    let count = text.split(' ').filter(|word| !word.is_empty()).count();
+    if count > MAX_SCOPES {
+        return Err(Refusal::invalid_scope(format!(
+            "`scope` must have at most {MAX_SCOPES} scopes; found {count}."
+        )));
+    }
+    let mut words: Vec<String> = Vec::with_capacity(count);
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         if !words.iter().any(|known| known == word) {
             words.push(word.to_owned());
         }
     }
-    words
+    Ok(words)
 }
 
 /// Something opaque that can't be guessed.

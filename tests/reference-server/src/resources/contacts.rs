@@ -29,7 +29,7 @@ use crate::paging::{Mode, Page, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
 use crate::state::Tenant;
-use crate::validation::{Change, Fields, Ignored, Problems, kind};
+use crate::validation::{Change, Fields, Ignored, MAX_ENTRIES, Problems, kind};
 
 /// What a request to create or to change a contact says.
 #[derive(Debug)]
@@ -133,6 +133,11 @@ fn take_properties(
             .wrong(|| format!("`{}` must be an object; found {}.", fields.name("properties"), kind(json)));
         return properties;
     };
+    if given.len() > MAX_ENTRIES {
+        let name = fields.name("properties");
+        problems.wrong(|| format!("`{name}` must have at most {MAX_ENTRIES} fields; found {}.", given.len()));
+        return properties;
+    }
     for (key, value) in given {
         let at = format!("{}.{}", fields.name("properties"), &key[..key.floor_char_boundary(64)]);
         let value = match value {

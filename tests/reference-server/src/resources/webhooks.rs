@@ -201,6 +201,17 @@ fn named(context: &Context<'_>) -> Result<Arc<Webhook>, Problem> {
 /// An absolute address that can be asked over HTTP.
 fn take_endpoint(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
     let text = fields.take_text("endpoint", problems)?;
+    // Reading an address leaves some of them out, so it would say less than what is kept.
+    if text.contains(char::is_control) {
+        problems.wrong(|| {
+            format!(
+                "`{}` must not hold control characters; found {}.",
+                fields.name("endpoint"),
+                quoted(&text)
+            )
+        });
+        return None;
+    }
     let fits = Url::parse(&text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if !fits {
         problems.wrong(|| {

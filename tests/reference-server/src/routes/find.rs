@@ -43,6 +43,11 @@ pub(crate) fn find_open(method: &Method, path: &str) -> Option<Result<&'static O
     Some(if route.method == *method { Ok(route) } else { Err(route.method.as_str()) })
 }
 
+/// Whether a path is that of a route that needs no credential.
+pub(crate) fn is_open(path: &str) -> bool {
+    OPEN_ROUTES.iter().any(|route| pattern_matches(route.path, path))
+}
+
 /// The answer to a known path with another method.
 pub(crate) fn wrong_method(method: &Method, path: &str, allowed: &[&str]) -> Response<Bytes> {
     let message = format!("{} does not take {method}; it takes {}.", quoted(path), allowed.join(", "));

@@ -56,8 +56,8 @@ async fn what_happens_is_told_as_it_happens() {
     let mut stream = Stream::of(&server).await;
     let hello = stream.next("hello").await.unwrap();
     assert_eq!(
-        (&hello["key"], &hello["sent"], &hello["received"]),
-        (&json!("sb_test"), &json!(0), &json!(0))
+        (&hello["account"], &hello["sent"], &hello["received"]),
+        (&json!("sb_tes…"), &json!(0), &json!(0))
     );
 
     let start = Instant::now();

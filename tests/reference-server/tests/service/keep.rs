@@ -402,3 +402,52 @@ fn what_a_webhook_has_not_been_told_yet_is_told_after_a_restart() {
     assert!(sandbox.service.next_post().is_none());
     close(sandbox, keeper);
 }
+
+/// A snapshot of a service waits for its running requests, also where their thread is inside another service as well.
+#[test]
+fn two_services_of_one_thread_are_kept_each_for_itself() {
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::time::Duration;
+
+    let (first_folder, second_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (first, first_keeper) = open(first_folder.path());
+    let (second, second_keeper) = open(second_folder.path());
+    let (closed, is_closed) = mpsc::channel();
+    let second_keeper = Mutex::new(Some(second_keeper));
+    let overtaken = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&overtaken);
+    let is_closed = Mutex::new(is_closed);
+    second.service.on_captured(move |_| {
+        // The second service is in the middle of a request: what is to be written of it has to wait.
+        let (keeper, closed) = (second_keeper.lock().unwrap().take().unwrap(), closed.clone());
+        std::thread::spawn(move || closed.send(keeper.close()));
+        let waited = is_closed.lock().unwrap().recv_timeout(Duration::from_secs(1));
+        *seen.lock().unwrap() = Some(waited.is_ok());
+    });
+    let service = Arc::clone(&second.service);
+    first.service.on_captured(move |_| {
+        let inner = Sandbox { service: Arc::clone(&service) };
+        inner.sent(&email());
+    });
+    first.sent(&email());
+    assert_eq!(*overtaken.lock().unwrap(), Some(false), "a snapshot was taken in the middle of a request");
+    drop(second);
+    close(first, first_keeper);
+}
+
+#[test]
+fn oauth_tokens_survive_a_restart_and_the_key_is_in_a_file_of_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, keeper) = open(folder.path());
+    let tokens = sandbox.service.grant("posthaste-cli", KEY, "full_access");
+    close(sandbox, keeper);
+    #[cfg(unix)]
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = file.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let (sandbox, keeper) = open(folder.path());
+    assert_eq!(sandbox.ask(Method::GET, "/emails").key(&tokens.access_token).send("").status, 200);
+    close(sandbox, keeper);
+}

@@ -17,21 +17,25 @@ use tokio::sync::oneshot;
 use crate::support::Sandbox;
 
 /// A service with a door for mail, until it is dropped.
-struct Door {
-    sandbox: Sandbox,
-    address: SocketAddr,
+pub(crate) struct Door {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) address: SocketAddr,
     _stop: oneshot::Sender<()>,
 }
 
 impl Door {
     async fn open(settings: &Settings) -> Self {
+        Self::with(settings, mount::smtp::Options::new("sb_local")).await
+    }
+
+    pub(crate) async fn with(settings: &Settings, options: mount::smtp::Options) -> Self {
         let sandbox = Sandbox::with(settings);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let service: Arc<Service> = Arc::clone(&sandbox.service);
         tokio::spawn(async move {
-            mount::smtp::serve(listener, service, "sb_local", async { drop(stopped.await) }).await
+            mount::smtp::serve(listener, service, options, async { drop(stopped.await) }).await
         });
         Self { sandbox, address, _stop: stop }
     }
@@ -41,7 +45,7 @@ impl Door {
             AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous("127.0.0.1").port(self.address.port());
         match login {
             Some((key, mechanism)) => builder
-                .credentials(Credentials::new("anybody".into(), key.into()))
+                .credentials(Credentials::new("inbound".into(), key.into()))
                 .authentication(vec![mechanism])
                 .build(),
             None => builder.build(),
@@ -49,7 +53,7 @@ impl Door {
     }
 
     /// What a tenant has received, newest first.
-    fn received(&self, key: &str) -> Vec<Value> {
+    pub(crate) fn received(&self, key: &str) -> Vec<Value> {
         let answer = self.sandbox.ask(Method::GET, "/emails/receiving").key(key).send("");
         answer.json()["data"].as_array().unwrap().clone()
     }
@@ -61,7 +65,7 @@ impl Door {
     }
 }
 
-async fn line(stream: &mut BufReader<TcpStream>) -> String {
+pub(crate) async fn line(stream: &mut (impl tokio::io::AsyncBufRead + Unpin)) -> String {
     let mut line = String::new();
     stream.read_line(&mut line).await.unwrap();
     line
@@ -111,7 +115,7 @@ async fn evt_07_a_mail_that_comes_in_by_smtp_is_told() {
 }
 
 #[tokio::test]
-async fn auth_names_the_tenant_by_its_key() {
+async fn auth_as_inbound_names_the_tenant_by_its_key() {
     let door = Door::open(&Settings::default()).await;
     let made =
         door.sandbox.post("/api-keys", &json!({"name": "mail"})).json()["token"].as_str().unwrap().to_owned();
@@ -218,7 +222,7 @@ async fn the_python_library_can_write_to_it() {
         "import smtplib\nfrom email.message import EmailMessage\nmail = EmailMessage()\n\
          mail['From'], mail['To'], mail['Subject'] = 'ada@example.com', 'support@acme.test', 'Grüße'\n\
          mail.set_content('.Hallo\\n')\nmail.add_attachment(b'\\x00\\xff', maintype='application', subtype='x-own', filename='a.bin')\n\
-         with smtplib.SMTP('127.0.0.1', {}) as smtp:\n    smtp.login('me', 'sb_python')\n    smtp.send_message(mail)\n",
+         with smtplib.SMTP('127.0.0.1', {}) as smtp:\n    smtp.login('inbound', 'sb_python')\n    smtp.send_message(mail)\n",
         door.address.port()
     );
     let run = tokio::task::spawn_blocking(move || {

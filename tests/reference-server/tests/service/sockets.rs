@@ -242,3 +242,94 @@ async fn a_body_that_ends_early_is_no_request() {
     assert_eq!(server.service().requests().len(), 1);
     assert_eq!(server.service().mails("sb_test").len(), 1);
 }
+
+/// A connection on which these bytes were written.
+async fn connected(server: &ReferenceServer, written: &str) -> tokio::net::TcpStream {
+    use tokio::io::AsyncWriteExt as _;
+    let address = server.base_url().trim_start_matches("http://").to_owned();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream.write_all(written.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Everything that still comes before the server closes the connection.
+async fn rest(mut stream: tokio::net::TcpStream) -> String {
+    use tokio::io::AsyncReadExt as _;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_stops_coming_is_answered_408_after_thirty_seconds() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let start = tokio::time::Instant::now();
+    let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\n";
+    let mut open = Vec::new();
+    for _ in 0..100 {
+        open.push(connected(&server, &format!("{head}content-length: 100\r\n\r\n{{")).await);
+        open.push(connected(&server, &format!("{head}transfer-encoding: chunked\r\n\r\n1\r\n{{\r\n")).await);
+    }
+    for stream in open {
+        let answer = rest(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("connection: close"), "{answer}");
+        assert!(answer.contains("Nothing of the request body arrived for 30 s."), "{answer}");
+    }
+    let took = start.elapsed().as_secs();
+    assert!((30..40).contains(&took), "{took} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_comes_slowly_is_read() {
+    use tokio::io::AsyncWriteExt as _;
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let body = email().to_string();
+    let head =
+        "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\nconnection: close\r\n";
+    let mut stream = connected(&server, &format!("{head}content-length: {}\r\n\r\n", body.len())).await;
+    for piece in body.as_bytes().chunks(20) {
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        stream.write_all(piece).await.unwrap();
+    }
+    let answer = rest(stream).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_has_thirty_seconds_in_all() {
+    use tokio::io::AsyncWriteExt as _;
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let start = tokio::time::Instant::now();
+    let mut stream = connected(&server, "GET /emails HTTP/1.1\r\n").await;
+    while start.elapsed() < Duration::from_mins(2) {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        if stream.write_all(b"x-more: 1\r\n").await.is_err() {
+            break;
+        }
+    }
+    let took = start.elapsed().as_secs();
+    assert!((30..60).contains(&took), "{took} s");
+    // An idle connection goes the same way.
+    let idle = tokio::time::Instant::now();
+    assert_eq!(rest(connected(&server, "").await).await, "");
+    assert!((30..40).contains(&idle.elapsed().as_secs()));
+}
+
+#[tokio::test]
+async fn connections_over_http_are_bounded() {
+    let server = ReferenceServer::over_http(Settings { max_connections: 3, ..Settings::default() }).await;
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        open.push(connected(&server, "GET /emails HTTP/1.1\r\n").await);
+    }
+    let request = "GET /_/ready HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let answer = rest(connected(&server, request).await).await;
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"), "{answer}");
+    assert!(answer.contains("There are 3 connections already"), "{answer}");
+    open.pop();
+    // Its place is free as soon as its task has ended, which may be a moment later.
+    let end = Instant::now() + Duration::from_secs(20);
+    while !rest(connected(&server, request).await).await.starts_with("HTTP/1.1 200 ") {
+        assert!(Instant::now() < end);
+    }
+}

@@ -1,10 +1,9 @@
 // Where the page begins: which view is open, the keyboard, what is the same everywhere.
 
-import { key } from "./api.js";
 import { clockTool } from "./clock.js";
 import { byId } from "./dom.js";
 import { faultsTool } from "./faults.js";
-import { keysTool } from "./keys.js";
+import { keysTool, nameIt } from "./keys.js";
 import { listen } from "./live.js";
 import { mails } from "./list.js";
 import { requests } from "./requests.js";
@@ -92,7 +91,7 @@ addEventListener("keydown", (event) => {
 
 addEventListener("hashchange", route);
 byId("open-help").addEventListener("click", () => byId("help").showModal());
-byId("key").textContent = key;
+nameIt(byId("key"));
 for (const dialog of document.querySelectorAll("dialog")) {
   // A click beside it closes it.
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });

@@ -1,6 +1,6 @@
 // Which account is looked at. Every API key is one of its own.
 
-import { get, key, post, remove } from "./api.js";
+import { get, isKey, key, label, post, remove } from "./api.js";
 import { byId, fill, h, toast } from "./dom.js";
 
 export function keysTool() {
@@ -12,8 +12,12 @@ export function keysTool() {
     h("p.soft", null, "Every API key that begins with sb_ or re_ is an account of its own. Programs that use different keys never meet."),
     known,
     h("form.inline", { onsubmit: (event) => { event.preventDefault(); if (other.value) location.assign(link(other.value)); } }, h("label", null, "Another key", other), h("button", null, "Show")),
-    h("details", null, h("summary", null, "Forget what this account has"), h("p.soft", null, "The mails that have left, or all that ", h("bdi", null, key), " has: mails, templates, contacts, webhooks."),
-      h("div.group", null, forget("Forget the mails", () => remove("/_/messages")), forget("Forget it all", () => post("/_/reset")))));
+    h("details", null, h("summary", null, "Forget what this account has"), h("p.soft", null, "The mails that have left, or all that ", h("bdi", null, label), " has: mails, templates, contacts, webhooks."),
+      h("div.group", null, forget("Forget the mails", () => remove("/_/messages")), forget("Forget it all", async () => {
+        await post("/_/reset");
+        // The ID is forgotten with the account.
+        if (!isKey) location.assign("/_/");
+      }))));
   function forget(words, act) {
     return h("button.danger", { type: "button", onclick: async () => {
       try { await act(); dialog.close(); location.hash = "#/sent"; toast("Forgotten"); } catch (error) { toast(error.message, true); }
@@ -29,7 +33,16 @@ const link = (name) => `?${new URLSearchParams({ key: name })}`;
 
 export async function accounts() { return (await get("/_/tenants")).data; }
 
+/** Shows which account this is. Of one that was chosen by its ID only the beginning of the key is known. */
+export async function nameIt(element) {
+  element.textContent = key;
+  if (isKey) return;
+  element.textContent = "…";
+  const all = await accounts().catch(() => []);
+  element.textContent = all.find((one) => one.current)?.label ?? label;
+}
+
 export function account(one) {
   const received = one.received ? `, ${one.received.toLocaleString()} received` : "";
-  return h("li", null, h("a", { href: link(one.key), "aria-current": one.key === key ? "page" : null }, h("bdi", null, one.key), h("span.soft", null, `${one.sent.toLocaleString()} sent${received}`)));
+  return h("li", null, h("a", { href: link(one.current ? key : one.id), "aria-current": one.current ? "page" : null }, h("bdi", null, one.label), h("span.soft", null, `${one.sent.toLocaleString()} sent${received}`)));
 }

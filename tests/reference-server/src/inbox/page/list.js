@@ -1,6 +1,6 @@
 // The list of mails, newest first: a page at a time, and what comes in as it comes.
 
-import { get, key } from "./api.js";
+import { get, label } from "./api.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
 import { EVENTS, nameOf, short } from "./format.js";
 import { on } from "./live.js";
@@ -218,7 +218,7 @@ class List {
         for (const field of [this.search, ...this.fields.map((label) => label.lastElementChild)]) field.value = "";
         this.changed();
       } }, "Show all")]
-      : h("p", null, this.tray === "sent" ? `No mail has left from ${key} yet.` : `No mail has come in for ${key} yet.`));
+      : h("p", null, this.tray === "sent" ? `No mail has left from ${label} yet.` : `No mail has come in for ${label} yet.`));
     if (document.body.dataset.open === "list") this.nothingOpen();
     this.scroll.classList.toggle("bare", !some);
   }

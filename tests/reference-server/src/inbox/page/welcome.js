@@ -1,6 +1,6 @@
 // An empty inbox, and how to send the first mail.
 
-import { key, post } from "./api.js";
+import { isKey, post, shell } from "./api.js";
 import { copyButton, fill, h, toast } from "./dom.js";
 import { account, accounts } from "./keys.js";
 
@@ -9,7 +9,7 @@ const base = location.origin;
 export function welcome(tray) {
   const others = h("div.others");
   accounts().then((all) => {
-    const busy = all.filter((one) => one.key !== key && one.sent + one.received > 0).slice(0, 5);
+    const busy = all.filter((one) => !one.current && one.sent + one.received > 0).slice(0, 5);
     if (busy.length) fill(others, h("p", null, "There is mail in other accounts:"), h("ul.accounts", null, busy.map(account)));
   }).catch(() => { /* Then there is nothing to be said of them. */ });
   const sent = tray === "sent";
@@ -20,12 +20,12 @@ export function welcome(tray) {
       : "Mail to any address arrives here: hand it in, or let a mail program deliver it."),
     others,
     sent ? [
-      h("button.first", { type: "button", onclick: sample }, "Send a sample mail"),
-      step("With posthaste", `export POSTHASTE_BASE_URL=${base} POSTHASTE_API_KEY=${key}\nposthaste emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n  --subject Hello --text 'It works'`),
-      step("With curl", `curl ${base}/emails \\\n  -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\\n  -d '{"from": "Acme <hi@acme.test>", "to": "ada@example.com",\n       "subject": "Hello", "html": "<h1>It works</h1>"}'`),
+      isKey && h("button.first", { type: "button", onclick: sample }, "Send a sample mail"),
+      step("With posthaste", `${shell.variables}\nposthaste emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n  --subject Hello --text 'It works'`),
+      step("With curl", `curl ${base}/emails \\\n  -H ${shell.header} -H 'Content-Type: application/json' \\\n  -d '{"from": "Acme <hi@acme.test>", "to": "ada@example.com",\n       "subject": "Hello", "html": "<h1>It works</h1>"}'`),
     ] : [
-      step("With posthaste", `export POSTHASTE_BASE_URL=${base} POSTHASTE_API_KEY=${key}\nposthaste sandbox receive --from ada@example.com --to support@acme.test \\\n  --subject Help --text 'It broke'`),
-      step("With curl", `curl '${base}/_/received' \\\n  -H 'Authorization: Bearer ${key}' -H 'Content-Type: message/rfc822' \\\n  --data-binary @mail.eml`),
+      step("With posthaste", `${shell.variables}\nposthaste sandbox receive --from ada@example.com --to support@acme.test \\\n  --subject Help --text 'It broke'`),
+      step("With curl", `curl '${base}/_/received' \\\n  -H ${shell.header} -H 'Content-Type: message/rfc822' \\\n  --data-binary @mail.eml`),
     ]);
 }
 

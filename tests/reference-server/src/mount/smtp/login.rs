@@ -1,15 +1,16 @@
-//! `AUTH PLAIN` (RFC 4616) and `AUTH LOGIN`: the password is what counts.
+//! `AUTH PLAIN` (RFC 4616) and `AUTH LOGIN`: the password is an API key, and the user says what it is used for.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use smtp_proto::{AUTH_LOGIN, AUTH_PLAIN};
 
 /// What is still to come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Login {
     Plain,
     UserName,
-    Password,
+    /// With the user.
+    Password(String),
 }
 
 /// What came of a line.
@@ -17,8 +18,11 @@ pub(super) enum Login {
 pub(super) enum Turn {
     /// This is asked for, already in Base64.
     Ask(&'static str, Login),
-    /// The password was given.
-    Given(String),
+    /// Both were given.
+    Given {
+        user: String,
+        password: String,
+    },
     Garbled,
     Unknown,
 }
@@ -48,11 +52,13 @@ impl Login {
         match self {
             // Whom to act for, who asks, the password; NUL between them.
             Self::Plain => match text.splitn(3, '\0').collect::<Vec<_>>().as_slice() {
-                [_, _, password] => Turn::Given((*password).to_owned()),
+                [_, user, password] => {
+                    Turn::Given { user: (*user).to_owned(), password: (*password).to_owned() }
+                }
                 _ => Turn::Garbled,
             },
-            Self::UserName => Turn::Ask(PASSWORD, Self::Password),
-            Self::Password => Turn::Given(text),
+            Self::UserName => Turn::Ask(PASSWORD, Self::Password(text)),
+            Self::Password(user) => Turn::Given { user, password: text },
         }
     }
 }
@@ -61,12 +67,16 @@ impl Login {
 mod tests {
     use super::*;
 
+    fn given(user: &str, password: &str) -> Turn {
+        Turn::Given { user: user.into(), password: password.into() }
+    }
+
     #[test]
     fn plain_is_read_with_and_without_a_first_answer() {
         let answer = STANDARD.encode("\0anybody\0sb_mine");
-        assert_eq!(Login::begin(AUTH_PLAIN, &answer), Turn::Given("sb_mine".into()));
+        assert_eq!(Login::begin(AUTH_PLAIN, &answer), given("anybody", "sb_mine"));
         assert_eq!(Login::begin(AUTH_PLAIN, ""), Turn::Ask("", Login::Plain));
-        assert_eq!(Login::Plain.answer(answer.as_bytes()), Turn::Given("sb_mine".into()));
+        assert_eq!(Login::Plain.answer(answer.as_bytes()), given("anybody", "sb_mine"));
         assert_eq!(Login::begin(AUTH_PLAIN, "="), Turn::Garbled);
         assert_eq!(Login::Plain.answer(b"sb_mine"), Turn::Garbled);
     }
@@ -74,11 +84,9 @@ mod tests {
     #[test]
     fn login_asks_for_the_user_name_and_then_for_the_password() {
         assert_eq!(Login::begin(AUTH_LOGIN, ""), Turn::Ask("VXNlcm5hbWU6", Login::UserName));
-        assert_eq!(Login::begin(AUTH_LOGIN, "YQ=="), Turn::Ask("UGFzc3dvcmQ6", Login::Password));
-        assert_eq!(
-            Login::Password.answer(STANDARD.encode("sb_mine").as_bytes()),
-            Turn::Given("sb_mine".into())
-        );
+        assert_eq!(Login::begin(AUTH_LOGIN, "YQ=="), Turn::Ask("UGFzc3dvcmQ6", Login::Password("a".into())));
+        let answer = STANDARD.encode("sb_mine");
+        assert_eq!(Login::Password("a".into()).answer(answer.as_bytes()), given("a", "sb_mine"));
         assert_eq!(STANDARD.decode(USER_NAME).unwrap(), b"Username:");
         assert_eq!(STANDARD.decode(PASSWORD).unwrap(), b"Password:");
     }

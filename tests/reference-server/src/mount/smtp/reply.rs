@@ -17,20 +17,24 @@ const fn fixed(code: u16, text: &'static str) -> Reply {
 impl Reply {
     pub(super) const GREETING: Self = fixed(220, "localhost ESMTP posthaste sandbox: mail ends here");
     pub(super) const BYE: Self = fixed(221, "2.0.0 Bye");
-    pub(super) const AUTHENTICATED: Self =
-        fixed(235, "2.7.0 Mail is now received for the tenant of this key");
+    pub(super) const START_TLS: Self = fixed(220, "2.0.0 Start TLS");
+    pub(super) const MAY_SEND: Self = fixed(235, "2.7.0 Mail is now sent with this API key");
+    pub(super) const MAY_RECEIVE: Self =
+        fixed(235, "2.7.0 Mail is now received for the account of this API key");
     pub(super) const OK: Self = fixed(250, "2.0.0 OK");
     pub(super) const SENDER_OK: Self = fixed(250, "2.1.0 Sender OK");
     pub(super) const RECIPIENT_OK: Self = fixed(250, "2.1.5 Recipient OK");
     pub(super) const UNVERIFIED: Self = fixed(252, "2.5.0 Send a mail to find out");
     pub(super) const HELP: Self = fixed(
         214,
-        "2.0.0 EHLO HELO AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; the password of AUTH is an API key",
+        "2.0.0 EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; AUTH takes an API key as the password, \
+         and the user resend to send or inbound to receive",
     );
     pub(super) const GO_AHEAD: Self = fixed(354, "End with a line that is a dot");
     pub(super) const CLOSING: Self = fixed(421, "4.3.2 The sandbox is being stopped");
     pub(super) const BUSY: Self = fixed(421, "4.7.0 Too many connections at a time");
     pub(super) const SILENCE: Self = fixed(421, "4.4.2 Nothing was heard for too long");
+    pub(super) const NOT_HTTP: Self = fixed(421, "4.7.0 This is SMTP, not HTTP");
     pub(super) const TIRED: Self = fixed(421, "4.7.0 Too many commands that were refused");
     pub(super) const FAILED: Self = fixed(451, "4.3.0 The mail could not be read");
     pub(super) const TOO_MANY_RECIPIENTS: Self =
@@ -47,14 +51,18 @@ impl Reply {
     pub(super) const MAIL_BEGUN: Self = fixed(503, "5.5.1 A mail was begun already; RSET takes it back");
     pub(super) const AUTHENTICATED_ALREADY: Self = fixed(503, "5.5.1 AUTH was successful already");
     pub(super) const MECHANISM: Self = fixed(504, "5.5.4 Only PLAIN and LOGIN are offered");
-    pub(super) const BAD_KEY: Self =
-        fixed(535, "5.7.8 The password is not an API key of this sandbox; any that begins with sb_ is one");
+    pub(super) const BAD_KEY: Self = fixed(
+        535,
+        "5.7.8 The password must be an API key, which begins with sb_ or re_; the user resend sends mail, the user inbound receives it",
+    );
     pub(super) const TOO_LARGE: Self = fixed(552, "5.3.4 The mail is larger than SIZE allows");
     pub(super) const BAD_ADDRESS: Self = fixed(553, "5.1.3 This is no address");
     pub(super) const NEEDS_SMTPUTF8: Self =
         fixed(553, "5.6.7 An address beyond ASCII needs SMTPUTF8 on the MAIL command");
     pub(super) const BARE_LINE_END: Self =
         fixed(554, "5.6.0 A line of the mail ends in a bare CR or LF, where only CRLF ends lines");
+    pub(super) const BAD_IDEMPOTENCY_KEY: Self =
+        fixed(554, "5.6.0 Resend-Idempotency-Key must not hold control characters");
     pub(super) const NOT_A_MAIL: Self = fixed(554, "5.6.0 The mail is not a message with headers (RFC 5322)");
     pub(super) const PARAMETER: Self = fixed(555, "5.5.4 A parameter of this command is not known here");
 

@@ -6,12 +6,16 @@ mod tests;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::{Buf as _, BytesMut};
-use smtp_proto::request::receiver::{DataReceiver, DummyDataReceiver, MAX_LINE_LENGTH};
+use bytes::BytesMut;
+use smtp_proto::request::receiver::MAX_LINE_LENGTH;
 use smtp_proto::{Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, MAIL_SMTPUTF8, MailFrom, RcptTo, Request};
 
+use super::data::DataReader;
+use super::http;
 use super::login::{Login, Turn};
 use super::reply::Reply;
+use super::submission;
+use crate::faults::Wire;
 use crate::keys;
 use crate::resources::received::{NotReceived, may_receive};
 use crate::service::Service;
@@ -29,13 +33,38 @@ pub(super) enum Step {
     Read,
     /// Deliver this mail, and say with [`Session::delivered`] what became of it.
     Mail(Mail),
+    /// Send the pending output, start TLS, and continue with [`Session::secured`]. Input that was read already is discarded.
+    StartTls,
     /// Send what there is to send, and hang up.
     Bye,
+}
+
+/// What becomes of a client's mails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// They are received emails.
+    Receive,
+    /// They are sent emails.
+    Send,
+}
+
+/// The user of `AUTH` whose mails are received. Those of all others are sent; the public service knows `resend`.
+const INBOUND: &str = "inbound";
+
+/// How much of a connection is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Security {
+    /// Nothing, and there is no certificate.
+    Plain,
+    /// Nothing so far; `STARTTLS` is offered.
+    StartTls,
+    Encrypted,
 }
 
 /// A mail that has come whole.
 pub(super) struct Mail {
     service: Arc<Service>,
+    purpose: Purpose,
     key: Arc<str>,
     recipients: Vec<String>,
     raw: Vec<u8>,
@@ -44,8 +73,10 @@ pub(super) struct Mail {
 /// The state of a conversation.
 pub(super) struct Session {
     service: Arc<Service>,
-    /// The API key whose tenant gets the mails.
+    /// The API key whose tenant sends or gets the mails; at first that of mails without `AUTH`.
     key: Arc<str>,
+    purpose: Purpose,
+    security: Security,
     greeted: bool,
     authenticated: bool,
     envelope: Option<Envelope>,
@@ -64,16 +95,16 @@ enum Listening {
     /// The rest of a line that was too long.
     RestOfLine,
     Login(Login),
-    Data(DataReceiver, Vec<u8>),
-    /// The rest of a mail that was too large.
-    RestOfData(DummyDataReceiver),
+    Data(DataReader),
 }
 
 impl Session {
-    pub(super) fn new(service: Arc<Service>, key: Arc<str>) -> Self {
+    pub(super) fn new(service: Arc<Service>, key: Arc<str>, security: Security) -> Self {
         Self {
             service,
             key,
+            purpose: Purpose::Receive,
+            security,
             greeted: false,
             authenticated: false,
             envelope: None,
@@ -87,6 +118,11 @@ impl Session {
         Reply::GREETING.write(out);
     }
 
+    /// The session after the TLS handshake: the client starts over, and an earlier `AUTH` doesn't count (RFC 3207, 4.2).
+    pub(super) fn secured(self, key: Arc<str>) -> Self {
+        Self { refusals: self.refusals, ..Self::new(self.service, key, Security::Encrypted) }
+    }
+
     /// Takes what it can use from the front of `input` and writes its answers.
     pub(super) fn advance(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Step {
         if self.refusals > MOST_REFUSALS {
@@ -97,27 +133,11 @@ impl Session {
             return Step::Read;
         }
         match std::mem::replace(&mut self.listening, Listening::Command) {
-            Listening::Data(mut receiver, mut raw) => {
-                let ended = consume(input, |bytes| receiver.ingest(bytes, &mut raw));
-                if raw.len() > self.service.settings().body_limit {
-                    if ended {
-                        self.delivered(&Reply::TOO_LARGE, out);
-                    } else {
-                        self.listening = Listening::RestOfData(DummyDataReceiver::new_data(&receiver));
-                    }
-                } else if ended {
-                    return self.complete(raw, out);
-                } else {
-                    self.listening = Listening::Data(receiver, raw);
+            Listening::Data(mut reader) => {
+                if reader.read(input) {
+                    return self.complete(reader.into_text(), out);
                 }
-                Step::Go
-            }
-            Listening::RestOfData(mut receiver) => {
-                if consume(input, |bytes| receiver.ingest(bytes)) {
-                    self.delivered(&Reply::TOO_LARGE, out);
-                } else {
-                    self.listening = Listening::RestOfData(receiver);
-                }
+                self.listening = Listening::Data(reader);
                 Step::Go
             }
             listening => self.line(listening, input, out),
@@ -160,6 +180,10 @@ impl Session {
                 }
                 Step::Go
             }
+            _ if http::is_part_of_a_request(&line) => {
+                Reply::NOT_HTTP.write(out);
+                Step::Bye
+            }
             _ => self.command(&line, out),
         }
     }
@@ -181,6 +205,10 @@ impl Session {
                     Err(refusal) => self.say(&refusal, out),
                 }
                 return Step::Go;
+            }
+            Ok(Request::StartTls) if self.security == Security::StartTls => {
+                Reply::START_TLS.write(out);
+                return Step::StartTls;
             }
             Ok(Request::Helo { .. }) => {
                 self.hello();
@@ -214,9 +242,10 @@ impl Session {
     /// The answer to EHLO.
     fn offer(&self, out: &mut Vec<u8>) {
         let size = self.service.settings().body_limit;
+        let start_tls = if self.security == Security::StartTls { "250-STARTTLS\r\n" } else { "" };
         let offers = format!(
             "250-localhost\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250-SIZE {size}\r\n\
-             250-AUTH PLAIN LOGIN\r\n250-ENHANCEDSTATUSCODES\r\n250 HELP\r\n"
+             {start_tls}250-AUTH PLAIN LOGIN\r\n250-ENHANCEDSTATUSCODES\r\n250 HELP\r\n"
         );
         out.extend_from_slice(offers.as_bytes());
     }
@@ -236,12 +265,19 @@ impl Session {
                 self.listening = Listening::Login(login);
                 Reply::new(334, what.to_owned())
             }
-            Turn::Given(key) if keys::credential(&key, &self.service.state().key_book).is_some() => {
-                self.key = key.into();
+            Turn::Given { user, password }
+                if keys::credential(&password, &self.service.state().key_book).is_some() =>
+            {
+                self.key = password.into();
                 self.authenticated = true;
-                Reply::AUTHENTICATED
+                if user.eq_ignore_ascii_case(INBOUND) {
+                    Reply::MAY_RECEIVE
+                } else {
+                    self.purpose = Purpose::Send;
+                    Reply::MAY_SEND
+                }
             }
-            Turn::Given(_) => Reply::BAD_KEY,
+            Turn::Given { .. } => Reply::BAD_KEY,
             Turn::Garbled => Reply::NOT_BASE64,
             Turn::Unknown => Reply::MECHANISM,
         };
@@ -281,7 +317,7 @@ impl Session {
         }
         let credential = keys::credential(&self.key, &self.service.state().key_book).ok_or(Reply::BAD_KEY)?;
         let tenant = self.service.state().tenant(&credential.tenant);
-        if !may_receive(&self.service, &tenant, &to.address) {
+        if self.purpose == Purpose::Receive && !may_receive(&self.service, &tenant, &to.address) {
             let domain = to.address.rsplit_once('@').map_or("", |(_, domain)| domain);
             let text = format!("5.1.2 The domain {domain} is not verified for receiving");
             return Err(Reply::new(550, text));
@@ -295,23 +331,26 @@ impl Session {
             None => Reply::MAIL_FIRST,
             Some(envelope) if envelope.recipients.is_empty() => Reply::RECIPIENT_FIRST,
             Some(_) => {
-                let mut receiver = DataReceiver::new();
-                // The end of the line with DATA counts: a dot alone may be the first line (RFC 5321, 4.1.1.4).
-                receiver.ingest(&mut b"\r\n".iter(), &mut Vec::new());
-                self.listening = Listening::Data(receiver, Vec::new());
+                self.listening = Listening::Data(DataReader::new(self.service.settings().body_limit));
                 Reply::GO_AHEAD
             }
         }
     }
 
-    fn complete(&mut self, raw: Vec<u8>, out: &mut Vec<u8>) -> Step {
+    /// A mail has ended; without its text it was too large.
+    fn complete(&mut self, text: Option<Vec<u8>>, out: &mut Vec<u8>) -> Step {
+        let Some(raw) = text else {
+            self.delivered(&Reply::TOO_LARGE, out);
+            return Step::Go;
+        };
         let recipients = self.envelope.take().map(|envelope| envelope.recipients).unwrap_or_default();
         // Servers that disagree on where a line ends disagree on where a mail ends, and what one takes for text is a command to the other.
         if has_bare_line_end(&raw) {
             self.delivered(&Reply::BARE_LINE_END, out);
             return Step::Go;
         }
-        Step::Mail(Mail { service: Arc::clone(&self.service), key: Arc::clone(&self.key), recipients, raw })
+        let (service, key) = (Arc::clone(&self.service), Arc::clone(&self.key));
+        Step::Mail(Mail { service, purpose: self.purpose, key, recipients, raw })
     }
 
     fn say(&mut self, reply: &Reply, out: &mut Vec<u8>) {
@@ -325,8 +364,26 @@ impl Mail {
         self.raw.len()
     }
 
-    /// Hands it to the tenant.
-    pub(super) fn deliver(self) -> Reply {
+    /// Sends it or hands it to its tenant. A scripted fault may want the answer to travel in its own way.
+    pub(super) fn deliver(self) -> (Reply, Wire) {
+        match self.purpose {
+            Purpose::Receive => (self.receive(), Wire::default()),
+            Purpose::Send => self.submit(),
+        }
+    }
+
+    fn submit(self) -> (Reply, Wire) {
+        match submission::request(&self.key, &self.recipients, &self.raw) {
+            Err(refusal) => (refusal, Wire::default()),
+            Ok(request) => {
+                let response = self.service.handle(request);
+                let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
+                (submission::reply(&response), wire)
+            }
+        }
+    }
+
+    fn receive(self) -> Reply {
         let recipients: Vec<_> = self.recipients.iter().map(String::as_str).collect();
         if self.raw.len() > self.service.settings().keep_mail_bytes {
             return Reply::FULL;
@@ -342,15 +399,6 @@ impl Mail {
             }
         }
     }
-}
-
-/// Hands a receiver the bytes and drops those that it has used.
-fn consume(input: &mut BytesMut, ingest: impl FnOnce(&mut std::slice::Iter<'_, u8>) -> bool) -> bool {
-    let mut bytes = input.iter();
-    let ended = ingest(&mut bytes);
-    let left = bytes.len();
-    input.advance(input.len() - left);
-    ended
 }
 
 fn check_address(address: &str, utf8: bool) -> Result<(), Reply> {

@@ -129,7 +129,8 @@ fn page(status: StatusCode, title: &str, body: &str, redirect: Option<&str>) -> 
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "no-referrer"),
+        // With none at all the browser would say `null` for the origin of the form.
+        (header::REFERRER_POLICY, "same-origin"),
         (header::CACHE_CONTROL, "no-store"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));

@@ -4,7 +4,7 @@ use email_address::EmailAddress;
 use serde::{Deserialize, Serialize};
 
 use crate::paging::quoted;
-use crate::validation::{Fields, Problems, has_control, kind, text};
+use crate::validation::{Fields, MAX_ENTRIES, Problems, has_control, kind, text};
 
 /// The most addresses in `to` (`SPEC.md`, Limits). The specification is silent on `cc`, `bcc` and `reply_to`.
 pub(super) const MOST_TO: usize = 50;
@@ -88,6 +88,15 @@ fn display_name(name: &str) -> Result<String, &'static str> {
 /// Takes a field that holds one address or several. None if it is absent or wrong. The specification is silent on an empty text; it is nobody, like
 /// an empty array: published integrations send `"cc": ""` with every email.
 pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<Vec<Mailbox>> {
+    take_at_most(MAX_ENTRIES, fields, field, problems)
+}
+
+fn take_at_most(
+    most: usize,
+    fields: &mut Fields<'_>,
+    field: &str,
+    problems: &mut Problems,
+) -> Option<Vec<Mailbox>> {
     let json = fields.take(field)?;
     let mut mailboxes = Vec::new();
     if let Some(one) = text(json) {
@@ -108,6 +117,12 @@ pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems
         });
         return Some(mailboxes);
     };
+    if several.len() > most {
+        problems.wrong(|| {
+            format!("`{}` must name at most {most} addresses; found {}.", fields.name(field), several.len())
+        });
+        return Some(mailboxes);
+    }
     for (index, json) in several.iter().enumerate() {
         let Some(one) = text(json.get()) else {
             problems.wrong(|| {
@@ -129,17 +144,12 @@ pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems
 /// refused like no `to`.
 pub(super) fn take_to(fields: &mut Fields<'_>, problems: &mut Problems) -> Vec<Mailbox> {
     let before = problems.count();
-    let Some(to) = take(fields, "to", problems) else {
+    let Some(to) = take_at_most(MOST_TO, fields, "to", problems) else {
         problems.missing(fields.name("to"));
         return Vec::new();
     };
     if to.is_empty() && problems.count() == before {
         problems.wrong(|| format!("`{}` must name at least one address; found none.", fields.name("to")));
-    }
-    if to.len() > MOST_TO {
-        problems.wrong(|| {
-            format!("`{}` must name at most {MOST_TO} addresses; found {}.", fields.name("to"), to.len())
-        });
     }
     to
 }

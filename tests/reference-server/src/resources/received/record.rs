@@ -207,13 +207,13 @@ fn content<'a>(part: &'a MessagePart<'_>, message: &'a Message<'_>) -> std::borr
     bytes.map_or_else(|| part.contents().into(), Into::into)
 }
 
-fn addresses(address: Option<&Address<'_>>) -> Vec<String> {
+pub(crate) fn addresses(address: Option<&Address<'_>>) -> Vec<String> {
     let all = address.into_iter().flat_map(Address::iter);
     all.filter_map(|one| Some(mailbox(one.name().map(str::trim), one.address()?.trim()))).collect()
 }
 
 /// `email` or `Name <email>`, so that the name can't be taken for another address.
-fn mailbox(name: Option<&str>, address: &str) -> String {
+pub(crate) fn mailbox(name: Option<&str>, address: &str) -> String {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return address.to_owned() };
     let name: String = name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     if name.chars().all(|char| char.is_alphanumeric() || " -_'!&*+/=?^`{|}~#$%".contains(char)) {

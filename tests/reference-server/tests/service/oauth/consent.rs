@@ -20,7 +20,7 @@ fn the_page_says_who_asks_for_what_and_lets_nothing_in() {
         assert!(policy.contains(rule), "{policy}");
     }
     assert_eq!(page.headers["x-frame-options"], "DENY");
-    assert_eq!(page.headers["referrer-policy"], "no-referrer");
+    assert_eq!(page.headers["referrer-policy"], "same-origin");
     assert_eq!(page.headers["cache-control"], "no-store");
     let cookie = page.headers["set-cookie"].to_str().unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");

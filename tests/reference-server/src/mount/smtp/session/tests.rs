@@ -7,7 +7,11 @@ use crate::settings::Settings;
 
 /// Lets a client say all of this, in pieces of this length; gives the answers and the mails.
 fn converse(words: &[u8], piece: usize, settings: Settings) -> (String, Vec<Vec<u8>>) {
-    let mut session = Session::new(Service::new(settings), "sb_local".into());
+    converse_with(&Service::new(settings), words, piece)
+}
+
+fn converse_with(service: &Arc<Service>, words: &[u8], piece: usize) -> (String, Vec<Vec<u8>>) {
+    let mut session = Session::new(Arc::clone(service), "sb_local".into(), Security::Plain);
     let (mut input, mut out, mut mails) = (BytesMut::new(), Vec::new(), Vec::new());
     for piece in words.chunks(piece.max(1)) {
         input.extend_from_slice(piece);
@@ -17,8 +21,9 @@ fn converse(words: &[u8], piece: usize, settings: Settings) -> (String, Vec<Vec<
                 Step::Read => break,
                 Step::Mail(mail) => {
                     mails.push(mail.raw.clone());
-                    session.delivered(&mail.deliver(), &mut out);
+                    session.delivered(&mail.deliver().0, &mut out);
                 }
+                Step::StartTls => unreachable!("it is not offered"),
                 Step::Bye => return (String::from_utf8(out).unwrap(), mails),
             }
         }
@@ -72,6 +77,98 @@ fn a_mail_ends_at_crlf_dot_crlf_and_nowhere_else() {
         );
         assert_eq!(codes(&words), ["250", "250", "250", "354", "554", "250"], "{smuggled:?}");
     }
+}
+
+/// All texts of CR, LF and dot up to this length.
+fn line_ends(longest: usize) -> Vec<Vec<u8>> {
+    let (mut all, mut last) = (Vec::new(), vec![Vec::new()]);
+    for _ in 0..longest {
+        last = last.iter().flat_map(|text| b"\r\n.".map(|byte| [&text[..], &[byte]].concat())).collect();
+        all.extend(last.iter().cloned());
+    }
+    all
+}
+
+#[test]
+fn of_all_sequences_of_cr_lf_and_dot_one_ends_the_data() {
+    const END: &[u8] = b"\r\n.\r\n";
+    let service = Service::new(Settings::default());
+    let find = |text: &[u8]| text.windows(END.len()).position(|window| window == END);
+    for between in line_ends(7) {
+        let second = "MAIL FROM:<a@b.test>\r\nRCPT TO:<evil@d.test>\r\nDATA\r\nSubject: two\r\n\r\n.\r\n";
+        let first = [b"Subject: one\r\n\r\nbody", &between[..], second.as_bytes()].concat();
+        let end = find(&first).unwrap();
+        // The CRLF before the dot belongs to the last line.
+        let text = &first[..end + 2];
+        let is_clean = !has_bare_line_end(text);
+        let ends_between = end < b"Subject: one\r\n\r\nbody".len() + between.len();
+        // What is left of the sequence after the end stands before the next command, whose line it spoils unless it is whole lines.
+        let gap =
+            first.get(end + END.len()..b"Subject: one\r\n\r\nbody".len() + between.len()).unwrap_or_default();
+        // (The grammar skips a CR in front of a command.)
+        let before = gap.iter().rfind(|byte| **byte != b'\r');
+        let next_is_a_command = before.is_none_or(|byte| *byte == b'\n');
+        for piece in [1, 3, 10_000] {
+            let words = [BEGIN.as_bytes(), &first[..]].concat();
+            let (answers, mails) = converse_with(&service, &words, piece);
+            let after = answers.split_once("354 ").unwrap().1;
+            let verdict = after.lines().nth(1).unwrap();
+            assert_eq!(verdict.starts_with("250 "), is_clean, "{between:?}: {answers}");
+            let accepted_second = after.contains("354 ");
+            assert_eq!(accepted_second, ends_between && next_is_a_command, "{between:?}: {answers}");
+            assert_eq!(
+                mails.len(),
+                usize::from(is_clean) + usize::from(accepted_second),
+                "{between:?}: {answers}"
+            );
+            if is_clean {
+                let unstuffed = String::from_utf8_lossy(text).replace("\r\n.", "\r\n");
+                assert_eq!(String::from_utf8_lossy(&mails[0]), unstuffed, "{between:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_http_request_is_no_conversation_and_nothing_after_it_is_read() {
+    let mail = format!("{BEGIN}Subject: x\r\n\r\ninjected\r\n.\r\nQUIT\r\n");
+    for head in [
+        "POST / HTTP/1.1\r\nHost: localhost:2525\r\nContent-Type: text/plain\r\n\r\n",
+        "GET /?x=1 HTTP/1.1\r\n\r\n",
+        "PUT /x HTTP/1.0\r\n\r\n",
+        "DELETE /x HTTP/1.1\r\n",
+        "PATCH / HTTP/1.1\n",
+        "OPTIONS * HTTP/1.1\r\n",
+        "HEAD / HTTP/1.1\r\n",
+        "TRACE / HTTP/1.1\r\n",
+        "CONNECT a.test:25 HTTP/1.1\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "post / http/1.1\r\n",
+        "BREW / HTTP/1.1\r\n",
+        "POST /\r\n",
+        "Host: localhost\r\n",
+        "content-type: text/plain\r\n",
+        "X-Own:1\r\n",
+        "NOOP\r\nGET / HTTP/1.1\r\n",
+        "EHLO me\r\nHost: localhost\r\n",
+    ] {
+        let words = format!("{head}{mail}");
+        for piece in [1, 7, 10_000] {
+            let (answers, mails) = converse(words.as_bytes(), piece, Settings::default());
+            assert!(mails.is_empty(), "{head}: {answers}");
+            assert!(answers.ends_with("421 4.7.0 This is SMTP, not HTTP\r\n"), "{head}: {answers}");
+            assert!(!answers.contains("354"), "{head}: {answers}");
+        }
+    }
+    let long = format!("POST /{} HTTP/1.1\r\nHost: localhost\r\n\r\n{mail}", "a".repeat(9_000));
+    let (answers, mails) = converse(long.as_bytes(), 10_000, Settings::default());
+    assert!(mails.is_empty() && answers.ends_with("421 4.7.0 This is SMTP, not HTTP\r\n"), "{answers}");
+}
+
+#[test]
+fn commands_of_smtp_are_never_taken_for_http() {
+    let words = "EHLO [127.0.0.1]\r\nMAIL FROM:<a:b@c.test>\r\nMAIL FROM:<host@d.test>\r\nRCPT TO:<a@b.test>\r\nVRFY get\r\nNOOP Host: x\r\nHELP post\r\nQUIT\r\n";
+    assert!(!converse(words.as_bytes(), 5, Settings::default()).0.contains("421"));
 }
 
 #[test]

@@ -1,0 +1,23 @@
+//! Lines of HTTP among the commands.
+//!
+//! A web page can make a browser send an HTTP request to any port of this machine, and the body of a `POST` can hold commands of SMTP. So the
+//! connection ends at the first line that belongs to a request, as Postfix does it (`smtpd_forbidden_commands`).
+
+/// The methods that a browser or a proxy sends (RFC 9110, RFC 5789), and the preface of HTTP/2. None is a command of SMTP.
+const METHODS: [&[u8]; 10] =
+    [b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"PATCH", b"PRI"];
+
+/// Whether this is a request line or a header of HTTP. A command of SMTP is neither: its first word has no colon in it.
+pub(super) fn is_part_of_a_request(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let mut words = line.split(u8::is_ascii_whitespace);
+    let first = words.next().unwrap_or_default();
+    let last = words.next_back().unwrap_or_default();
+    let is_method = METHODS.iter().any(|method| method.eq_ignore_ascii_case(first));
+    let is_version = last.len() >= 5 && last[..5].eq_ignore_ascii_case(b"HTTP/");
+    let name = first.split(|byte| *byte == b':').next().unwrap_or_default();
+    let is_header = name.len() < first.len()
+        && !name.is_empty()
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte));
+    is_method || is_version || is_header
+}
