@@ -36,7 +36,7 @@ use crate::resources::automations::engine;
 use crate::resources::domains;
 use crate::resources::domains::record::{Domain, Tls};
 use crate::resources::domains::verification::{self, Check};
-use crate::resources::emails::attachments::Content;
+use crate::resources::emails::attachments::{self, Content};
 use crate::resources::emails::draft::Draft;
 use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::{Email, Event};
@@ -155,7 +155,7 @@ fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Times
     let Some(mut draft) = email.take_waiting(at) else { return };
     if !topics::judge(tenant, &mut draft) {
         // Nobody to send to is left: the request was answered with an id all the same (`SPEC.md`, Other API errors).
-        happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": "recipients_opted_out" })));
+        fail(service, tenant, email, at, "recipients_opted_out");
         return;
     }
     let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
@@ -172,9 +172,7 @@ pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<fetc
     let now = service.clock().now();
     let Some((tenant, email, mut draft)) = errand.open() else { return };
     let Ok(fetched) = outcome else {
-        // The request was answered long ago; the failure shows in the email's events.
-        let reason = json!({ "reason": "attachment_unreachable" });
-        happen(service, &tenant, &email, now, Event::Failed, Some(&reason));
+        fail(service, &tenant, &email, now, "attachment_unreachable");
         return;
     };
     let mut size = 0;
@@ -184,8 +182,17 @@ pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<fetc
             attachment.content = Content::Bytes(one.content);
         }
     }
+    if attachments::check(&draft.attachments).is_err() {
+        fail(service, &tenant, &email, now, "attachment_too_complex");
+        return;
+    }
     service.state().grow_mail(email.id, size);
     leave(service, &tenant, &email, &draft, now);
+}
+
+/// Lets an email fail that can't leave. Its request was answered long ago; the failure shows in the email's events.
+pub(crate) fn fail(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
+    happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
 }
 
 fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Draft, at: Timestamp) {

@@ -26,6 +26,7 @@
 //! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
 //! | `state` | what is remembered of each tenant, and the bounds on it |
 //! | [`keep`] | state that outlives the process |
+//! | `mime` | reading mail, within limits: the only door to the parser |
 //! | `clock` | time that a test can move, and work that falls due |
 //! | `links` | addresses that the service hands out, and how it knows its own again |
 //! | `news` | what has just happened, for whoever looks on |
@@ -45,6 +46,7 @@ pub mod keep;
 mod keys;
 mod links;
 mod lock;
+mod mime;
 pub mod mount;
 mod news;
 mod oauth;

@@ -53,6 +53,8 @@ mod keep;
 mod keys;
 #[path = "service/lists.rs"]
 mod lists;
+#[path = "service/nesting.rs"]
+mod nesting;
 #[path = "service/oauth.rs"]
 mod oauth;
 #[path = "service/received.rs"]

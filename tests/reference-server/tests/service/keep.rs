@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use crate::support::{KEY, Sandbox, email, email_with};
 
 /// A service that goes on in this folder; its clock stands still.
-fn open(folder: &Path) -> (Sandbox, Keeper) {
+pub(crate) fn open(folder: &Path) -> (Sandbox, Keeper) {
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
     let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
     let (service, keeper) = keep::open(folder, settings, |_| panic!("it could not be written")).unwrap();
     (Sandbox { service }, keeper)
 }
 
-fn close(sandbox: Sandbox, keeper: Keeper) {
+pub(crate) fn close(sandbox: Sandbox, keeper: Keeper) {
     assert!(keeper.close());
     drop(sandbox);
 }

@@ -17,14 +17,14 @@ use tokio::sync::oneshot;
 use crate::support::Sandbox;
 
 /// A service with a door for mail, until it is dropped.
-struct Door {
+pub(crate) struct Door {
     sandbox: Sandbox,
     address: SocketAddr,
     _stop: oneshot::Sender<()>,
 }
 
 impl Door {
-    async fn open(settings: &Settings) -> Self {
+    pub(crate) async fn open(settings: &Settings) -> Self {
         let sandbox = Sandbox::with(settings);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -49,9 +49,24 @@ impl Door {
     }
 
     /// What a tenant has received, newest first.
-    fn received(&self, key: &str) -> Vec<Value> {
+    pub(crate) fn received(&self, key: &str) -> Vec<Value> {
         let answer = self.sandbox.ask(Method::GET, "/emails/receiving").key(key).send("");
         answer.json()["data"].as_array().unwrap().clone()
+    }
+
+    /// Sends a mail as it is, and gives the reply to its end.
+    pub(crate) async fn deliver(&self, mail: &[u8]) -> String {
+        let mut stream = self.raw().await;
+        stream
+            .write_all(b"HELO me\r\nMAIL FROM:<ada@example.com>\r\nRCPT TO:<hi@acme.test>\r\nDATA\r\n")
+            .await
+            .unwrap();
+        for _ in 0..4 {
+            line(&mut stream).await;
+        }
+        stream.write_all(mail).await.unwrap();
+        stream.write_all(b".\r\n").await.unwrap();
+        line(&mut stream).await
     }
 
     async fn raw(&self) -> BufReader<TcpStream> {

@@ -335,6 +335,9 @@ impl Mail {
         match self.service.receive(&self.key, &recipients, self.raw.into_boxed_slice()) {
             Ok(id) => Reply::new(250, format!("2.0.0 Received as {id}")),
             Err(NotReceived::Unreadable) => Reply::NOT_A_MAIL,
+            Err(reason @ NotReceived::TooComplex(_)) => {
+                Reply::new(554, format!("5.6.0 The mail was not received: {reason}"))
+            }
             // The key was deleted since it was given.
             Err(NotReceived::UnknownKey) => Reply::BAD_KEY,
             Err(reason @ (NotReceived::NoRecipient | NotReceived::UnknownDomains(_))) => {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use url::Url;
 
+use crate::mime::{self, NotParsed};
 use crate::paging::quoted;
 use crate::validation::{Fields, Ignored, Problems, kind, text};
 
@@ -64,7 +65,24 @@ pub(super) fn read(
             )
         });
     }
+    if let Err((index, reason)) = check(&attachments) {
+        problems.wrong(|| {
+            let content = format!("{}[{index}].content", fields.name("attachments"));
+            format!("`{content}` must be a file that can be read inside a mail; with it the mail {reason}.")
+        });
+    }
     attachments
+}
+
+/// Whether the mail could be read with these files in it; if not, which file is too much.
+pub(crate) fn check(attachments: &[Attachment]) -> Result<(), (usize, NotParsed)> {
+    mime::check_attached(attachments.iter().map(|attachment| {
+        let bytes = match &attachment.content {
+            Content::Bytes(bytes) => &bytes[..],
+            Content::Hosted(_) => &[],
+        };
+        (attachment.content_type.as_str(), bytes)
+    }))
 }
 
 fn read_one(
@@ -86,6 +104,15 @@ fn read_one(
     if let Some(given) = content_type.as_deref().filter(|given| !is_media_type(given)) {
         problems.wrong(|| {
             format!("`{}` must look like `type/subtype`; found {}.", item.name("content_type"), quoted(given))
+        });
+    }
+    if let Some(given) = content_type.as_deref().filter(|given| is_multipart(given)) {
+        problems.wrong(|| {
+            format!(
+                "`{}` must not be a `multipart` type, since a file has no parts (RFC 2046); found {}.",
+                item.name("content_type"),
+                quoted(given)
+            )
         });
     }
     let content_id = item.take_line("content_id", problems);
@@ -203,6 +230,10 @@ fn is_media_type(text: &str) -> bool {
             && part.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte))
     };
     text.is_ascii() && essence.split_once('/').is_some_and(|(kind, sub)| token(kind) && token(sub))
+}
+
+fn is_multipart(media_type: &str) -> bool {
+    media_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"))
 }
 
 fn is_content_id(text: &str) -> bool {
