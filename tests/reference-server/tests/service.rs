@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of these tests are tests too")]
 
+#[path = "service/second_parser.rs"]
+mod second_parser;
 #[path = "service/support.rs"]
 mod support;
 
@@ -75,5 +77,7 @@ mod sockets;
 mod templates;
 #[path = "service/topics.rs"]
 mod topics;
+#[path = "service/values.rs"]
+mod values;
 #[path = "service/webhooks.rs"]
 mod webhooks;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use url::Url;
 
+use crate::delivery::mime::field::{MAX_WORD, is_plain};
 use crate::mime::{self, NotParsed};
 use crate::paging::quoted;
 use crate::validation::{Fields, Ignored, Problems, kind, text};
@@ -17,6 +18,9 @@ use crate::validation::{Fields, Ignored, Problems, kind, text};
 /// The most Base64 characters over all attachments of an email. `SPEC.md` says 40 MB and is silent on whether that
 /// is 40,000,000 or 40 MiB; the larger reading is taken.
 pub(super) const MOST: usize = 40 << 20;
+
+/// The longest content id, in bytes: with `<` and `>` it is one word of a header.
+const MAX_CONTENT_ID: usize = MAX_WORD - 2;
 
 /// What is attached to an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -103,7 +107,11 @@ fn read_one(
     };
     if let Some(given) = content_type.as_deref().filter(|given| !is_media_type(given)) {
         problems.wrong(|| {
-            format!("`{}` must look like `type/subtype`; found {}.", item.name("content_type"), quoted(given))
+            format!(
+                "`{}` must look like `type/subtype`, with words of at most {MAX_WORD} characters; found {}.",
+                item.name("content_type"),
+                quoted(given)
+            )
         });
     }
     if let Some(given) = content_type.as_deref().filter(|given| is_multipart(given)) {
@@ -119,7 +127,7 @@ fn read_one(
     if let Some(id) = content_id.as_deref().filter(|id| !is_content_id(id)) {
         problems.wrong(|| {
             format!(
-                "`{}` must hold neither white space nor `<`, `>`; found {}.",
+                "`{}` must have at most {MAX_CONTENT_ID} characters, neither white space nor `<`, `>`; found {}.",
                 item.name("content_id"),
                 quoted(id)
             )
@@ -229,7 +237,7 @@ fn is_media_type(text: &str) -> bool {
         !part.is_empty()
             && part.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte))
     };
-    text.is_ascii() && essence.split_once('/').is_some_and(|(kind, sub)| token(kind) && token(sub))
+    is_plain(text.trim()) && essence.split_once('/').is_some_and(|(kind, sub)| token(kind) && token(sub))
 }
 
 fn is_multipart(media_type: &str) -> bool {
@@ -237,5 +245,5 @@ fn is_multipart(media_type: &str) -> bool {
 }
 
 fn is_content_id(text: &str) -> bool {
-    !text.is_empty() && text.is_ascii() && !text.contains(['<', '>', ' ', '\t'])
+    (1..=MAX_CONTENT_ID).contains(&text.len()) && text.is_ascii() && !text.contains(['<', '>', ' ', '\t'])
 }
