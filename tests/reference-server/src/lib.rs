@@ -65,7 +65,7 @@ mod validation;
 
 pub use clock::Clock;
 pub use delivery::captured::{CapturedAttachment, CapturedMail, Tag};
-pub use delivery::fetch::{Errand, Fetched};
+pub use delivery::fetch::{Errand, FetchError, Fetched};
 pub use delivery::webhooks::post::{Posted, WebhookPost};
 pub use faults::Faults;
 pub use oauth::{IssuedTokens, OAuthClient, TokenEvent, TokenEventKind};

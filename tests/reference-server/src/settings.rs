@@ -44,6 +44,8 @@ pub struct Settings {
     pub keep_tenants: usize,
     /// The largest request body in bytes. A larger one is answered 413.
     pub body_limit: usize,
+    /// Fetches attachments that are given by their `path`, from any address, this machine's own included. Off: they are refused.
+    pub fetch_attachments: bool,
     /// The address by which others reach the service, for the links that it hands out. `None`: where its first mount listens.
     pub public_url: Option<String>,
     /// The programs that may log people in, besides those that register.
@@ -67,6 +69,7 @@ impl Default for Settings {
             webhook_patience: Duration::from_secs(15),
             keep_tenants: 1_000,
             body_limit: 64 << 20,
+            fetch_attachments: true,
             public_url: None,
             oauth_clients: OAuthClient::usual(),
             clock: ClockStart::Real,

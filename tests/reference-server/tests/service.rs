@@ -39,6 +39,8 @@ mod events;
 mod export;
 #[path = "service/faults.rs"]
 mod faults;
+#[path = "service/fetching.rs"]
+mod fetching;
 #[path = "service/idempotency.rs"]
 mod idempotency;
 #[path = "service/inbox.rs"]

@@ -42,6 +42,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     };
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_sender(context.service, &context.tenant, &draft.from)?;
+    delivery::check_hosted(context.service, &draft)?;
     let id = delivery::accept(context.service, &context.tenant, draft, now);
     Ok(json(StatusCode::OK, &Accepted { id: id.to_string() }))
 }

@@ -17,7 +17,7 @@ use crate::validation::{Fields, Ignored, Problems, kind, text};
 
 /// The most Base64 characters over all attachments of an email. `SPEC.md` says 40 MB and is silent on whether that
 /// is 40,000,000 or 40 MiB; the larger reading is taken.
-pub(super) const MOST: usize = 40 << 20;
+pub(crate) const MOST: usize = 40 << 20;
 
 /// The longest content id, in bytes: with `<` and `>` it is one word of a header.
 const MAX_CONTENT_ID: usize = MAX_WORD - 2;
@@ -76,6 +76,20 @@ pub(super) fn read(
         });
     }
     attachments
+}
+
+/// How many characters of Base64 so many bytes take.
+pub(crate) fn base64_size(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
+/// How many characters of Base64 they take, but for those that are yet to be fetched.
+pub(crate) fn encoded_size(attachments: &[Attachment]) -> usize {
+    let sizes = attachments.iter().map(|attachment| match &attachment.content {
+        Content::Bytes(bytes) => base64_size(bytes.len()),
+        Content::Hosted(_) => 0,
+    });
+    sizes.sum()
 }
 
 /// Whether the mail could be read with these files in it; if not, which file is too much.
@@ -195,7 +209,7 @@ fn read_content(item: &Fields<'_>, json: &str, total: &mut usize, problems: &mut
         });
         return None;
     };
-    *total = total.saturating_add(bytes.len().div_ceil(3) * 4);
+    *total = total.saturating_add(base64_size(bytes.len()));
     Some(bytes.into())
 }
 
