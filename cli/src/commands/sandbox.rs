@@ -58,6 +58,9 @@ pub(crate) struct Behaviour {
     /// Refuse senders whose domain has not been verified
     #[arg(long)]
     strict_domains: bool,
+    /// Refuse attachments that are given as a `path`, instead of fetching them from any http or https address, this machine's included
+    #[arg(long)]
+    no_fetch: bool,
     /// How many emails are remembered; the oldest go first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
@@ -88,6 +91,7 @@ impl Behaviour {
         Settings {
             rate_limit: self.rate_limit,
             strict_domains: self.strict_domains,
+            fetch_attachments: !self.no_fetch,
             keep_mails: self.keep,
             public_url: self.public_url.clone(),
             ..Settings::default()

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::captured::CapturedMail;
-use self::fetch::Errand;
+use self::fetch::{Errand, FetchError, Fetched};
 use self::webhooks::book::Told;
 use crate::clock::plus;
 use crate::lock::lock;
@@ -36,7 +36,7 @@ use crate::resources::automations::engine;
 use crate::resources::domains;
 use crate::resources::domains::record::{Domain, Tls};
 use crate::resources::domains::verification::{self, Check};
-use crate::resources::emails::attachments::Content;
+use crate::resources::emails::attachments::{self, Content};
 use crate::resources::emails::draft::Draft;
 use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::{Email, Event};
@@ -71,6 +71,17 @@ pub(crate) fn check_sender(service: &Service, tenant: &Tenant, from: &Mailbox) -
         "validation_error",
         format!("The domain {} is not verified. Add and verify it before sending from it.", from.domain()),
     ))
+}
+
+/// Refuses files that are hosted elsewhere, if the service fetches none.
+pub(crate) fn check_hosted(service: &Service, draft: &Draft) -> Result<(), Problem> {
+    let hosted = draft.attachments.iter().position(|one| matches!(one.content, Content::Hosted(_)));
+    match hosted {
+        Some(index) if !service.settings().fetch_attachments => Err(Problem::validation(format!(
+            "`attachments[{index}].path` must be absent, since this sandbox was told to fetch no files; send `content`."
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Takes an email in and starts it on its way.
@@ -155,37 +166,57 @@ fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Times
     let Some(mut draft) = email.take_waiting(at) else { return };
     if !topics::judge(tenant, &mut draft) {
         // Nobody to send to is left: the request was answered with an id all the same (`SPEC.md`, Other API errors).
-        happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": "recipients_opted_out" })));
+        fail(service, tenant, email, at, "recipients_opted_out");
         return;
     }
     let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
     if hosted {
         happen(service, tenant, email, at, Event::Queued, None);
-        service.push_errand(Errand::new(tenant, email, draft));
+        let queued = if service.settings().fetch_attachments {
+            service.fetches().push(Errand::new(tenant, email, draft))
+        } else {
+            // It was accepted by an earlier run, which did.
+            Err("fetching_is_off")
+        };
+        if let Err(reason) = queued {
+            fail(service, tenant, email, at, reason);
+        }
         return;
     }
     leave(service, tenant, email, &draft, at);
 }
 
 /// Takes up an email whose hosted attachments have been fetched, or could not be.
-pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<fetch::Fetched>, String>) {
+pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<Fetched>, FetchError>) {
     let now = service.clock().now();
     let Some((tenant, email, mut draft)) = errand.open() else { return };
-    let Ok(fetched) = outcome else {
-        // The request was answered long ago; the failure shows in the email's events.
-        let reason = json!({ "reason": "attachment_unreachable" });
-        happen(service, &tenant, &email, now, Event::Failed, Some(&reason));
-        return;
-    };
-    let mut size = 0;
+    let before = attachments::encoded_size(&draft.attachments);
+    match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
+        Err(error) => fail(service, &tenant, &email, now, error.reason()),
+        Ok(()) if attachments::check(&draft.attachments).is_err() => {
+            fail(service, &tenant, &email, now, "attachment_too_complex");
+        }
+        Ok(()) => {
+            service.state().grow_mail(email.id, attachments::encoded_size(&draft.attachments) - before);
+            leave(service, &tenant, &email, &draft, now);
+        }
+    }
+}
+
+/// Puts the files in their places, if the email may have so much.
+fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> {
     for one in fetched {
         if let Some(attachment) = draft.attachments.get_mut(one.index) {
-            size += one.content.len().div_ceil(3) * 4;
             attachment.content = Content::Bytes(one.content);
         }
     }
-    service.state().grow_mail(email.id, size);
-    leave(service, &tenant, &email, &draft, now);
+    let size = attachments::encoded_size(&draft.attachments);
+    if size > attachments::MOST { Err(FetchError::TooLarge) } else { Ok(()) }
+}
+
+/// Lets an email fail that can't leave. Its request was answered long ago; the failure shows in the email's events.
+pub(crate) fn fail(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
+    happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
 }
 
 fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Draft, at: Timestamp) {

@@ -26,6 +26,7 @@
 //! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
 //! | `state` | what is remembered of each tenant, and the bounds on it |
 //! | [`keep`] | state that outlives the process |
+//! | `mime` | reading mail, within limits: the only door to the parser |
 //! | `clock` | time that a test can move, and work that falls due |
 //! | `links` | addresses that the service hands out, and how it knows its own again |
 //! | `news` | what has just happened, for whoever looks on |
@@ -45,6 +46,7 @@ pub mod keep;
 mod keys;
 mod links;
 mod lock;
+mod mime;
 pub mod mount;
 mod news;
 mod oauth;
@@ -63,7 +65,7 @@ mod validation;
 
 pub use clock::Clock;
 pub use delivery::captured::{CapturedAttachment, CapturedMail, Tag};
-pub use delivery::fetch::{Errand, Fetched};
+pub use delivery::fetch::{Errand, FetchError, Fetched};
 pub use delivery::webhooks::post::{Posted, WebhookPost};
 pub use faults::Faults;
 pub use oauth::{IssuedTokens, OAuthClient, TokenEvent, TokenEventKind};

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::clock::{Agenda, Clock};
 use crate::delivery::captured::CapturedMail;
-use crate::delivery::fetch::Errand;
+use crate::delivery::fetch::FetchQueue;
 use crate::delivery::webhooks::outbox::Outbox;
 use crate::delivery::webhooks::post::Couriers;
 use crate::delivery::{self, Work, outside};
@@ -76,7 +76,7 @@ pub struct Service {
     links: Links,
     state: State,
     oauth: Book,
-    errands: Mutex<VecDeque<Errand>>,
+    fetches: FetchQueue,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
     /// Mails that left and that the listeners have not heard of.
@@ -109,7 +109,7 @@ impl Service {
             links,
             state: State::new(&settings),
             oauth,
-            errands: Mutex::default(),
+            fetches: FetchQueue::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
             untold: Mutex::default(),
@@ -394,7 +394,7 @@ impl Service {
     pub fn reset(&self) {
         let _inside = self.gate.enter();
         self.agenda.clear();
-        lock(&self.errands).clear();
+        self.fetches.clear();
         self.outbox.clear();
         lock(&self.untold).clear();
         self.faults.clear();

@@ -50,6 +50,8 @@ pub struct Settings {
     pub body_timeout: Duration,
     /// HTTP connections at a time; one more is answered 503 and closed.
     pub max_connections: usize,
+    /// Fetches attachments that are given by their `path`, from any address, this machine's own included. Off: they are refused.
+    pub fetch_attachments: bool,
     /// The address by which others reach the service, for the links that it hands out. `None`: where its first mount listens.
     pub public_url: Option<String>,
     /// The programs that may log people in, besides those that register.
@@ -76,6 +78,7 @@ impl Default for Settings {
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
             max_connections: 1_000,
+            fetch_attachments: true,
             public_url: None,
             oauth_clients: OAuthClient::usual(),
             clock: ClockStart::Real,

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of these tests are tests too")]
 
+#[path = "service/second_parser.rs"]
+mod second_parser;
 #[path = "service/support.rs"]
 mod support;
 
@@ -39,6 +41,8 @@ mod events;
 mod export;
 #[path = "service/faults.rs"]
 mod faults;
+#[path = "service/fetching.rs"]
+mod fetching;
 #[path = "service/idempotency.rs"]
 mod idempotency;
 #[path = "service/inbox.rs"]
@@ -55,6 +59,8 @@ mod keep;
 mod keys;
 #[path = "service/lists.rs"]
 mod lists;
+#[path = "service/nesting.rs"]
+mod nesting;
 #[path = "service/oauth.rs"]
 mod oauth;
 #[path = "service/received.rs"]
@@ -77,5 +83,7 @@ mod sockets;
 mod templates;
 #[path = "service/topics.rs"]
 mod topics;
+#[path = "service/values.rs"]
+mod values;
 #[path = "service/webhooks.rs"]
 mod webhooks;

@@ -2,21 +2,31 @@
 //!
 //! The service itself opens no connection. It leaves errands; a mount takes them, fetches, and brings the outcome back.
 
-use std::sync::{Arc, Weak};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use url::{Host, Url};
 
-use crate::resources::emails::attachments::Content;
+use crate::lock::lock;
+use crate::resources::emails::attachments::{Content, MOST, base64_size, encoded_size};
 use crate::resources::emails::draft::Draft;
 use crate::resources::emails::record::Email;
 use crate::service::Service;
 use crate::state::Tenant;
 
-/// The largest file that is fetched, in bytes.
-const LARGEST: usize = 40 << 20;
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Emails whose files are fetched at a time, each one file after the other. An email has at most 30 MiB of them, so at most 120 MiB are in flight.
+const MAX_RUNNING: usize = 4;
+/// How many bytes the emails may have that wait for their files.
+const MAX_WAITING: usize = 128 << 20;
+/// How long one file may take.
+const FILE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long all files of an email may take.
+const EMAIL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What an email still lacks before it can leave.
 #[derive(Debug)]
@@ -24,6 +34,8 @@ pub struct Errand {
     tenant: Weak<Tenant>,
     email: Weak<Email>,
     draft: Box<Draft>,
+    /// How many bytes it keeps while it waits, nearly.
+    size: usize,
 }
 
 /// A file that was fetched.
@@ -37,7 +49,7 @@ pub struct Fetched {
 
 impl Errand {
     pub(crate) fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
-        Self { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email), draft }
+        Self { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email), size: draft.size(), draft }
     }
 
     /// Where to fetch from, with the place of each in the email's attachments.
@@ -55,41 +67,133 @@ impl Errand {
     }
 }
 
-/// Runs every errand that waits, each in a task of its own.
+/// Why the files of an email could not be fetched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// One of them could not be had: its address and the reason.
+    #[error("{0}")]
+    Unreachable(String),
+    /// They are larger than what the email's attachments may still have. No more than that was read.
+    #[error("the attachments have more than {MOST} characters of Base64 in all")]
+    TooLarge,
+}
+
+impl From<&str> for FetchError {
+    fn from(reason: &str) -> Self {
+        Self::Unreachable(reason.to_owned())
+    }
+}
+
+impl FetchError {
+    /// As the email's event gives it.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::Unreachable(_) => "attachment_unreachable",
+            Self::TooLarge => "attachments_too_large",
+        }
+    }
+}
+
+/// The emails whose files are still to be fetched, and how many may be under way.
+pub(crate) struct FetchQueue {
+    waiting: Mutex<Waiting>,
+    running: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    errands: VecDeque<Errand>,
+    bytes: usize,
+}
+
+impl Default for FetchQueue {
+    fn default() -> Self {
+        Self { waiting: Mutex::default(), running: Arc::new(Semaphore::new(MAX_RUNNING)) }
+    }
+}
+
+impl FetchQueue {
+    /// Adds an email, unless those that wait take too much memory already.
+    pub(crate) fn push(&self, errand: Errand) -> Result<(), &'static str> {
+        let mut waiting = lock(&self.waiting);
+        if waiting.bytes + errand.size > MAX_WAITING {
+            // Emails that were forgotten meanwhile still wait here.
+            waiting.errands.retain(|errand| errand.email.strong_count() > 0);
+            waiting.bytes = waiting.errands.iter().map(|errand| errand.size).sum();
+        }
+        if waiting.bytes + errand.size > MAX_WAITING {
+            return Err("too_many_attachments_to_fetch");
+        }
+        waiting.bytes += errand.size;
+        waiting.errands.push_back(errand);
+        Ok(())
+    }
+
+    pub(crate) fn pop(&self) -> Option<Errand> {
+        let mut waiting = lock(&self.waiting);
+        let errand = waiting.errands.pop_front()?;
+        waiting.bytes -= errand.size;
+        Some(errand)
+    }
+
+    pub(crate) fn clear(&self) {
+        *lock(&self.waiting) = Waiting::default();
+    }
+}
+
+/// Runs the errands that may run now, each in a task of its own. One that ends makes room for others.
 pub(crate) fn run_all(service: &Arc<Service>) {
-    while let Some(errand) = service.next_errand() {
+    while let Ok(permit) = Arc::clone(&service.fetches().running).try_acquire_owned() {
+        let Some(errand) = service.next_errand() else { return };
         let service = Arc::clone(service);
         tokio::spawn(async move {
-            let outcome = fetch(&errand).await;
+            let outcome = timeout(EMAIL_TIMEOUT, fetch(&service, &errand)).await;
+            let outcome = outcome.unwrap_or_else(|_| Err("the files took too long".into()));
             service.finish_errand(errand, outcome);
+            drop(permit);
+            run_all(&service);
         });
     }
 }
 
-async fn fetch(errand: &Errand) -> Result<Vec<Fetched>, String> {
+async fn fetch(service: &Service, errand: &Errand) -> Result<Vec<Fetched>, FetchError> {
+    let mut left = MOST.saturating_sub(encoded_size(&errand.draft.attachments));
     let mut files = Vec::new();
     for (index, url) in errand.addresses() {
-        let content = fetch_one(url).await.map_err(|error| format!("{url}: {error}"))?;
+        let content = fetch_one(service, url, left).await?;
+        left -= base64_size(content.len());
         files.push(Fetched { index, content });
     }
     Ok(files)
 }
 
-async fn fetch_one(url: &Url) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
-    let mut builder = reqwest::Client::builder().timeout(PATIENCE);
-    if is_loopback(url) {
-        // A proxy of the environment knows nothing of this machine's own addresses.
-        builder = builder.no_proxy();
+/// Fetches a file that may have so many characters of Base64. A redirect isn't followed: it could lead from an address that the sender may use
+/// to one that only this machine reaches.
+async fn fetch_one(service: &Service, url: &Url, most: usize) -> Result<Bytes, FetchError> {
+    let unreachable = |reason: &dyn fmt::Display| FetchError::Unreachable(format!("{url}: {reason}"));
+    let client = service.couriers().to(url).map_err(|error| unreachable(&error))?;
+    let answer = client.get(url.clone()).timeout(FILE_TIMEOUT).send().await;
+    let mut answer = answer.map_err(|error| unreachable(&error))?;
+    if !answer.status().is_success() {
+        return Err(unreachable(&format!(
+            "the status is {}, and redirects aren't followed",
+            answer.status()
+        )));
     }
-    let mut response = builder.build()?.get(url.clone()).send().await?.error_for_status()?;
-    let mut content = BytesMut::new();
-    while let Some(chunk) = response.chunk().await? {
-        if content.len() + chunk.len() > LARGEST {
-            return Err(format!("larger than {LARGEST} bytes").into());
+    let announced = usize::try_from(answer.content_length().unwrap_or_default()).unwrap_or(usize::MAX);
+    if announced > most / 4 * 3 {
+        return Err(FetchError::TooLarge);
+    }
+    let mut content = Vec::with_capacity(announced);
+    while let Some(chunk) = answer.chunk().await.map_err(|error| unreachable(&error))? {
+        if base64_size(content.len() + chunk.len()) > most {
+            return Err(FetchError::TooLarge);
         }
         content.extend_from_slice(&chunk);
     }
-    Ok(content.freeze())
+    // Boxed, so that no spare capacity is kept for as long as the mail.
+    Ok(content.into_boxed_slice().into())
 }
 
 pub(super) fn is_loopback(url: &Url) -> bool {

@@ -3,44 +3,38 @@
 //! The parts nest as RFC 2046 and RFC 2387 have it: `mixed` holds the bodies and the attachments, `alternative` the
 //! text and the HTML, `related` the HTML and what it shows. Each level exists only if it is needed.
 
-use std::borrow::Cow;
+pub(crate) mod field;
 
 use jiff::Timestamp;
-use mail_builder::headers::content_type::ContentType;
+use mail_builder::encoders::base64::base64_encode_mime;
 use mail_builder::headers::date::Date;
-use mail_builder::headers::raw::Raw;
-use mail_builder::headers::text::Text;
-use mail_builder::headers::{Header as _, HeaderType};
 use mail_builder::mime::{BodyPart, MimePart};
-use mail_builder::{MessageBuilder, headers::message_id::MessageId};
 
+use self::field::Fields;
 use crate::resources::emails::attachments::{Attachment, Content};
 use crate::resources::emails::draft::Draft;
-use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::Email;
 
 /// Renders the mail. Blind recipients are in the envelope alone, never here.
 pub(crate) fn render(email: &Email, draft: &Draft, at: Timestamp) -> Vec<u8> {
-    let mut message = MessageBuilder::new()
-        .header("From", addresses(std::slice::from_ref(&draft.from)))
-        .header("To", addresses(&draft.to));
+    let mut fields = Fields::default();
+    fields.addresses("From", std::slice::from_ref(&draft.from));
+    fields.addresses("To", &draft.to);
     if let Some(cc) = &draft.cc {
-        message = message.header("Cc", addresses(cc));
+        fields.addresses("Cc", cc);
     }
     if let Some(reply_to) = &draft.reply_to {
-        message = message.header("Reply-To", addresses(reply_to));
+        fields.addresses("Reply-To", reply_to);
     }
-    let message_id = email.message_id.trim_matches(['<', '>']);
-    message = message
-        .header("Subject", Text::new(draft.subject.as_str()))
-        .header("Date", Date::new(at.as_second()))
-        .header("Message-ID", MessageId::new(message_id));
+    fields.text("Subject", &draft.subject);
+    fields.plain("Date", &Date::new(at.as_second()).to_rfc822());
+    fields.plain("Message-ID", &email.message_id);
     for (name, value) in &draft.headers {
-        message = message.header(name.as_str(), custom(value));
+        fields.custom(name, value);
     }
+    fields.plain("MIME-Version", "1.0");
     let mut output = Vec::with_capacity(draft.size());
-    // Writing to memory does not fail.
-    let _ = message.body(body(draft, &Boundaries(email))).write_to(&mut output);
+    body(draft, &Boundaries(email)).write(fields, &mut output);
     output
 }
 
@@ -48,110 +42,99 @@ pub(crate) fn render(email: &Email, draft: &Draft, at: Timestamp) -> Vec<u8> {
 struct Boundaries<'a>(&'a Email);
 
 impl Boundaries<'_> {
-    fn multipart<'x>(&self, kind: &str, parts: Vec<MimePart<'x>>) -> MimePart<'x> {
-        let boundary = format!("=_{kind}_{}", self.0.id.simple());
-        let content_type = ContentType::new(format!("multipart/{kind}")).attribute("boundary", boundary);
-        MimePart::new(content_type, parts)
+    fn multipart<'a>(&self, kind: &'static str, parts: Vec<Part<'a>>) -> Part<'a> {
+        Part::Multipart { kind, boundary: format!("=_{kind}_{}", self.0.id.simple()), parts }
     }
 }
 
-fn body<'x>(draft: &'x Draft, boundaries: &Boundaries<'_>) -> MimePart<'x> {
+fn body<'a>(draft: &'a Draft, boundaries: &Boundaries<'_>) -> Part<'a> {
     let (inline, attached): (Vec<_>, Vec<_>) = draft
         .attachments
         .iter()
         .partition(|attachment| attachment.content_id.is_some() && draft.html.is_some());
 
-    let text = draft.text.as_deref().map(|text| MimePart::new("text/plain", BodyPart::Text(text.into())));
+    let text = draft.text.as_deref().map(|text| Part::Text("text/plain", text));
     let html = draft.html.as_deref().map(|html| {
-        let html = MimePart::new("text/html", BodyPart::Text(html.into()));
+        let html = Part::Text("text/html", html);
         if inline.is_empty() {
             return html;
         }
         let mut parts = vec![html];
-        parts.extend(inline.iter().map(|attachment| part(attachment, true)));
+        parts.extend(inline.iter().map(|attachment| Part::File(attachment, "inline")));
         boundaries.multipart("related", parts)
     });
     let bodies = match (text, html) {
         (Some(text), Some(html)) => boundaries.multipart("alternative", vec![text, html]),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => MimePart::new("text/plain", BodyPart::Text("".into())),
+        (None, None) => Part::Text("text/plain", ""),
     };
     if attached.is_empty() {
         return bodies;
     }
     let mut parts = vec![bodies];
-    parts.extend(attached.iter().map(|attachment| part(attachment, attachment.content_id.is_some())));
+    parts.extend(attached.iter().map(|attachment| {
+        Part::File(attachment, if attachment.content_id.is_some() { "inline" } else { "attachment" })
+    }));
     boundaries.multipart("mixed", parts)
 }
 
-fn part(attachment: &Attachment, inline: bool) -> MimePart<'_> {
-    let bytes: &[u8] = match &attachment.content {
-        Content::Bytes(bytes) => bytes,
-        Content::Hosted(_) => &[],
-    };
-    // A raw header hides from the builder that the part may be text, whose line ends it would change.
-    let content_type = Raw::new(attachment.content_type.as_str());
-    let disposition = disposition(if inline { "inline" } else { "attachment" }, &attachment.filename);
-    let mut part = MimePart {
-        headers: vec![
-            ("Content-Type".into(), content_type.into()),
-            ("Content-Disposition".into(), Raw::new(disposition).into()),
-        ],
-        contents: BodyPart::Binary(Cow::Borrowed(bytes)),
-    };
-    if let Some(id) = &attachment.content_id {
-        part = part.cid(id.as_str());
+/// Every line end as CRLF (RFC 5322, 2.3). The encoder for quoted-printable takes those for line ends everywhere, and others only sometimes.
+fn with_line_ends(text: &str) -> String {
+    let mut lines = String::with_capacity(text.len() + text.len() / 32);
+    let mut rest = text;
+    while let Some(end) = rest.find(['\r', '\n']) {
+        lines.push_str(&rest[..end]);
+        lines.push_str("\r\n");
+        rest = rest[end..].strip_prefix("\r\n").unwrap_or(&rest[end + 1..]);
     }
-    part
+    lines.push_str(rest);
+    lines
 }
 
-/// The file name as RFC 2183 has it, and beyond ASCII as RFC 2231 has it.
-fn disposition(kind: &str, filename: &str) -> String {
-    if filename.is_ascii() {
-        let quoted = filename.replace('\\', "\\\\").replace('"', "\\\"");
-        return format!("{kind}; filename=\"{quoted}\"");
-    }
-    let encoded = percent_encoding::utf8_percent_encode(filename, percent_encoding::NON_ALPHANUMERIC);
-    format!("{kind}; filename*=utf-8''{encoded}")
+enum Part<'a> {
+    /// A body, with its media type.
+    Text(&'static str, &'a str),
+    /// A file, with its disposition.
+    File(&'a Attachment, &'static str),
+    Multipart {
+        kind: &'static str,
+        boundary: String,
+        parts: Vec<Part<'a>>,
+    },
 }
 
-/// A custom header's value: as it is, or in encoded words beyond ASCII.
-fn custom(value: &str) -> HeaderType<'_> {
-    if value.is_ascii() { Raw::new(value).into() } else { Text::new(value).into() }
-}
-
-/// Addresses with their names. The builder would put encoded words inside quotes, where RFC 2047 forbids them.
-fn addresses(mailboxes: &[Mailbox]) -> Raw<'static> {
-    let mut line = String::new();
-    for mailbox in mailboxes {
-        if !line.is_empty() {
-            line.push_str(", ");
-        }
-        match &mailbox.name {
-            None => line.push_str(&mailbox.address),
-            Some(name) => {
-                line.push_str(&phrase(name));
-                line.push_str(" <");
-                line.push_str(&mailbox.address);
-                line.push('>');
+impl Part<'_> {
+    /// Writes the part below these fields. Writing to memory does not fail.
+    fn write(self, mut fields: Fields, output: &mut Vec<u8>) {
+        match self {
+            Part::Text(kind, text) => {
+                output.extend_from_slice(fields.lines().as_bytes());
+                // It chooses the encoding and writes the header fields for it.
+                let _ = MimePart::new(kind, BodyPart::Text(with_line_ends(text).into())).write_part(output);
+            }
+            Part::File(attachment, disposition) => {
+                fields.plain("Content-Type", attachment.content_type.trim());
+                fields.with_parameter("Content-Disposition", disposition, ("filename", &attachment.filename));
+                if let Some(id) = &attachment.content_id {
+                    fields.plain("Content-ID", &format!("<{id}>"));
+                }
+                fields.plain("Content-Transfer-Encoding", "base64");
+                output.extend_from_slice(fields.finish().as_bytes());
+                let bytes: &[u8] = match &attachment.content {
+                    Content::Bytes(bytes) => bytes,
+                    Content::Hosted(_) => &[],
+                };
+                let _ = base64_encode_mime(bytes, output, false);
+            }
+            Part::Multipart { kind, boundary, parts } => {
+                fields.with_parameter("Content-Type", &format!("multipart/{kind}"), ("boundary", &boundary));
+                output.extend_from_slice(fields.finish().as_bytes());
+                for part in parts {
+                    output.extend_from_slice(format!("\r\n--{boundary}\r\n").as_bytes());
+                    part.write(Fields::default(), output);
+                }
+                output.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
             }
         }
     }
-    Raw::new(line)
-}
-
-fn phrase(name: &str) -> String {
-    if !name.is_ascii() {
-        let mut encoded = Vec::new();
-        // Writing to memory does not fail. The builder folds long words; the line is folded again as a whole.
-        let _ = Text::new(name).write_header(&mut encoded, 0);
-        let encoded = String::from_utf8_lossy(&encoded);
-        return encoded.split_whitespace().collect::<Vec<_>>().join(" ");
-    }
-    let atoms =
-        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" !#$%&'*+-/=?^_`{|}~".contains(&byte));
-    if atoms {
-        return name.to_owned();
-    }
-    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use mail_parser::MessageParser;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use uuid::Uuid;
@@ -14,6 +13,7 @@ use uuid::Uuid;
 use super::messages;
 use crate::delivery::captured::CapturedMail;
 use crate::lock::lock;
+use crate::mime;
 use crate::problem::{self, Problem};
 use crate::resources::received::record::{Attachment, Received, attachments, content_of, contents};
 use crate::resources::timestamp::database;
@@ -80,7 +80,8 @@ impl Letter {
         let source = self.source();
         let mut files = None;
         let page = defused::document(html, |content_id| {
-            let files = files.get_or_insert_with(|| contents(source));
+            // Of a mail that is not parsed the pictures stay away.
+            let files = files.get_or_insert_with(|| contents(source).unwrap_or_default());
             let (file, bytes) =
                 files.iter().find(|(file, _)| file.content_id.as_deref() == Some(content_id))?;
             Some((file.content_type.clone(), bytes.clone()))
@@ -106,20 +107,24 @@ impl Letter {
     /// One of the files in it, to be saved.
     pub(super) fn file(&self, place: &str) -> Result<Response<Bytes>, Problem> {
         let source = self.source();
-        let files = attachments(source, Uuid::nil);
+        let files = attachments(source).map_err(|reason| Problem::validation(reason.not_shown()))?;
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
         let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
-        Ok(saved(content_of(source, file), &file.content_type, &file.filename))
+        let bytes = content_of(source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
+        Ok(saved(bytes, &file.content_type, &file.filename))
     }
 
     /// All that is known of it but its bodies.
     pub(super) fn about(&self, tenant: &Tenant) -> Response<Bytes> {
         let source = self.source();
-        let parsed = MessageParser::new().parse(&source[..]);
+        let parsed = mime::headers(source);
         let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
         let headers =
             headers.map(|(name, value)| Header { name, value: messages::unfolded(value) }).collect();
-        let files = attachments(source, Uuid::nil);
+        let (files, not_shown) = match attachments(source) {
+            Ok(files) => (files, None),
+            Err(reason) => (Vec::new(), Some(reason.not_shown())),
+        };
         problem::json(
             StatusCode::OK,
             &About {
@@ -131,6 +136,7 @@ impl Letter {
                 text_size: self.text().map(str::len),
                 headers,
                 files: files.iter().map(File::of).collect(),
+                not_shown,
             },
         )
     }
@@ -177,6 +183,8 @@ struct About<'a> {
     headers: Vec<Header<'a>>,
     /// In the order of the mail; the place in it is what `files/{n}` takes.
     files: Vec<File<'a>>,
+    /// Why there are none, for a mail that is not parsed.
+    not_shown: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -247,5 +255,73 @@ impl<'a> ReceivedItem<'a> {
             message_id: &mail.message_id,
             attachments: mail.attachments.iter().map(File::of).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use http::Request;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{Service, Settings, keep};
+
+    const KEY: &str = "sb_test";
+
+    /// As an earlier version took it in, which had no limit.
+    fn stored(service: &Service) -> Uuid {
+        let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
+        let id = service.next_id();
+        let mail = Received {
+            id,
+            created_at: service.clock().now(),
+            recipients: vec!["hi@acme.test".into()],
+            from: "ada@example.com".into(),
+            to: Vec::new(),
+            cc: Vec::new(),
+            bcc: Vec::new(),
+            reply_to: Vec::new(),
+            subject: "Deep".into(),
+            message_id: "<deep@example.com>".into(),
+            html: Some("<img src=cid:a>".into()),
+            text: None,
+            headers: BTreeMap::new(),
+            attachments: Vec::new(),
+            raw: raw.into(),
+        };
+        lock(&service.state().tenant(KEY).received).insert(id, Arc::new(mail));
+        id
+    }
+
+    fn get(service: &Service, path: &str) -> (StatusCode, Bytes) {
+        let request = Request::get(path).header("authorization", format!("Bearer {KEY}"));
+        let response = service.handle(request.body(Bytes::new()).unwrap());
+        (response.status(), response.into_body())
+    }
+
+    #[test]
+    fn a_mail_over_the_limits_that_was_stored_earlier_is_not_parsed_but_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || keep::open(folder.path(), Settings::default(), |_| {}).unwrap();
+        let (service, keeper) = open();
+        let id = stored(&service);
+        assert!(keeper.close());
+        drop(service);
+
+        let (service, keeper) = open();
+        let not_shown = "This mail has more than 100 levels of parts and is not shown.";
+        let (status, body) = get(&service, &format!("/_/received/{id}/about"));
+        let about: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &about["not_shown"]), (StatusCode::OK, &not_shown.into()));
+        assert_eq!(about["headers"][0]["value"], "Deep");
+        let (status, body) = get(&service, &format!("/_/received/{id}/files/0"));
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(String::from_utf8_lossy(&body).contains(not_shown));
+        for side in ["html", "download", "timeline"] {
+            assert_eq!(get(&service, &format!("/_/received/{id}/{side}")).0, StatusCode::OK, "{side}");
+        }
+        assert!(keeper.close());
     }
 }

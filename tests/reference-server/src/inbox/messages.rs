@@ -3,7 +3,6 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use mail_parser::MessageParser;
 use serde::Serialize;
 use serde_json::json;
 use url::form_urlencoded;
@@ -12,6 +11,7 @@ use uuid::Uuid;
 use super::filter::Filter;
 use crate::delivery::captured::{CapturedAttachment, CapturedMail, Tag};
 use crate::lock::lock;
+use crate::mime;
 use crate::news::What;
 use crate::paging::{Mode, Window, list};
 use crate::problem::{self, Problem};
@@ -43,7 +43,7 @@ pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem
 
 /// All that is known of a mail.
 pub(super) fn whole<'a>(tenant: &Tenant, mail: &'a CapturedMail) -> Whole<'a> {
-    let parsed = MessageParser::new().parse(&mail.mime[..]);
+    let parsed = mime::headers(&mail.mime);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
     let headers =
         headers.map(|(name, value)| Header { name: name.to_owned(), value: unfolded(value) }).collect();

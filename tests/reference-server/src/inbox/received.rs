@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use mail_parser::{Address, MessageParser};
+use mail_parser::Address;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use url::form_urlencoded;
@@ -71,7 +71,7 @@ fn written(service: &Service, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Ve
 
 /// The addresses that a mail names as its recipients.
 fn named(raw: &[u8]) -> Vec<String> {
-    let Some(message) = MessageParser::new().parse(raw) else { return Vec::new() };
+    let Some(message) = crate::mime::headers(raw) else { return Vec::new() };
     let all = [message.to(), message.cc(), message.bcc()];
     let all = all.into_iter().flatten().flat_map(Address::iter);
     all.filter_map(|one| one.address()).map(str::to_owned).collect()

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
 use uuid::Uuid;
 
 use super::NotKept;
@@ -161,7 +160,6 @@ fn take_up(service: &Service, tenant: &Arc<Tenant>) {
         .cloned()
         .collect();
     for email in cut_off {
-        let reason = json!({ "reason": "attachment_unreachable" });
-        delivery::happen(service, tenant, &email, now, Event::Failed, Some(&reason));
+        delivery::fail(service, tenant, &email, now, "attachment_unreachable");
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         (None, None) => return Err(Problem::application("An email was refused without a reason.")),
     };
     api_keys::check_sender(context, &draft.from)?;
+    delivery::check_hosted(context.service, &draft)?;
     let id = delivery::accept(context.service, &context.tenant, draft, now);
     Ok(json(StatusCode::OK, &Accepted { id: id.to_string() }))
 }

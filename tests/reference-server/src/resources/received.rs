@@ -41,6 +41,9 @@ pub enum NotReceived {
     /// There is no header in it.
     #[error("the mail is not a message with headers (RFC 5322)")]
     Unreadable,
+    /// It has too many parts, too many inside one another, or such as can't be read. The text says which.
+    #[error("the mail {0}")]
+    TooComplex(&'static str),
 }
 
 /// Takes a mail in for those of its recipients who may receive.
@@ -60,6 +63,7 @@ pub(crate) fn arrive(
     }
     let id = service.next_id();
     let received = Received::read(id, service.clock().now(), welcome, raw, || service.next_id())
+        .map_err(|reason| NotReceived::TooComplex(reason.text()))?
         .ok_or(NotReceived::Unreadable)?;
     let size = received.size();
     let received = Arc::new(received);

@@ -1,20 +1,19 @@
 //! What the service wants done elsewhere, for whoever does it: files to be fetched, webhooks to be told.
 
 use super::Service;
-use crate::delivery::fetch::{Errand, Fetched};
+use crate::delivery::fetch::{Errand, FetchError, FetchQueue, Fetched};
 use crate::delivery::webhooks::outbox::Outbox;
 use crate::delivery::webhooks::post::{Couriers, Posted, WebhookPost};
 use crate::delivery::{self, webhooks};
-use crate::lock::lock;
 
 impl Service {
     /// Takes the next errand: files to be fetched before an email can leave. The mounts do this.
     pub fn next_errand(&self) -> Option<Errand> {
-        lock(&self.errands).pop_front()
+        self.fetches.pop()
     }
 
     /// Brings an errand's outcome: the files, or why they could not be fetched.
-    pub fn finish_errand(&self, errand: Errand, outcome: Result<Vec<Fetched>, String>) {
+    pub fn finish_errand(&self, errand: Errand, outcome: Result<Vec<Fetched>, FetchError>) {
         let _inside = self.gate.enter();
         delivery::resume(self, errand, outcome);
         self.tell();
@@ -49,7 +48,7 @@ impl Service {
         &self.couriers
     }
 
-    pub(crate) fn push_errand(&self, errand: Errand) {
-        lock(&self.errands).push_back(errand);
+    pub(crate) fn fetches(&self) -> &FetchQueue {
+        &self.fetches
     }
 }

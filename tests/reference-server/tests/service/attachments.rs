@@ -142,6 +142,11 @@ fn attachments_that_break_a_rule_are_refused() {
         (json!({"content": "", "filename": ""}), "validation_error", "`attachments[0].filename`"),
         (json!({"content": "", "filename": "a/"}), "validation_error", "`attachments[0].filename`"),
         (json!({"content": "", "content_type": "pdf"}), "validation_error", "`attachments[0].content_type`"),
+        (
+            json!({"content": "", "content_type": "Multipart/mixed; boundary=a"}),
+            "validation_error",
+            "`attachments[0].content_type`",
+        ),
         (json!({"content": "", "content_id": "a>b"}), "validation_error", "`attachments[0].content_id`"),
         (json!({"content": "", "content_id": "a b"}), "validation_error", "`attachments[0].content_id`"),
         (json!({"path": "file:///etc/passwd"}), "validation_error", "`attachments[0].path`"),

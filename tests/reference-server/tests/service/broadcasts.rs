@@ -138,7 +138,7 @@ fn a_draft_has_every_field_and_sends_nothing() {
     let id = answer.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(answer.json(), json!({"object": "broadcast", "id": id}));
     let expected = json!({
-        "id": id, "name": null, "audience_id": stage.segment, "segment_id": stage.segment, "status": "draft",
+        "id": id, "name": "Your week", "audience_id": stage.segment, "segment_id": stage.segment, "status": "draft",
         "created_at": "2026-03-02 12:00:00.000000+00", "scheduled_at": null, "sent_at": null, "topic_id": null,
     });
     assert_eq!(stage.list(), [expected]);

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use crate::support::{KEY, Sandbox, email, email_with};
 
 /// A service that goes on in this folder; its clock stands still.
-fn open(folder: &Path) -> (Sandbox, Keeper) {
+pub(crate) fn open(folder: &Path) -> (Sandbox, Keeper) {
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
     let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
     let (service, keeper) = keep::open(folder, settings, |_| panic!("it could not be written")).unwrap();
-    (Sandbox { service }, keeper)
+    (Sandbox::over(service), keeper)
 }
 
-fn close(sandbox: Sandbox, keeper: Keeper) {
+pub(crate) fn close(sandbox: Sandbox, keeper: Keeper) {
     assert!(keeper.close());
     drop(sandbox);
 }
@@ -293,7 +293,7 @@ fn a_file_that_is_damaged_is_told_and_left_as_it_is() {
         match keep::open(folder.path(), Settings::default(), |_| {}) {
             Ok((service, keeper)) => {
                 // A part that nothing stands in.
-                let sandbox = Sandbox { service };
+                let sandbox = Sandbox::over(service);
                 assert_eq!(differences(&before, &everything(&sandbox, &[])), "");
                 close(sandbox, keeper);
             }
@@ -350,11 +350,11 @@ fn the_oldest_mails_go_first_also_after_a_restart() {
     let settings = || Settings { keep_mails: 3, ..Settings::default() };
     let send = |sandbox: &Sandbox, n: usize| drop(sandbox.sent(&email_with("subject", n.to_string())));
     let (service, keeper) = keep::open(folder.path(), settings(), |_| {}).unwrap();
-    let sandbox = Sandbox { service };
+    let sandbox = Sandbox::over(service);
     (0..3).for_each(|n| send(&sandbox, n));
     close(sandbox, keeper);
     let (service, keeper) = keep::open(folder.path(), settings(), |_| {}).unwrap();
-    let sandbox = Sandbox { service };
+    let sandbox = Sandbox::over(service);
     (3..5).for_each(|n| send(&sandbox, n));
     let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();
     assert_eq!(subjects, ["4", "3", "2"]);
@@ -426,7 +426,7 @@ fn two_services_of_one_thread_are_kept_each_for_itself() {
     });
     let service = Arc::clone(&second.service);
     first.service.on_captured(move |_| {
-        let inner = Sandbox { service: Arc::clone(&service) };
+        let inner = Sandbox::over(Arc::clone(&service));
         inner.sent(&email());
     });
     first.sent(&email());

@@ -24,7 +24,7 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    async fn open(settings: &Settings) -> Self {
+    pub(crate) async fn open(settings: &Settings) -> Self {
         Self::with(settings, mount::smtp::Options::new("sb_local")).await
     }
 
@@ -56,6 +56,24 @@ impl Door {
     pub(crate) fn received(&self, key: &str) -> Vec<Value> {
         let answer = self.sandbox.ask(Method::GET, "/emails/receiving").key(key).send("");
         answer.json()["data"].as_array().unwrap().clone()
+    }
+
+    /// Sends a mail as it is, and gives the reply to its end.
+    pub(crate) async fn deliver(&self, mail: &[u8]) -> String {
+        self.deliver_after("HELO me\r\n", mail).await
+    }
+
+    /// The same after these commands, each with a reply of one line.
+    pub(crate) async fn deliver_after(&self, commands: &str, mail: &[u8]) -> String {
+        let mut stream = self.raw().await;
+        let envelope = "MAIL FROM:<ada@example.com>\r\nRCPT TO:<hi@acme.test>\r\nDATA\r\n";
+        stream.write_all(format!("{commands}{envelope}").as_bytes()).await.unwrap();
+        for _ in 0..commands.lines().count() + 3 {
+            line(&mut stream).await;
+        }
+        stream.write_all(mail).await.unwrap();
+        stream.write_all(b".\r\n").await.unwrap();
+        line(&mut stream).await
     }
 
     async fn raw(&self) -> BufReader<TcpStream> {

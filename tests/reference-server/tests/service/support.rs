@@ -8,10 +8,14 @@ use jiff::Timestamp;
 use posthaste_reference_server::{CapturedMail, ClockStart, Service, Settings};
 use serde_json::Value;
 
+use crate::second_parser::SecondParser;
+
 pub(crate) const KEY: &str = "sb_test";
 
 pub(crate) struct Sandbox {
     pub(crate) service: Arc<Service>,
+    /// Fails the test when the sandbox goes, if a mail said something else than its email.
+    _readers: SecondParser,
 }
 
 #[derive(Debug)]
@@ -49,7 +53,12 @@ impl Sandbox {
 
     pub(crate) fn with(settings: &Settings) -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        Self { service: Service::new(Settings { clock: ClockStart::Frozen(noon), ..settings.clone() }) }
+        Self::over(Service::new(Settings { clock: ClockStart::Frozen(noon), ..settings.clone() }))
+    }
+
+    /// Around a service that was made elsewhere.
+    pub(crate) fn over(service: Arc<Service>) -> Self {
+        Self { _readers: SecondParser::over(&service), service }
     }
 
     pub(crate) fn ask(&self, method: Method, path: impl Into<String>) -> Ask<'_> {

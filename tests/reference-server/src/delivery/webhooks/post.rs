@@ -65,7 +65,7 @@ pub(crate) struct Couriers {
 }
 
 impl Couriers {
-    fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
+    pub(in crate::delivery) fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
         // A redirect is an answer, and none of the 2xx: the secret speaks to the address that was registered.
         let builder = reqwest::Client::builder().redirect(Policy::none());
         // A proxy of the environment knows nothing of this machine's own addresses.

@@ -101,6 +101,7 @@ export function pair(name, value) {
 }
 
 export function files(path, mail) {
+  if (mail.not_shown) return nothing(mail.not_shown);
   if (!mail.files.length) return nothing("Nothing is attached.");
   return h("ul.files", null, mail.files.map((file, place) => h("li", null,
     h("span.kind", { "aria-hidden": "true" }, extension(file)),

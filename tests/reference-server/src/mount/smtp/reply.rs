@@ -70,6 +70,11 @@ impl Reply {
         Self { code, text: text.into() }
     }
 
+    /// To a mail that `reason` keeps from being parsed.
+    pub(super) fn too_complex(reason: &str) -> Self {
+        Self::new(554, format!("5.6.0 The mail {reason}"))
+    }
+
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.code.to_string().as_bytes());
         out.push(b' ');

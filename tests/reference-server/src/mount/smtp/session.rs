@@ -392,6 +392,7 @@ impl Mail {
         match self.service.receive(&self.key, &recipients, self.raw.into_boxed_slice()) {
             Ok(id) => Reply::new(250, format!("2.0.0 Received as {id}")),
             Err(NotReceived::Unreadable) => Reply::NOT_A_MAIL,
+            Err(NotReceived::TooComplex(reason)) => Reply::too_complex(reason),
             // The key was deleted since it was given.
             Err(NotReceived::UnknownKey) => Reply::BAD_KEY,
             Err(reason @ (NotReceived::NoRecipient | NotReceived::UnknownDomains(_))) => {

@@ -18,10 +18,11 @@ use std::collections::HashMap;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use mail_parser::{Address, Message, MessageParser, PartType};
+use mail_parser::{Address, Message, PartType};
 use serde_json::{Map, Value, json};
 
 use super::reply::Reply;
+use crate::mime::{self, NotParsed};
 use crate::resources::received::record::{addresses, contents, mailbox};
 
 /// In lower case, as the next lists.
@@ -47,9 +48,10 @@ const LONGEST_MESSAGE: usize = 400;
 
 /// The request that sends this mail to these recipients. The error is the answer to a mail that can't be one.
 pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Request<Bytes>, Reply> {
-    let message = MessageParser::new().parse(raw).filter(|message| !message.headers().is_empty());
-    let message = message.ok_or(Reply::NOT_A_MAIL)?;
-    let body = Bytes::from(body(&message, recipients, raw).to_string());
+    let message = mime::parse(raw).map_err(|error| Reply::too_complex(error.text()))?;
+    let message = message.filter(|message| !message.headers().is_empty()).ok_or(Reply::NOT_A_MAIL)?;
+    let body = body(&message, recipients, raw).map_err(|error| Reply::too_complex(error.text()))?;
+    let body = Bytes::from(body.to_string());
     let mut request = Request::post("/emails").body(body).map_err(|_| Reply::FAILED)?;
     let headers = request.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -81,7 +83,7 @@ pub(super) fn reply(response: &Response<Bytes>) -> Reply {
     Reply::new(code, format!("{enhanced} {message}"))
 }
 
-fn body(message: &Message<'_>, recipients: &[String], raw: &[u8]) -> Value {
+fn body(message: &Message<'_>, recipients: &[String], raw: &[u8]) -> Result<Value, NotParsed> {
     let mut envelope = Envelope::of(recipients);
     let (to, cc) = (envelope.take(message.to()), envelope.take(message.cc()));
     let bcc = envelope.rest();
@@ -103,10 +105,10 @@ fn body(message: &Message<'_>, recipients: &[String], raw: &[u8]) -> Value {
         ("html", html.map(Value::from)),
         ("text", text.map(Value::from)),
         ("headers", headers(message)),
-        ("attachments", some_of(attachments(raw))),
+        ("attachments", some_of(attachments(raw)?)),
     ];
     let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Value::Object(fields.collect())
+    Ok(Value::Object(fields.collect()))
 }
 
 fn some_of<T: Into<Value>>(list: Vec<T>) -> Option<Value> {
@@ -154,8 +156,8 @@ fn headers(message: &Message<'_>) -> Option<Value> {
     (!headers.is_empty()).then_some(Value::Object(headers))
 }
 
-fn attachments(raw: &[u8]) -> Vec<Value> {
-    let files = contents(raw).into_iter().map(|(file, bytes)| {
+fn attachments(raw: &[u8]) -> Result<Vec<Value>, NotParsed> {
+    let files = contents(raw)?.into_iter().map(|(file, bytes)| {
         let mut attachment = json!({
             "filename": file.filename,
             "content_type": file.content_type,
@@ -166,7 +168,7 @@ fn attachments(raw: &[u8]) -> Vec<Value> {
         }
         attachment
     });
-    files.collect()
+    Ok(files.collect())
 }
 
 /// The recipients of the envelope that no header has named yet, each once.

@@ -10,12 +10,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use url::Url;
 
+use crate::delivery::mime::field::{MAX_WORD, is_plain};
+use crate::mime::{self, NotParsed};
 use crate::paging::quoted;
 use crate::validation::{Fields, Ignored, Problems, kind, text};
 
 /// The most Base64 characters over all attachments of an email. `SPEC.md` says 40 MB and is silent on whether that
 /// is 40,000,000 or 40 MiB; the larger reading is taken.
-pub(super) const MOST: usize = 40 << 20;
+pub(crate) const MOST: usize = 40 << 20;
+
+/// The longest content id, in bytes: with `<` and `>` it is one word of a header.
+const MAX_CONTENT_ID: usize = MAX_WORD - 2;
 
 /// What is attached to an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -64,7 +69,38 @@ pub(super) fn read(
             )
         });
     }
+    if let Err((index, reason)) = check(&attachments) {
+        problems.wrong(|| {
+            let content = format!("{}[{index}].content", fields.name("attachments"));
+            format!("`{content}` must be a file that can be read inside a mail; with it the mail {reason}.")
+        });
+    }
     attachments
+}
+
+/// How many characters of Base64 so many bytes take.
+pub(crate) fn base64_size(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
+/// How many characters of Base64 they take, but for those that are yet to be fetched.
+pub(crate) fn encoded_size(attachments: &[Attachment]) -> usize {
+    let sizes = attachments.iter().map(|attachment| match &attachment.content {
+        Content::Bytes(bytes) => base64_size(bytes.len()),
+        Content::Hosted(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// Whether the mail could be read with these files in it; if not, which file is too much.
+pub(crate) fn check(attachments: &[Attachment]) -> Result<(), (usize, NotParsed)> {
+    mime::check_attached(attachments.iter().map(|attachment| {
+        let bytes = match &attachment.content {
+            Content::Bytes(bytes) => &bytes[..],
+            Content::Hosted(_) => &[],
+        };
+        (attachment.content_type.as_str(), bytes)
+    }))
 }
 
 fn read_one(
@@ -85,14 +121,27 @@ fn read_one(
     };
     if let Some(given) = content_type.as_deref().filter(|given| !is_media_type(given)) {
         problems.wrong(|| {
-            format!("`{}` must look like `type/subtype`; found {}.", item.name("content_type"), quoted(given))
+            format!(
+                "`{}` must look like `type/subtype`, with words of at most {MAX_WORD} characters; found {}.",
+                item.name("content_type"),
+                quoted(given)
+            )
+        });
+    }
+    if let Some(given) = content_type.as_deref().filter(|given| is_multipart(given)) {
+        problems.wrong(|| {
+            format!(
+                "`{}` must not be a `multipart` type, since a file has no parts (RFC 2046); found {}.",
+                item.name("content_type"),
+                quoted(given)
+            )
         });
     }
     let content_id = item.take_line("content_id", problems);
     if let Some(id) = content_id.as_deref().filter(|id| !is_content_id(id)) {
         problems.wrong(|| {
             format!(
-                "`{}` must hold neither white space nor `<`, `>`; found {}.",
+                "`{}` must have at most {MAX_CONTENT_ID} characters, neither white space nor `<`, `>`; found {}.",
                 item.name("content_id"),
                 quoted(id)
             )
@@ -160,7 +209,7 @@ fn read_content(item: &Fields<'_>, json: &str, total: &mut usize, problems: &mut
         });
         return None;
     };
-    *total = total.saturating_add(bytes.len().div_ceil(3) * 4);
+    *total = total.saturating_add(base64_size(bytes.len()));
     Some(bytes.into())
 }
 
@@ -202,9 +251,13 @@ fn is_media_type(text: &str) -> bool {
         !part.is_empty()
             && part.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte))
     };
-    text.is_ascii() && essence.split_once('/').is_some_and(|(kind, sub)| token(kind) && token(sub))
+    is_plain(text.trim()) && essence.split_once('/').is_some_and(|(kind, sub)| token(kind) && token(sub))
+}
+
+fn is_multipart(media_type: &str) -> bool {
+    media_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"))
 }
 
 fn is_content_id(text: &str) -> bool {
-    !text.is_empty() && text.is_ascii() && !text.contains(['<', '>', ' ', '\t'])
+    (1..=MAX_CONTENT_ID).contains(&text.len()) && text.is_ascii() && !text.contains(['<', '>', ' ', '\t'])
 }

@@ -185,14 +185,7 @@ impl Draft {
 
     /// About how many bytes it will take as a mail.
     pub(crate) fn size(&self) -> usize {
-        let attached: usize = self
-            .attachments
-            .iter()
-            .map(|attachment| match &attachment.content {
-                attachments::Content::Bytes(bytes) => bytes.len().div_ceil(3) * 4,
-                attachments::Content::Hosted(_) => 0,
-            })
-            .sum();
+        let attached = attachments::encoded_size(&self.attachments);
         let html = self.html.as_ref().map_or(0, |html| html.len());
         let text = self.text.as_ref().map_or(0, |text| text.len());
         // The bodies and headers are kept twice: in the record, and in the mail.

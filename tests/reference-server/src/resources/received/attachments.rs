@@ -158,7 +158,7 @@ pub(crate) fn open(service: &Service, word: &str) -> Result<File, Problem> {
     Ok(File {
         filename: found.filename.clone(),
         content_type: found.content_type.clone(),
-        bytes: email.content(found),
+        bytes: email.content(found).map_err(|reason| Problem::validation(reason.not_shown()))?,
     })
 }
 

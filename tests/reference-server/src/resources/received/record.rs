@@ -10,10 +10,10 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
-use mail_parser::{
-    Address, ContentType, Encoding, Message, MessageParser, MessagePart, MimeHeaders as _, PartType,
-};
+use mail_parser::{Address, ContentType, Encoding, Message, MessagePart, MimeHeaders as _, PartType};
 use uuid::Uuid;
+
+use crate::mime::{self, NotParsed};
 
 /// One received email.
 #[derive(Debug, Deserialize, Serialize)]
@@ -55,17 +55,18 @@ pub(crate) struct Attachment {
 
 impl Received {
     /// Reads a mail. None if it has no headers at all.
+    ///
+    /// # Errors
+    /// If it is over a limit of the parser.
     pub(crate) fn read(
         id: Uuid,
         created_at: Timestamp,
         recipients: Vec<String>,
         raw: Bytes,
         mut next_id: impl FnMut() -> Uuid,
-    ) -> Option<Self> {
-        let message = MessageParser::new().parse(&raw)?;
-        if message.headers().is_empty() {
-            return None;
-        }
+    ) -> Result<Option<Self>, NotParsed> {
+        let message = mime::parse(&raw)?;
+        let Some(message) = message.filter(|message| !message.headers().is_empty()) else { return Ok(None) };
         let attachments = all(&message, &mut next_id);
         let sender = message.from().and_then(|from| from.iter().find_map(|one| one.address()));
         let received = Self {
@@ -96,7 +97,7 @@ impl Received {
             raw: Bytes::new(),
         };
         drop(message);
-        Some(Self { raw, ..received })
+        Ok(Some(Self { raw, ..received }))
     }
 
     /// How much memory it takes, in bytes, nearly.
@@ -107,25 +108,25 @@ impl Received {
     }
 
     /// The bytes of a file in it.
-    pub(crate) fn content(&self, attachment: &Attachment) -> Bytes {
+    pub(crate) fn content(&self, attachment: &Attachment) -> Result<Bytes, NotParsed> {
         content_of(&self.raw, attachment)
     }
 }
 
 /// The files in a mail, in its order.
-pub(crate) fn attachments(raw: &[u8], mut id: impl FnMut() -> Uuid) -> Vec<Attachment> {
-    MessageParser::new().parse(raw).map(|message| all(&message, &mut id)).unwrap_or_default()
+pub(crate) fn attachments(raw: &[u8]) -> Result<Vec<Attachment>, NotParsed> {
+    Ok(mime::parse(raw)?.map(|message| all(&message, &mut Uuid::nil)).unwrap_or_default())
 }
 
 /// The files in a mail with their bytes, read at one go.
-pub(crate) fn contents(raw: &[u8]) -> Vec<(Attachment, Bytes)> {
-    let Some(message) = MessageParser::new().parse(raw) else { return Vec::new() };
+pub(crate) fn contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed> {
+    let Some(message) = mime::parse(raw)? else { return Ok(Vec::new()) };
     let files = all(&message, &mut Uuid::nil);
     let with_bytes = files.into_iter().filter_map(|file| {
         let bytes = content(message.attachment(file.place)?, &message).into_owned();
         Some((file, bytes.into()))
     });
-    with_bytes.collect()
+    Ok(with_bytes.collect())
 }
 
 fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> {
@@ -136,12 +137,12 @@ fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> 
 }
 
 /// The bytes of a file in this mail.
-pub(crate) fn content_of(raw: &[u8], attachment: &Attachment) -> Bytes {
-    let message = MessageParser::new().parse(raw);
+pub(crate) fn content_of(raw: &[u8], attachment: &Attachment) -> Result<Bytes, NotParsed> {
+    let message = mime::parse(raw)?;
     let bytes = message.as_ref().and_then(|message| {
         message.attachment(attachment.place).map(|part| content(part, message).into_owned())
     });
-    bytes.unwrap_or_default().into()
+    Ok(bytes.unwrap_or_default().into())
 }
 
 impl Attachment {

@@ -1,0 +1,315 @@
+//! The parts of a mail, counted without a tree.
+//!
+//! This follows `mail_parser`'s own walk, step by step and with its own functions, so that both see the same parts wherever a mail is malformed.
+//! What differs: nothing is kept, nothing is recursive, and it stops at the first limit.
+
+use mail_parser::decoders::DecodeFnc;
+use mail_parser::parsers::MessageStream;
+use mail_parser::{ContentType, GetHeader as _, Header, HeaderName, HeaderValue, MessageParser};
+
+use super::{MAX_LEVELS, MAX_PARTS, MAX_REREAD, NotParsed};
+
+/// How many encoded messages inside one another the parser decodes.
+const MAX_ENCODED: usize = 3;
+/// The parts of a rendered mail around its attachments: `mixed`, `alternative`, `related`, text and HTML.
+const BODIES: usize = 5;
+/// Their levels.
+const BODY_LEVELS: usize = 3;
+
+/// Walks through a whole mail.
+pub(super) fn check(raw: &[u8]) -> Result<(), NotParsed> {
+    let mut walk = Walk::default();
+    walk.message(raw, 0, MAX_ENCODED)?;
+    walk.decoded()
+}
+
+/// What has been counted so far, and which decoded messages are still to be walked through.
+#[derive(Default)]
+pub(super) struct Walk {
+    parts: usize,
+    reread: usize,
+    pending: Vec<Encoded>,
+}
+
+/// A message that was encoded.
+struct Encoded {
+    raw: Vec<u8>,
+    level: usize,
+    /// How many more levels of encoding are decoded.
+    encodings: usize,
+}
+
+/// What the parser's next part is inside of.
+struct Level {
+    kind: Kind,
+    boundary: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Message,
+    Digest,
+    Multipart,
+    Other,
+}
+
+impl Walk {
+    /// Around the attachments of a mail that is yet to be rendered.
+    pub(super) fn below_bodies() -> Self {
+        Self { parts: BODIES, ..Self::default() }
+    }
+
+    /// Counts an attachment, which is rendered in Base64.
+    pub(super) fn attachment(&mut self, content_type: &str, bytes: &[u8]) -> Result<(), NotParsed> {
+        self.part()?;
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        if !["message/rfc822", "message/global"].iter().any(|message| essence.eq_ignore_ascii_case(message)) {
+            return Ok(());
+        }
+        self.reread(bytes.len())?;
+        self.message(bytes, BODY_LEVELS + 1, MAX_ENCODED - 1)?;
+        self.decoded()
+    }
+
+    fn part(&mut self) -> Result<(), NotParsed> {
+        self.parts += 1;
+        if self.parts > MAX_PARTS { Err(NotParsed::PARTS) } else { Ok(()) }
+    }
+
+    fn reread(&mut self, bytes: usize) -> Result<(), NotParsed> {
+        self.reread = self.reread.saturating_add(bytes);
+        if self.reread > MAX_REREAD { Err(NotParsed::REREAD) } else { Ok(()) }
+    }
+
+    fn decoded(&mut self) -> Result<(), NotParsed> {
+        while let Some(next) = self.pending.pop() {
+            self.reread(next.raw.len())?;
+            self.message(&next.raw, next.level, next.encodings)?;
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, raw: &[u8], base: usize, encodings: usize) -> Result<(), NotParsed> {
+        let mut stream = MessageStream::new(raw);
+        let mut level = Level { kind: Kind::Message, boundary: None };
+        let mut outer: Vec<Level> = Vec::new();
+        let parser = MessageParser::new();
+        loop {
+            let mut headers = Vec::new();
+            let complete = stream.parse_headers(&parser, &mut headers);
+            if complete || !headers.is_empty() {
+                self.part()?;
+            }
+            if !complete {
+                return Ok(());
+            }
+            let content_type =
+                headers.header_value(&HeaderName::ContentType).and_then(HeaderValue::as_content_type);
+            let kind = match inner(content_type, level.kind, &mut stream) {
+                Inner::Multipart(next) => {
+                    stream.skip_crlf();
+                    enter(&mut outer, &mut level, next, base)?;
+                    continue;
+                }
+                Inner::Undelimited => {
+                    self.reread(stream.remaining())?;
+                    Kind::Other
+                }
+                Inner::Leaf(kind) => kind,
+            };
+            let decode = decoder(&headers);
+            if kind == Kind::Message && decode.is_none() {
+                if encodings < MAX_ENCODED {
+                    // Each of them is copied with all that it was decoded with.
+                    self.reread(raw.len())?;
+                }
+                let next = Level { kind, boundary: level.boundary.take() };
+                enter(&mut outer, &mut level, next, base)?;
+                continue;
+            }
+            let decode: DecodeFnc<'_> = decode.unwrap_or(MessageStream::mime_part);
+            let (end, bytes) = decode(&mut stream, level.boundary.as_deref().unwrap_or_default());
+            if end == usize::MAX {
+                let (_, delimited) = stream.seek_part_end(level.boundary.as_deref());
+                if !delimited {
+                    level.boundary = None;
+                }
+            } else if kind == Kind::Message && encodings > 0 {
+                let level = base + outer.len() + 1;
+                self.pending.push(Encoded { raw: bytes.into_owned(), level, encodings: encodings - 1 });
+            }
+            if !leave(&mut outer, &mut level, &mut stream) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Goes one level down.
+fn enter(outer: &mut Vec<Level>, level: &mut Level, next: Level, base: usize) -> Result<(), NotParsed> {
+    outer.push(std::mem::replace(level, next));
+    if base + outer.len() > MAX_LEVELS { Err(NotParsed::LEVELS) } else { Ok(()) }
+}
+
+/// Goes up from the levels that end here. Whether another part may follow.
+fn leave(outer: &mut Vec<Level>, level: &mut Level, stream: &mut MessageStream<'_>) -> bool {
+    if level.boundary.is_none() {
+        return stream.remaining() > 0;
+    }
+    loop {
+        if level.kind == Kind::Message {
+            let Some(message) = outer.pop() else { return false };
+            level.kind = message.kind;
+        }
+        if !stream.is_multipart_end() {
+            return true;
+        }
+        let Some(multipart) = outer.pop() else { return false };
+        *level = multipart;
+        let Some(boundary) = &level.boundary else { return false };
+        if stream.seek_next_part_offset(boundary).is_none() {
+            return false;
+        }
+    }
+}
+
+/// What a part is, by its headers.
+enum Inner {
+    /// Its first part comes next.
+    Multipart(Level),
+    /// A `multipart` whose boundary is nowhere: text.
+    Undelimited,
+    Leaf(Kind),
+}
+
+fn inner(content_type: Option<&ContentType<'_>>, parent: Kind, stream: &mut MessageStream<'_>) -> Inner {
+    let Some(content_type) = content_type else {
+        return Inner::Leaf(if parent == Kind::Digest { Kind::Message } else { Kind::Other });
+    };
+    match (content_type.ctype(), content_type.subtype(), content_type.attribute("boundary")) {
+        ("multipart", subtype, Some(boundary)) => {
+            if !stream.seek_next_part(boundary.as_bytes()) {
+                return Inner::Undelimited;
+            }
+            let kind = if subtype == Some("digest") { Kind::Digest } else { Kind::Multipart };
+            Inner::Multipart(Level { kind, boundary: Some(boundary.as_bytes().to_vec()) })
+        }
+        ("message", Some("rfc822" | "global"), _) => Inner::Leaf(Kind::Message),
+        _ => Inner::Leaf(Kind::Other),
+    }
+}
+
+/// How a part is decoded; none if it is not encoded.
+fn decoder<'x>(headers: &[Header<'x>]) -> Option<DecodeFnc<'x>> {
+    let encoding = headers.iter().rfind(|header| header.name == HeaderName::ContentTransferEncoding)?;
+    let HeaderValue::Text(encoding) = &encoding.value else { return None };
+    if encoding.eq_ignore_ascii_case("base64") {
+        Some(MessageStream::decode_base64_mime)
+    } else if encoding.eq_ignore_ascii_case("quoted-printable") {
+        Some(MessageStream::decode_quoted_printable_mime)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mail_parser::{Message, PartType};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// How many parts the parser finds, and how many levels of messages.
+    fn parsed(message: &Message<'_>) -> (usize, usize) {
+        message.parts.iter().fold((0, 0), |(parts, levels), part| {
+            let (more, below) = match &part.body {
+                PartType::Message(inner) => parsed(inner),
+                _ => (0, 0),
+            };
+            let level = usize::from(matches!(part.body, PartType::Message(_)));
+            (parts + 1 + more, levels.max(level + below))
+        })
+    }
+
+    fn walked(raw: &[u8]) -> usize {
+        let mut walk = Walk::default();
+        walk.message(raw, 0, MAX_ENCODED).and_then(|()| walk.decoded()).unwrap();
+        walk.parts
+    }
+
+    /// Lines of which mails are made, in any order.
+    fn lines() -> impl Strategy<Value = Vec<u8>> {
+        let line = prop::sample::select(vec![
+            "",
+            "",
+            "",
+            "text",
+            "--a",
+            "--a--",
+            "--b",
+            "--b--",
+            "--",
+            "Subject: x",
+            "Content-Type: message/rfc822",
+            "Content-Type: MESSAGE / global",
+            "Content-Type: text/html",
+            "Content-Type: multipart/mixed; boundary=a",
+            "Content-Type: multipart/digest; boundary=b",
+            "Content-Type: multipart/x; boundary=\"a\"",
+            "Content-Type: multipart/mixed",
+            "Content-Type: (c) multipart/digest; boundary=c",
+            "Content-Transfer-Encoding: base64",
+            "Content-Transfer-Encoding: quoted-printable",
+            // `Content-Type: message/rfc822`, twice
+            "Q29udGVudC1UeXBlOiBtZXNzYWdlL3JmYzgyMg0KDQpDb250ZW50LVR5cGU6IG1lc3NhZ2UvcmZjODIyDQoNClN1YmplY3Q6IHgNCg0KeA0K",
+        ]);
+        let end = prop::sample::select(vec!["\r\n", "\r\n", "\n"]);
+        prop::collection::vec((line, end), 0..40).prop_map(|lines| {
+            lines.into_iter().flat_map(|(line, end)| [line.as_bytes(), end.as_bytes()].concat()).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_walk_sees_every_part_that_the_parser_sees(raw in lines()) {
+            let Ok(message) = super::super::parse(&raw) else { return Ok(()) };
+            let found = message.map_or((0, 0), |message| parsed(&message));
+            let walked = walked(&raw);
+            // Headers that end with the mail are a part for the parser only if there is no other one.
+            prop_assert!((found.0..=found.0 + 1).contains(&walked), "{walked} against {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_mail_at_the_limits_is_parsed_and_dropped_on_a_small_stack() {
+        let deep =
+            |levels| format!("{}Subject: x\r\n\r\nx", "Content-Type: message/rfc822\r\n\r\n".repeat(levels));
+        let encoded = |inner: &str| {
+            let inner: String =
+                inner.bytes().flat_map(|byte| format!("={byte:02X}").into_bytes()).map(char::from).collect();
+            format!(
+                "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n{inner}"
+            )
+        };
+        let twice = encoded(&encoded(&deep(MAX_LEVELS - 2)));
+        for mail in [deep(MAX_LEVELS), encoded(&deep(MAX_LEVELS - 1)), twice] {
+            let run = move || super::super::parse(mail.as_bytes()).map(|message| parsed(&message.unwrap()).1);
+            // A quarter of what a thread has.
+            let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(run).unwrap();
+            assert_eq!(thread.join().unwrap(), Ok(MAX_LEVELS));
+        }
+        assert_eq!(check(deep(MAX_LEVELS + 1).as_bytes()), Err(NotParsed::LEVELS));
+    }
+
+    #[test]
+    fn parts_and_repeated_reading_are_bounded() {
+        let many = "--b\r\n\r\n".repeat(MAX_PARTS);
+        let many = format!("Content-Type: multipart/mixed; boundary=b\r\n\r\n{many}");
+        assert_eq!(check(many.as_bytes()), Err(NotParsed::PARTS));
+        let unclosed = "--b\r\nContent-Type: multipart/mixed; boundary=nowhere\r\n\r\n".repeat(5_000);
+        let unclosed = format!("Content-Type: multipart/mixed; boundary=b\r\n\r\n{unclosed}");
+        assert_eq!(check(unclosed.as_bytes()), Err(NotParsed::REREAD));
+    }
+}

@@ -1,0 +1,272 @@
+//! Reads every mail that leaves with a parser of another family than the one that the server is built on, and compares what it finds with
+//! the email that was asked for.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mailparse::{DispositionType, MailAddr, MailHeaderMap as _, ParsedMail};
+use posthaste_reference_server::{CapturedMail, RecordedRequest, Service};
+use serde_json::Value;
+
+/// Fails the test when it is dropped, if a mail was not what its email says.
+pub(crate) struct SecondParser(Arc<Mutex<Findings>>);
+
+#[derive(Default)]
+struct Findings {
+    problems: Vec<String>,
+    /// By the email's id, whichever comes first: a mail may leave before its request is answered, or long after.
+    mails: HashMap<String, CapturedMail>,
+    emails: HashMap<String, Value>,
+}
+
+impl SecondParser {
+    /// Reads all that leaves this service from now on.
+    pub(crate) fn over(service: &Service) -> Self {
+        let findings = Arc::<Mutex<Findings>>::default();
+        let ours = Arc::clone(&findings);
+        service.on_captured(move |mail| {
+            let mut findings = ours.lock().unwrap();
+            let mut check = Check::new(mail);
+            check.mail(mail);
+            if let Some(email) = findings.emails.remove(&mail.email_id) {
+                check.email(&email);
+            } else {
+                findings.mails.insert(mail.email_id.clone(), mail.clone());
+            }
+            findings.problems.extend(check.problems);
+        });
+        let ours = Arc::clone(&findings);
+        service.on_request(move |request| {
+            for (id, email) in emails(request) {
+                let mut findings = ours.lock().unwrap();
+                if let Some(mail) = findings.mails.remove(&id) {
+                    let mut check = Check::new(&mail);
+                    check.email(&email);
+                    findings.problems.extend(check.problems);
+                } else {
+                    findings.emails.insert(id, email);
+                }
+            }
+        });
+        Self(findings)
+    }
+}
+
+impl Drop for SecondParser {
+    fn drop(&mut self) {
+        let problems = std::mem::take(&mut self.0.lock().unwrap().problems);
+        assert!(std::thread::panicking() || problems.is_empty(), "{}", problems.join("\n"));
+    }
+}
+
+/// The emails that a request was answered with, by their ids.
+fn emails(request: &RecordedRequest) -> Vec<(String, Value)> {
+    let answer = serde_json::from_slice::<Value>(&request.answer_body).unwrap_or_default();
+    let body = serde_json::from_slice::<Value>(&request.body).unwrap_or_default();
+    let id = |value: &Value| value["id"].as_str().map(str::to_owned);
+    if request.method != "POST" || !request.status.is_success() {
+        return Vec::new();
+    }
+    match (request.path.as_str(), answer["data"].as_array(), body) {
+        ("/emails", _, email) => id(&answer).map(|id| (id, email)).into_iter().collect(),
+        // A permissive batch leaves emails out, and its answer doesn't say which.
+        ("/emails/batch", Some(ids), Value::Array(emails)) if ids.len() == emails.len() => {
+            ids.iter().filter_map(id).zip(emails).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+struct Check<'a> {
+    id: String,
+    mime: &'a [u8],
+    parsed: Option<ParsedMail<'a>>,
+    problems: Vec<String>,
+}
+
+/// A file in a mail: its name, its content id, its bytes.
+type File = (String, Option<String>, Vec<u8>);
+
+impl<'a> Check<'a> {
+    fn new(mail: &'a CapturedMail) -> Self {
+        let parsed = mailparse::parse_mail(&mail.mime);
+        let problems =
+            parsed.as_ref().err().map(|error| format!("{}: {error}", mail.id)).into_iter().collect();
+        Self { id: mail.id.clone(), mime: &mail.mime, parsed: parsed.ok(), problems }
+    }
+
+    fn same<T: PartialEq + Debug>(&mut self, what: &str, found: &T, expected: &T) {
+        if found != expected {
+            self.problems.push(format!(
+                "{}: {what} is {found:.300?} to the second parser and not {expected:.300?}",
+                self.id
+            ));
+        }
+    }
+
+    /// Compares what the service itself says of the mail.
+    fn mail(&mut self, mail: &CapturedMail) {
+        self.lines();
+        let Some(parsed) = self.parsed.take() else { return };
+        self.same("the subject", &first(&parsed, "Subject"), &Some(mail.subject.clone()));
+        self.same("From", &addresses(&parsed, "From"), &vec![mailbox(&mail.from)]);
+        for (name, left_for) in [("To", &mail.to), ("Cc", &mail.cc)] {
+            // Those it could not leave for are in the header all the same.
+            let mut found = addresses(&parsed, name);
+            let expected: Vec<_> = left_for.iter().map(|one| mailbox(one)).collect();
+            found.retain(|one| expected.contains(one));
+            self.same(name, &found, &expected);
+        }
+        self.same("Bcc", &first(&parsed, "Bcc"), &None);
+        for (kind, body) in [("text/plain", &mail.text), ("text/html", &mail.html)] {
+            let found = body_of(&parsed, kind).map(|found| lines_of(&found));
+            let expected = body
+                .as_deref()
+                .map(lines_of)
+                .or((kind == "text/plain" && mail.html.is_none()).then(String::new));
+            self.same(kind, &found, &expected);
+        }
+        let mut found: Vec<_> =
+            files(&parsed).into_iter().map(|(name, id, bytes)| (name, id, bytes.len())).collect();
+        let mut expected: Vec<_> = mail
+            .attachments
+            .iter()
+            .map(|one| (one.filename.clone(), one.content_id.clone(), one.size))
+            .collect();
+        found.sort();
+        expected.sort();
+        self.same("the list of files", &found, &expected);
+    }
+
+    /// Compares what its request asked for and the service doesn't say again.
+    fn email(&mut self, email: &Value) {
+        let Some(parsed) = self.parsed.take() else { return };
+        for (name, value) in email["headers"].as_object().into_iter().flatten() {
+            let own =
+                ["from", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "return-path"];
+            let name = name.as_str();
+            if own.iter().any(|own| own.eq_ignore_ascii_case(name))
+                || name.to_ascii_lowercase().starts_with("content-")
+                || (name.eq_ignore_ascii_case("reply-to") && !email["reply_to"].is_null())
+            {
+                continue;
+            }
+            let Some(value) = value.as_str() else { continue };
+            let decoded = parsed.headers.get_all_values(name);
+            let raw = parsed.headers.get_all_headers(name);
+            let raw = raw
+                .into_iter()
+                .map(|header| String::from_utf8_lossy(header.get_value_raw()).replace("\r\n", ""));
+            let found: Vec<_> = decoded.into_iter().chain(raw).collect();
+            if !found.iter().any(|found| found == value) {
+                self.problems.push(format!("{}: {name} is {found:.300?} and not {value:.300?}", self.id));
+            }
+        }
+        for address in strings(&email["reply_to"]).filter(|one| !one.trim().is_empty()) {
+            let found = addresses(&parsed, "Reply-To").contains(&mailbox(address));
+            self.same(&format!("whether Reply-To has {address}"), &found, &true);
+        }
+        let found = files(&parsed);
+        for attachment in email["attachments"].as_array().into_iter().flatten() {
+            let Some(bytes) = attachment["content"].as_str().and_then(|base64| STANDARD.decode(base64).ok())
+            else {
+                continue;
+            };
+            let is_there = found.iter().any(|(_, _, found)| *found == bytes);
+            self.same("whether the bytes of an attachment are there", &is_there, &true);
+        }
+    }
+
+    /// RFC 5322, 2.1.1 and 2.2: lines of at most 998 characters that end in CRLF, and folds at spaces that were there.
+    fn lines(&mut self) {
+        let text = String::from_utf8_lossy(self.mime);
+        let longest = text.split("\r\n").map(str::len).max().unwrap_or_default();
+        self.same("whether all lines are short enough", &(longest <= 998), &true);
+        let head = text.split("\r\n\r\n").next().unwrap_or_default();
+        let stray = head.replace("\r\n", "").contains(|char: char| char.is_ascii_control());
+        self.same("whether its headers have control characters", &stray, &false);
+        let empty = head.split("\r\n").any(|line| line.trim().is_empty());
+        self.same("whether its headers have a line of white space", &empty, &false);
+    }
+}
+
+fn first(parsed: &ParsedMail<'_>, name: &str) -> Option<String> {
+    parsed.headers.get_first_value(name)
+}
+
+fn strings(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice).iter().filter_map(Value::as_str)
+}
+
+/// Names and addresses of a header.
+fn addresses(parsed: &ParsedMail<'_>, name: &str) -> Vec<(Option<String>, String)> {
+    let Some(header) = parsed.headers.get_first_header(name) else { return Vec::new() };
+    let list = mailparse::addrparse_header(header);
+    let list = list.unwrap_or_else(|error| panic!("{name}: {error}: {}", header.get_value()));
+    let singles = list.iter().flat_map(|one| match one {
+        MailAddr::Single(single) => vec![single.clone()],
+        MailAddr::Group(group) => group.addrs.clone(),
+    });
+    singles.map(|one| (name_of(&one.display_name.unwrap_or_default()), one.addr)).collect()
+}
+
+/// Without spaces at its end, which this parser takes off where the name was encoded.
+fn name_of(name: &str) -> Option<String> {
+    Some(name.trim_end().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// What was asked for, taken apart: `email` or `Name <email>`.
+fn mailbox(text: &str) -> (Option<String>, String) {
+    let Some((name, address)) = text.trim().strip_suffix('>').and_then(|rest| rest.rsplit_once('<')) else {
+        return (None, text.trim().to_owned());
+    };
+    let name = name.trim();
+    let name = match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(quoted) => {
+            let mut plain = String::new();
+            let mut chars = quoted.chars();
+            while let Some(char) = chars.next() {
+                plain.extend(if char == '\\' { chars.next() } else { Some(char) });
+            }
+            plain
+        }
+        None => name.to_owned(),
+    };
+    (name_of(&name), address.to_owned())
+}
+
+/// Line ends are those of the mail, and the last one may be the boundary's.
+fn lines_of(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n").trim_end_matches('\n').to_owned()
+}
+
+fn is_file(part: &ParsedMail<'_>) -> bool {
+    part.get_content_disposition().disposition == DispositionType::Attachment
+        || part.headers.get_first_header("Content-Disposition").is_some()
+}
+
+/// The leaves of a mail.
+fn leaves<'a, 'b>(parsed: &'b ParsedMail<'a>) -> Vec<&'b ParsedMail<'a>> {
+    if parsed.subparts.is_empty() {
+        return vec![parsed];
+    }
+    parsed.subparts.iter().flat_map(leaves).collect()
+}
+
+fn body_of(parsed: &ParsedMail<'_>, kind: &str) -> Option<String> {
+    let part = leaves(parsed).into_iter().find(|part| !is_file(part) && part.ctype.mimetype == kind)?;
+    Some(part.get_body().unwrap())
+}
+
+fn files(parsed: &ParsedMail<'_>) -> Vec<File> {
+    let files = leaves(parsed).into_iter().filter(|part| is_file(part)).map(|part| {
+        let disposition = part.get_content_disposition();
+        let name = disposition.params.get("filename").cloned().unwrap_or_default();
+        let id = first(part, "Content-ID").map(|id| id.trim_matches(['<', '>']).to_owned());
+        (name, id, part.get_body_raw().unwrap())
+    });
+    files.collect()
+}

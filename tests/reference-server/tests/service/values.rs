@@ -1,0 +1,127 @@
+//! Values that are hard to write into a mail: long, not ASCII, full of what has a meaning in a header.
+//!
+//! What a mail says is compared by the sandbox itself (see `second_parser`).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRunner};
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, email, email_with};
+
+/// Text of pieces that each have broken some mail program.
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        8 => "[a-zA-Z]{1,12}".prop_map(String::from),
+        6 => Just(" ".to_owned()),
+        1 => Just("   ".to_owned()),
+        1 => (60..80_usize).prop_map(|length| "w".repeat(length)),
+        1 => Just(" ".repeat(80)),
+        2 => prop::sample::select(vec!["\u{1f980}", "👩\u{200d}💻", "שלום", "\u{202e}", "é", "日本語", "ﬁ", "\u{feff}", "\u{2028}"]).prop_map(String::from),
+        2 => prop::sample::select(vec!["\"", "\\", "'", "%", "%41", "*", "=", "?", "=?utf-8?q?=41?=", "=?", "?=", "(", ")", ";", ":", "@", "[", "#"]).prop_map(String::from),
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// Now and then a word that fits into no line.
+fn long_text() -> impl Strategy<Value = String> {
+    (text(), prop::option::weighted(0.05, 890..1_100_usize), text())
+        .prop_map(|(before, long, after)| format!("{before}{}{after}", "L".repeat(long.unwrap_or_default())))
+}
+
+/// A friendly name, quoted.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn emails() -> impl Strategy<Value = Value> {
+    let names = prop::collection::vec(long_text(), 1..4);
+    let file =
+        (long_text(), prop::collection::vec(any::<u8>(), 0..200), prop::option::of("[!-;=?-~]{1,120}"));
+    let bodies = ("[ -~\r\n\té]{0,300}", "[ -~\r\néש]{1,300}");
+    (long_text(), names, long_text(), long_text(), prop::collection::vec(file, 0..3), bodies).prop_map(
+        |(subject, names, free, structured, files, (text, html))| {
+            let to: Vec<_> = names.iter().map(|name| format!("{} <ada@example.com>", quoted(name))).collect();
+            let files: Vec<_> = files
+                .iter()
+                .map(|(name, bytes, id)| json!({"filename": name, "content": STANDARD.encode(bytes), "content_id": id}))
+                .collect();
+            json!({
+                "from": format!("{} <hi@acme.test>", quoted(&names[0])), "to": to, "reply_to": to[0], "subject": subject,
+                "text": format!("-{text}"), "html": html, "attachments": files,
+                "headers": {"X-Free": free, "Comments": structured},
+            })
+        },
+    )
+}
+
+#[test]
+fn email_17_a_mail_says_what_was_asked_for_whatever_the_values_are() {
+    // EMAIL-17
+    let config = Config {
+        cases: 2_000,
+        failure_persistence: None,
+        rng_algorithm: RngAlgorithm::ChaCha,
+        rng_seed: RngSeed::Fixed(7),
+        ..Config::default()
+    };
+    let refused = std::cell::Cell::new(0);
+    let outcome = TestRunner::new(config).run(&emails(), |email| {
+        let sandbox = Sandbox::new();
+        let answer = sandbox.post("/emails", &email);
+        if answer.status == 422 {
+            let message = answer.message();
+            let named = ["`headers.Comments`", "filename`"].iter().any(|field| message.contains(field));
+            prop_assert!(named, "{message}");
+            refused.set(refused.get() + 1);
+        } else {
+            prop_assert_eq!(answer.status.as_u16(), 200, "{}", answer.text());
+            prop_assert_eq!(sandbox.mails().len(), 1);
+        }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+    assert!(refused.get() < 1_200, "{} were refused", refused.get());
+}
+
+#[test]
+fn a_long_value_keeps_its_spaces_where_its_line_is_folded() {
+    let value = "the board of directors ".repeat(40).trim_end().to_owned();
+    let sandbox = Sandbox::new();
+    let mut email = email_with("subject", value.as_str());
+    email["from"] = format!("{value} <hi@acme.test>").into();
+    email["headers"] = json!({"X-Long": value, "Keywords": value});
+    email["attachments"] = json!([{"filename": format!("{value}.txt"), "content": "YQ=="}]);
+    sandbox.sent(&email);
+    let mail = sandbox.mail();
+    let mime = String::from_utf8_lossy(&mail.mime);
+    assert!(!mime.contains('\t'), "{mime}");
+    assert!(mime.lines().all(|line| line.len() <= 78), "{mime}");
+}
+
+#[test]
+fn what_no_mail_can_carry_is_refused() {
+    let sandbox = Sandbox::new();
+    let word = "w".repeat(901);
+    for (email, field) in [
+        (email_with("headers", json!({"Keywords": word})), "`headers.Keywords`"),
+        (email_with("headers", json!({"Importance": " high"})), "`headers.Importance`"),
+        (email_with("headers", json!({("X".repeat(77)): "a"})), "`headers`"),
+        (
+            email_with("attachments", json!([{"content": "", "content_id": word}])),
+            "`attachments[0].content_id`",
+        ),
+        (
+            email_with("attachments", json!([{"content": "", "content_type": format!("a/{word}")}])),
+            "`attachments[0].content_type`",
+        ),
+    ] {
+        let answer = sandbox.refused(&email);
+        assert!(answer.message().contains(field), "{}", answer.message());
+    }
+    let mut free = email();
+    free["headers"] =
+        json!({"X-Word": word, "X-Spaces": "  a  ", "X-Empty": "", "X-Encoded": "=?utf-8?q?=41?="});
+    sandbox.sent(&free);
+}
