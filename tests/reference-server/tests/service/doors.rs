@@ -457,6 +457,9 @@ fn without_a_credential_no_key_is_handed_out() {
     assert_eq!(sandbox.mails().len(), 1);
 }
 
+/// A mail with this number of something in it.
+type Make = Box<dyn Fn(usize) -> String>;
+
 #[test]
 fn the_cost_of_a_mail_that_comes_in_grows_no_faster_than_its_size() {
     let sandbox = Sandbox::new();
@@ -470,12 +473,14 @@ fn the_cost_of_a_mail_that_comes_in_grows_no_faster_than_its_size() {
     };
     let rest = "From: a@b.test\r\nSubject: x\r\n";
     let part = "--m\r\nContent-Disposition: attachment\r\n\r\nx\r\n";
-    type Make = Box<dyn Fn(usize) -> String>;
     let mails: [(&str, Make); 5] = [
         (
             "headers",
             Box::new(move |many| {
-                format!("{}{rest}\r\nx", (0..many).map(|at| format!("X-{at}: 1\r\n")).collect::<String>())
+                format!(
+                    "{}{rest}\r\nx",
+                    (0..many).map(|at| format!("X-{at}: 1\r\n")).collect::<Vec<_>>().concat()
+                )
             }),
         ),
         (
