@@ -6,7 +6,8 @@
 //! [`redb`] database: a crash leaves the last transaction whole, its checksums show damage, and its lock keeps a second process out. Records are
 //! MessagePack with the names of their fields, so that a later version may know more fields.
 //!
-//! Kept are emails and mails, received ones, all resources of all tenants, logins, idempotency keys, what was to happen later, and a clock that was moved.
+//! Kept are emails and mails, received ones, all resources of all tenants, logins with the key that signs their tokens, idempotency keys, what was to
+//! happen later, and a clock that was moved.
 //! Not kept are requests and logs, faults, logins that were half made, and attachments that were being fetched: such an email has failed.
 
 mod batch;

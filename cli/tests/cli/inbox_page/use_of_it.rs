@@ -332,3 +332,33 @@ async fn ten_thousand_mails_are_a_page_at_a_time() {
     desk.waits_for_subjects(&["Mail 4321"]).await;
     desk.end().await;
 }
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_account_is_opened_without_its_key_on_the_page() {
+    let desk = Desk::new().await;
+    let key = "re_4Tz9realKEYofSomebody";
+    let request = http::Request::post("/emails").header("authorization", format!("Bearer {key}"));
+    let request = request.body(bytes::Bytes::from(email("For another account").to_string())).unwrap();
+    assert_eq!(desk.server.service().handle(request).status(), 200);
+    desk.look().await;
+    desk.says(".welcome .accounts bdi", "re_4Tz…").await;
+    desk.click(".welcome .accounts a").await;
+    desk.waits_for_subjects(&["For another account"]).await;
+    desk.says("#key", "re_4Tz…").await;
+    desk.click(".row").await;
+    desk.find(".tab").await;
+    let seen = desk.eval("location.href + document.documentElement.outerHTML").await;
+    assert!(!seen.as_str().unwrap().contains(key), "{seen}");
+
+    // What the page does as this account: it forgets it all, and ends where everything begins.
+    desk.click("#open-keys").await;
+    desk.says("#keys .accounts [aria-current=page] bdi", "re_4Tz…").await;
+    desk.click("#keys summary").await;
+    desk.click("#keys button.danger:last-of-type").await;
+    desk.says("#key", KEY).await;
+    assert!(desk.server.service().mails(key).is_empty());
+    let shown = desk.find(".welcome").await.text().await.unwrap();
+    assert!(shown.contains("Send a sample mail"), "{shown}");
+    desk.end().await;
+}

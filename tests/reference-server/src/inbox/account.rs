@@ -37,7 +37,8 @@ pub(super) fn named(service: &Service, word: &str) -> Option<Result<Arc<Tenant>,
     if !word.starts_with(PREFIX) {
         return None;
     }
-    let tenant = service.state().find_by(|tenant| id(service, &tenant.name) == word);
+    let mut tenants = service.state().all().into_iter();
+    let tenant = tenants.find(|tenant| id(service, &tenant.name) == word);
     Some(tenant.ok_or_else(|| Problem::not_found("The account is not there (any more).")))
 }
 

@@ -201,7 +201,12 @@ async fn converse(
 }
 
 async fn send(stream: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {
-    tokio::time::timeout(PATIENCE, stream.write_all(out)).await??;
+    let written = async {
+        stream.write_all(out).await?;
+        // TLS may hold some of it otherwise.
+        stream.flush().await
+    };
+    tokio::time::timeout(PATIENCE, written).await??;
     out.clear();
     Ok(())
 }

@@ -456,3 +456,54 @@ fn without_a_credential_no_key_is_handed_out() {
     assert!(sandbox.service.mails(real).is_empty());
     assert_eq!(sandbox.mails().len(), 1);
 }
+
+/// A mail with this number of something in it.
+type Make = Box<dyn Fn(usize) -> String>;
+
+#[test]
+fn the_cost_of_a_mail_that_comes_in_grows_no_faster_than_its_size() {
+    let sandbox = Sandbox::new();
+    let cost = |recipients: &[&str], mail: &str| {
+        let took = (0..3).map(|_| {
+            let start = std::time::Instant::now();
+            sandbox.service.receive(KEY, recipients, mail.to_owned()).unwrap();
+            start.elapsed()
+        });
+        took.min().unwrap().as_secs_f64()
+    };
+    let rest = "From: a@b.test\r\nSubject: x\r\n";
+    let part = "--m\r\nContent-Disposition: attachment\r\n\r\nx\r\n";
+    let mails: [(&str, Make); 5] = [
+        (
+            "headers",
+            Box::new(move |many| {
+                format!(
+                    "{}{rest}\r\nx",
+                    (0..many).map(|at| format!("X-{at}: 1\r\n")).collect::<Vec<_>>().concat()
+                )
+            }),
+        ),
+        (
+            "one header again and again",
+            Box::new(move |many| format!("{}{rest}\r\nx", "X-Own: 1\r\n".repeat(many))),
+        ),
+        (
+            "addresses",
+            Box::new(move |many| format!("To: {}c@d.test\r\n{rest}\r\nx", "a@b.test,\r\n ".repeat(many))),
+        ),
+        (
+            "files",
+            Box::new(move |many| {
+                format!("Content-Type: multipart/mixed; boundary=m\r\n{rest}\r\n{}--m--", part.repeat(many))
+            }),
+        ),
+        (
+            "encoded words",
+            Box::new(move |many| format!("To: {}<c@d.test>\r\n{rest}\r\nx", "=?utf-8?q?a?= ".repeat(many))),
+        ),
+    ];
+    for (what, mail) in mails {
+        let (less, more) = (cost(&["c@d.test"], &mail(2_000)), cost(&["c@d.test"], &mail(16_000)));
+        assert!(more < 0.1 || more < 30.0 * less, "{what}: {less} s, {more} s");
+    }
+}

@@ -211,6 +211,35 @@ async fn commands_may_be_sent_without_waiting_for_answers() {
 }
 
 #[tokio::test]
+async fn a_second_mail_is_not_smuggled_in_and_a_web_page_writes_none() {
+    let door = Door::open(&Settings::default()).await;
+    let mail = "MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\nSubject: x\r\n\r\nx";
+    for (words, codes) in [
+        (
+            format!("EHLO me\r\n{mail}\r\n.\r\r\n{mail}\r\n.\r\nQUIT\r\n"),
+            &["250", "250", "250", "354", "554", "221"][..],
+        ),
+        (
+            format!(
+                "POST / HTTP/1.1\r\nHost: {}\r\nContent-Length: 500\r\n\r\nEHLO me\r\n{mail}\r\n.\r\n",
+                door.address
+            ),
+            &["421"],
+        ),
+    ] {
+        let mut stream = door.raw().await;
+        stream.write_all(words.as_bytes()).await.unwrap();
+        let mut answers = Vec::new();
+        // A connection that is closed with something unread ends in a reset.
+        let _ = stream.read_to_end(&mut answers).await;
+        let answers = String::from_utf8(answers).unwrap();
+        let last = answers.lines().filter(|line| line.as_bytes().get(3) == Some(&b' '));
+        assert_eq!(last.map(|line| &line[..3]).collect::<Vec<_>>(), codes, "{answers}");
+        assert!(door.received("sb_local").is_empty());
+    }
+}
+
+#[tokio::test]
 async fn connections_are_bounded() {
     let door = Door::open(&Settings::default()).await;
     let mut open = Vec::new();

@@ -13,14 +13,12 @@ export function keysTool() {
     known,
     h("form.inline", { onsubmit: (event) => { event.preventDefault(); if (other.value) location.assign(link(other.value)); } }, h("label", null, "Another key", other), h("button", null, "Show")),
     h("details", null, h("summary", null, "Forget what this account has"), h("p.soft", null, "The mails that have left, or all that ", h("bdi", null, label), " has: mails, templates, contacts, webhooks."),
-      h("div.group", null, forget("Forget the mails", () => remove("/_/messages")), forget("Forget it all", async () => {
-        await post("/_/reset");
+      h("div.group", null, forget("Forget the mails", () => remove("/_/messages")),
         // The ID is forgotten with the account.
-        if (!isKey) location.assign("/_/");
-      }))));
-  function forget(words, act) {
+        forget("Forget it all", () => post("/_/reset"), isKey ? "#/sent" : "/_/"))));
+  function forget(words, act, next = "#/sent") {
     return h("button.danger", { type: "button", onclick: async () => {
-      try { await act(); dialog.close(); location.hash = "#/sent"; toast("Forgotten"); } catch (error) { toast(error.message, true); }
+      try { await act(); dialog.close(); toast("Forgotten"); location.assign(next); } catch (error) { toast(error.message, true); }
     } }, words);
   }
   byId("open-keys").addEventListener("click", async () => {
