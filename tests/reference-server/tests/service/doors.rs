@@ -1,5 +1,7 @@
 //! What a web page, a broken client or an oversized request can't do: the rules that hold before a route is reached.
 
+use std::time::Duration;
+
 use http::{Method, StatusCode};
 use posthaste_reference_server::Settings;
 use serde_json::{Value, json};
@@ -325,17 +327,23 @@ fn every_list_and_every_map_of_a_body_has_a_cap_that_the_refusal_names() {
     }
 }
 
+/// What this thread has had of a processor, in seconds: what else the machine does is not in it.
+fn processor_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap().as_secs_f64()
+}
+
 #[test]
 fn the_cost_of_a_list_or_a_map_grows_no_faster_than_its_length() {
     let sandbox = Sandbox::new();
     let cost = |method: &Method, path: &str, body: &Value| {
         let body = body.to_string();
         let took = (0..3).map(|_| {
-            let start = std::time::Instant::now();
+            let start = processor_time();
             sandbox.ask(method.clone(), path).send(body.clone());
-            start.elapsed()
+            processor_time() - start
         });
-        took.min().unwrap().as_secs_f64()
+        took.fold(f64::INFINITY, f64::min)
     };
     for (method, path, field, body) in lists_and_maps(&sandbox) {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
@@ -465,11 +473,11 @@ fn the_cost_of_a_mail_that_comes_in_grows_no_faster_than_its_size() {
     let sandbox = Sandbox::new();
     let cost = |recipients: &[&str], mail: &str| {
         let took = (0..3).map(|_| {
-            let start = std::time::Instant::now();
+            let start = processor_time();
             sandbox.service.receive(KEY, recipients, mail.to_owned()).unwrap();
-            start.elapsed()
+            processor_time() - start
         });
-        took.min().unwrap().as_secs_f64()
+        took.fold(f64::INFINITY, f64::min)
     };
     let rest = "From: a@b.test\r\nSubject: x\r\n";
     let part = "--m\r\nContent-Disposition: attachment\r\n\r\nx\r\n";
