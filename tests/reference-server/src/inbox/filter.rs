@@ -46,8 +46,9 @@ impl Mail for CapturedMail {
 }
 
 impl Mail for Received {
+    /// With the display name, which only the header has.
     fn from(&self) -> &str {
-        &self.from
+        self.headers.get("from").unwrap_or(&self.from)
     }
 
     fn recipients(&self) -> impl Iterator<Item = &str> {

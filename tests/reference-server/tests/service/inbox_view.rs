@@ -132,7 +132,7 @@ fn everything_that_was_attached_is_saved_and_never_shown() {
 fn received_mails_have_the_same_sides() {
     let sandbox = Sandbox::new();
     for (subject, text) in [("First", "needle in it"), ("Second", "hay")] {
-        let mail = json!({"from": "Ada <ada@example.com>", "to": "help@acme.test", "subject": subject, "text": text, "html": "<p>Hi</p>"});
+        let mail = json!({"from": "Ada Lovelace <ada@example.com>", "to": "help@acme.test", "subject": subject, "text": text, "html": "<p>Hi</p>"});
         assert_eq!(
             sandbox
                 .ask(Method::POST, "/_/received")
@@ -148,6 +148,10 @@ fn received_mails_have_the_same_sides() {
         (&json!("Second"), &json!("First"))
     );
     assert_eq!(sandbox.get("/_/received?limit=1").json()["has_more"], true);
+    for query in ["from=lovelace", "from=ada@example.com", "query=lovelace"] {
+        let found = sandbox.get(format!("/_/received?{query}")).json();
+        assert_eq!(found["data"].as_array().unwrap().len(), 2, "{query}: the sender's name and address");
+    }
     let found = sandbox.get("/_/received?query=NEEDLE").json();
     assert_eq!((found["data"].as_array().unwrap().len(), &found["data"][0]["subject"]), (1, &json!("First")));
     let id = found["data"][0]["id"].as_str().unwrap();

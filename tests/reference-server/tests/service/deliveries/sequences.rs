@@ -276,8 +276,8 @@ impl Pair {
 }
 
 fn address(moves: u32) -> String {
-    let moved = if moves == 0 { String::new() } else { moves.to_string() };
-    format!("http://127.0.0.1:9/hook{moved}")
+    let path = if moves == 0 { "hook".to_owned() } else { format!("hook/{moves}") };
+    format!("http://127.0.0.1:9/{path}")
 }
 
 /// Every sequence of so many operations.
@@ -333,7 +333,7 @@ fn shrunk(mut sequence: Vec<Operation>) -> Vec<Operation> {
 
 /// Runs all sequences on all cores; returns how many they were.
 fn check(
-    sequences: impl Iterator<Item = Vec<Operation>> + Clone + std::marker::Send,
+    sequences: &(impl Iterator<Item = Vec<Operation>> + Clone + std::marker::Send),
     at_each: bool,
 ) -> usize {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -358,7 +358,7 @@ fn check(
 #[test]
 fn evt_12_webhook_delivery_agrees_with_its_model_over_every_short_sequence_of_operations() {
     // EVT-01, EVT-03, EVT-04, EVT-11, EVT-12
-    let count: usize = (1..=4).map(|depth| check(all(depth), false)).sum();
+    let count: usize = (1..=4).map(|depth| check(&all(depth), false)).sum();
     println!("{count} sequences of up to 4 operations");
     assert!(count > 20_000);
 }
@@ -366,6 +366,6 @@ fn evt_12_webhook_delivery_agrees_with_its_model_over_every_short_sequence_of_op
 #[test]
 fn evt_12_webhook_delivery_agrees_with_its_model_over_long_random_sequences_of_operations() {
     // EVT-01, EVT-03, EVT-04, EVT-11, EVT-12
-    let count = check((0..600).map(random), true);
+    let count = check(&(0..600).map(random), true);
     println!("{count} sequences of 10 to 60 operations");
 }
