@@ -2,6 +2,7 @@
 
 import { key, post } from "./api.js";
 import { copyButton, fill, h, toast } from "./dom.js";
+import { quoted } from "./format.js";
 import { account, accounts } from "./keys.js";
 
 const base = location.origin;
@@ -21,11 +22,11 @@ export function welcome(tray) {
     others,
     sent ? [
       h("button.first", { type: "button", onclick: sample }, "Send a sample mail"),
-      step("With posthaste", `export POSTHASTE_BASE_URL=${base} POSTHASTE_API_KEY=${key}\nposthaste emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n  --subject Hello --text 'It works'`),
-      step("With curl", `curl ${base}/emails \\\n  -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\\n  -d '{"from": "Acme <hi@acme.test>", "to": "ada@example.com",\n       "subject": "Hello", "html": "<h1>It works</h1>"}'`),
+      step("With posthaste", `export POSTHASTE_BASE_URL=${base} POSTHASTE_API_KEY=${quoted(key)}\nposthaste emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n  --subject Hello --text 'It works'`),
+      step("With curl", `curl ${base}/emails \\\n  -H ${quoted(`Authorization: Bearer ${key}`)} -H 'Content-Type: application/json' \\\n  -d '{"from": "Acme <hi@acme.test>", "to": "ada@example.com",\n       "subject": "Hello", "html": "<h1>It works</h1>"}'`),
     ] : [
-      step("With posthaste", `export POSTHASTE_BASE_URL=${base} POSTHASTE_API_KEY=${key}\nposthaste sandbox receive --from ada@example.com --to support@acme.test \\\n  --subject Help --text 'It broke'`),
-      step("With curl", `curl '${base}/_/received' \\\n  -H 'Authorization: Bearer ${key}' -H 'Content-Type: message/rfc822' \\\n  --data-binary @mail.eml`),
+      step("With posthaste", `export POSTHASTE_BASE_URL=${base} POSTHASTE_API_KEY=${quoted(key)}\nposthaste sandbox receive --from ada@example.com --to support@acme.test \\\n  --subject Help --text 'It broke'`),
+      step("With curl", `curl '${base}/_/received' \\\n  -H ${quoted(`Authorization: Bearer ${key}`)} -H 'Content-Type: message/rfc822' \\\n  --data-binary @mail.eml`),
     ]);
 }
 
