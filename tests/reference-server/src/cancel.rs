@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
-    /// Of this request; one that nobody cancels if its mount can't tell.
+    /// Returns the request's own, or one that is never canceled if its mount doesn't notice closed connections.
     pub(crate) fn of<B>(request: &http::Request<B>) -> Self {
         request.extensions().get().cloned().unwrap_or_default()
     }

@@ -1,6 +1,6 @@
 //! A recorded request once more, as a command for a POSIX shell.
 //!
-//! Whoever copies it pastes what a stranger may have sent. So every word is in single quotes, where a shell expands nothing; and a body with control
+//! A stranger may have sent what a user pastes here. So every word is in single quotes, where a shell expands nothing; and a body with control
 //! characters, which a terminal takes for keys when they are pasted, is written in escapes and piped.
 
 use std::fmt::Write as _;
