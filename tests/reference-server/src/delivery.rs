@@ -78,7 +78,7 @@ pub(crate) fn check_hosted(service: &Service, draft: &Draft) -> Result<(), Probl
     let hosted = draft.attachments.iter().position(|one| matches!(one.content, Content::Hosted(_)));
     match hosted {
         Some(index) if !service.settings().fetch_attachments => Err(Problem::validation(format!(
-            "`attachments[{index}].path` must be absent, since this sandbox was told to fetch no files; send `content`."
+            "`attachments[{index}].path` must be absent, since fetching is switched off (`--no-fetch`); send `content`."
         ))),
         _ => Ok(()),
     }

@@ -38,7 +38,7 @@ mod view;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -63,7 +63,7 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
     let path = request.uri().path();
     let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
     if let Some(answer) = view::answer(service, request, &segments) {
-        return closed(answer.unwrap_or_else(Problem::into_response));
+        return answer.unwrap_or_else(Problem::into_response);
     }
     let (answer, allowed): (Option<Outcome>, &[&str]) = match (request.method(), segments.as_slice()) {
         (&Method::GET, ["ready"]) => {
@@ -121,16 +121,17 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         _ => (Some(Err(no_such_route(path))), &[]),
     };
     match answer {
-        Some(answer) => closed(answer.unwrap_or_else(Problem::into_response)),
+        Some(answer) => answer.unwrap_or_else(Problem::into_response),
         None => wrong_method(request.method(), path, allowed),
     }
 }
 
-/// The answer, which no page from elsewhere may use, not even as a picture.
-fn closed(mut response: Response<Bytes>) -> Response<Bytes> {
+/// Makes an answer under `/_/` one that no page from elsewhere may use, not even as a picture, and that no browser takes for another type than it says.
+/// It is done to every one, refusals included.
+pub(crate) fn protect(headers: &mut HeaderMap) {
     let policy = HeaderName::from_static("cross-origin-resource-policy");
-    response.headers_mut().insert(policy, HeaderValue::from_static("same-origin"));
-    response
+    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 /// Whether a request follows a link which stands in a mail or leads to a login, and which proves by itself what it permits. People follow it from

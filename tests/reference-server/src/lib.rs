@@ -27,6 +27,7 @@
 //! | `state` | what is remembered of each tenant, and the bounds on it |
 //! | [`keep`] | state that outlives the process |
 //! | `mime` | reading mail, within limits: the only door to the parser |
+//! | `cancel` | work for a client that may have gone |
 //! | `clock` | time that a test can move, and work that falls due |
 //! | `links` | addresses that the service hands out, and how it knows its own again |
 //! | `news` | what has just happened, for whoever looks on |
@@ -36,6 +37,7 @@
 //!
 //! Where the specification is silent the modules say what was chosen.
 
+mod cancel;
 mod clock;
 mod delivery;
 pub mod faults;

@@ -152,7 +152,9 @@ impl Service {
                 (problem.into_response(), Allowance::uncounted(self.settings.rate_limit))
             });
         self.finish_headers(&mut response, allowance);
-        if !inbox::is_control(request.uri().path()) {
+        if inbox::is_control(request.uri().path()) {
+            inbox::protect(response.headers_mut());
+        } else {
             self.record(&request, &response);
         }
         response
@@ -163,6 +165,9 @@ impl Service {
     pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.settings.rate_limit));
+        if inbox::is_control(head.uri().path()) {
+            inbox::protect(response.headers_mut());
+        }
         if let Ok(credential) = self.credential(head.headers()) {
             self.log(&self.state.tenant(&credential.tenant), head, &response);
         }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use mail_parser::{MessageParser, MimeHeaders as _};
+use mail_parser::{HeaderForm, MessageParser, MimeHeaders as _};
 use posthaste_conformance::bench::Bench;
 use serde_json::json;
 
@@ -24,7 +24,8 @@ async fn the_mail_has_the_headers_that_were_asked_for() {
     assert_eq!(mail.cc().unwrap().first().unwrap().address(), Some("c@example.com"));
     assert_eq!(mail.reply_to().unwrap().first().unwrap().address(), Some("help@acme.test"));
     assert_eq!(mail.header("X-Order").unwrap().as_text(), Some("17"));
-    assert_eq!(mail.header("x-long").unwrap().as_text().unwrap().replace(' ', ""), letters(2_000));
+    let long = mail.header_as("x-long", HeaderForm::Text);
+    assert_eq!(long[0].as_text(), Some(&*letters(2_000)));
     assert!(!String::from_utf8_lossy(&mails[0].mime).contains("b@example.com"), "a blind copy shows");
     assert_eq!(mails[0].bcc, ["b@example.com"]);
 }

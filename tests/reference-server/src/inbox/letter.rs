@@ -11,6 +11,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::messages;
+use crate::cancel::Cancellation;
 use crate::delivery::captured::CapturedMail;
 use crate::lock::lock;
 use crate::mime;
@@ -75,18 +76,22 @@ impl Letter {
     }
 
     /// The HTML body as a document that can do nothing: no script, nothing from elsewhere; what it shows of the mail's own parts is in it.
-    pub(super) fn html_page(&self) -> Result<Response<Bytes>, Problem> {
+    pub(super) fn html_page(&self, canceled: &Cancellation) -> Result<Response<Bytes>, Problem> {
         let html = self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))?;
-        let source = self.source();
-        let mut files = None;
-        let page = defused::document(html, |content_id| {
-            // Of a mail that is not parsed the pictures stay away.
-            let files = files.get_or_insert_with(|| contents(source).unwrap_or_default());
-            let (file, bytes) =
-                files.iter().find(|(file, _)| file.content_id.as_deref() == Some(content_id))?;
-            Some((file.content_type.clone(), bytes.clone()))
-        });
-        Ok(defused::response(page))
+        let page = defused::document(html, || self.pictures(), canceled);
+        page.map(defused::response).ok_or_else(|| Problem::application("The client has gone."))
+    }
+
+    /// What the HTML may refer to. Of a mail that is not parsed the pictures stay away.
+    fn pictures(&self) -> defused::Pictures {
+        let mut pictures = defused::Pictures::new();
+        for (file, bytes) in contents(self.source()).unwrap_or_default() {
+            if let Some(id) = file.content_id {
+                // Of two with the same id the first one counts.
+                pictures.entry(id).or_insert((file.content_type, bytes));
+            }
+        }
+        pictures
     }
 
     /// The text body, for whoever wants it alone.
@@ -167,7 +172,6 @@ fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, content_type);
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response

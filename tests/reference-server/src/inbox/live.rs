@@ -44,7 +44,6 @@ pub(super) fn answer(service: &Service, tenant: &str) -> Response<Bytes> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response.extensions_mut().insert(Live { tenant: tenant.into() });
     response
 }

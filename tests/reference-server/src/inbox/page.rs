@@ -66,12 +66,10 @@ fn file(kind: &'static str, text: &'static str) -> Response<Bytes> {
     for (name, value) in [
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         // Another version of the program may stand behind the same address a minute later.
         (header::CACHE_CONTROL, "no-cache"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }

@@ -89,7 +89,6 @@ pub(super) fn download(service: &Service, word: &str) -> Result<Response<Bytes>,
     if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     // The address is the permission.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

@@ -3,6 +3,8 @@
 //! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant whose key it carried; one whose key names no
 //! tenant is shown to all, since whoever looks for it wants to know why it failed.
 
+mod curl;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -48,7 +50,7 @@ pub(super) fn show(service: &Service, tenant: &str, number: &str) -> Result<Resp
     let request = number.parse().ok().and_then(|number| service.state().requests.get(number));
     let request = request.filter(|request| Whose::new(service, tenant).is(request));
     let request = request.ok_or_else(|| Problem::not_found("The request is not kept (any more)."))?;
-    Ok(problem::json(StatusCode::OK, &Whole::of(&request)))
+    Ok(problem::json(StatusCode::OK, &Whole::of(service, &request)))
 }
 
 /// `GET /_/messages/{id}/request`: the request that was answered with this mail's email.
@@ -71,7 +73,7 @@ pub(super) fn that_made(
     let made = made.ok_or_else(|| {
         Problem::not_found("No request is kept that was answered with this email: a broadcast or an automation sent it, or it was long ago.")
     })?;
-    Ok(problem::json(StatusCode::OK, &Whole::of(made)))
+    Ok(problem::json(StatusCode::OK, &Whole::of(service, made)))
 }
 
 #[derive(Default)]
@@ -177,14 +179,22 @@ struct Whole<'a> {
     answer_body: Body,
     /// The exchange was too large to be kept with its bodies.
     bodies_dropped: bool,
+    /// The same request once more, for a shell; none if its body is not known whole.
+    curl: Option<String>,
 }
 
 impl<'a> Whole<'a> {
-    fn of(request: &'a Arc<RecordedRequest>) -> Self {
+    fn of(service: &Service, request: &'a Arc<RecordedRequest>) -> Self {
+        let body = Body::of(&request.path, &request.body);
+        let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
+        // What was hidden in the body stays hidden.
+        let bytes = if logs::tells_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
+        let curl = known.then(|| curl::command(&service.links().address(), request, bytes));
         Self {
+            curl,
             item: Item::of(request),
             headers: headers(&request.headers),
-            body: Body::of(&request.path, &request.body),
+            body,
             answer_headers: headers(&request.answer_headers),
             answer_body: Body::of(&request.path, &request.answer_body),
             bodies_dropped: request.bodies_dropped,
@@ -214,6 +224,15 @@ fn headers(headers: &HeaderMap) -> Vec<Header<'_>> {
     shown.collect()
 }
 
+fn is_oauth(path: &str) -> bool {
+    path.starts_with("/oauth/")
+}
+
+/// Whether its body is hidden as a whole.
+fn is_secret(request: &RecordedRequest) -> bool {
+    is_oauth(&request.path) && !request.body.is_empty()
+}
+
 #[derive(Serialize)]
 struct Body {
     /// In bytes, of all of it.
@@ -225,7 +244,7 @@ struct Body {
 impl Body {
     fn of(path: &str, body: &Bytes) -> Self {
         let size = body.len();
-        if path.starts_with("/oauth/") && size > 0 {
+        if is_oauth(path) && size > 0 {
             return Self { size, text: format!("{HIDDEN}: it may hold credentials"), shortened: false };
         }
         let told = logs::tells_secrets(path).then(|| serde_json::from_slice::<Value>(body));

@@ -15,6 +15,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use super::letter::defused;
+use crate::cancel::Cancellation;
 use crate::paging::{Mode, Page, Window, list, quoted};
 use crate::problem::{self, Problem};
 use crate::resources::contacts::book::PropertyValue;
@@ -47,10 +48,16 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<
 }
 
 /// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as a document that can do nothing.
-pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+pub(super) fn html(
+    tenant: &Tenant,
+    id: &str,
+    query: Option<&str>,
+    canceled: &Cancellation,
+) -> Result<Response<Bytes>, Problem> {
     let (version, wish) = asked(tenant, id, query)?;
     let rendered = wish.render(tenant, &version)?;
-    Ok(defused::response(defused::document(&rendered.html, |_| None)))
+    let page = defused::document(&rendered.html, defused::Pictures::new, canceled);
+    page.map(defused::response).ok_or_else(|| Problem::application("The client has gone."))
 }
 
 fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, Wish), Problem> {

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::filter::Filter;
 use super::letter::{Letter, ReceivedItem, Tray};
 use super::{Outcome, account, filtered, live, messages, name_of, page, requests, templates, timeline};
+use crate::cancel::Cancellation;
 use crate::keys;
 use crate::lock::lock;
 use crate::paging::{Mode, Page, Window, list};
@@ -28,6 +29,7 @@ pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str])
     }
     let query = request.uri().query();
     let viewer = || viewer(service, request);
+    let canceled = Cancellation::of(request);
     let letter = |tray: &str, id: &str| {
         let tray = if tray == "messages" { Tray::Sent } else { Tray::Received };
         let viewer = viewer()?;
@@ -46,7 +48,7 @@ pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str])
             letter(path[0], id).map(|(viewer, letter)| letter.about(&viewer))
         }
         ["messages" | "received", id, "html"] => {
-            letter(path[0], id).and_then(|(_, letter)| letter.html_page())
+            letter(path[0], id).and_then(|(_, letter)| letter.html_page(&canceled))
         }
         ["messages" | "received", id, "text"] => {
             letter(path[0], id).and_then(|(_, letter)| letter.text_page())
@@ -67,9 +69,11 @@ pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str])
         ["requests", number] => viewer().and_then(|viewer| requests::show(service, &viewer.name, number)),
         ["templates"] => viewer().and_then(|viewer| templates::index(&viewer, query)),
         ["templates", id, "preview"] => viewer().and_then(|viewer| templates::preview(&viewer, id, query)),
-        ["templates", id, "preview.html"] => viewer().and_then(|viewer| templates::html(&viewer, id, query)),
+        ["templates", id, "preview.html"] => {
+            viewer().and_then(|viewer| templates::html(&viewer, id, query, &canceled))
+        }
         ["latest.html" | "latest.txt" | "latest.json" | "latest.eml"] => {
-            viewer().and_then(|viewer| latest(&viewer, path[0], query))
+            viewer().and_then(|viewer| latest(&viewer, path[0], query, &canceled))
         }
         _ => return None,
     })
@@ -133,13 +137,13 @@ fn received(tenant: &Tenant, query: Option<&str>) -> Outcome {
 }
 
 /// `GET /_/latest.html?to=…`: the newest captured mail that fits, for a test that has a browser and nothing else.
-fn latest(tenant: &Tenant, name: &str, query: Option<&str>) -> Outcome {
+fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled: &Cancellation) -> Outcome {
     let filter = Filter::read(query.unwrap_or_default())?;
     let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter)?;
     let mail = page.items.into_iter().next();
     let letter = mail.map(Letter::Sent).ok_or_else(|| Problem::not_found("No captured mail fits."))?;
     match name {
-        "latest.html" => letter.html_page(),
+        "latest.html" => letter.html_page(canceled),
         "latest.txt" => letter.text_page(),
         "latest.eml" => Ok(letter.download()),
         _ => messages::show(tenant, &letter.id()),

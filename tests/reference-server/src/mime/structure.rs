@@ -120,7 +120,7 @@ impl Walk {
             let decode = decoder(&headers);
             if kind == Kind::Message && decode.is_none() {
                 if encodings < MAX_ENCODED {
-                    // Each of them is copied with all that it was decoded with.
+                    // The parser copies the whole decoded buffer for each message in it.
                     self.reread(raw.len())?;
                 }
                 let next = Level { kind, boundary: level.boundary.take() };

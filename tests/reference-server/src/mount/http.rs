@@ -24,6 +24,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use self::live::Written;
+use crate::cancel::Cancellation;
 use crate::delivery::outside;
 use crate::faults::Wire;
 use crate::inbox::{self, live::Live};
@@ -206,12 +207,16 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     }
 }
 
-async fn handle(service: &Arc<Service>, request: Request<Bytes>) -> Response<Bytes> {
+async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response<Bytes> {
     // To look through a full inbox takes as long as to read a large body.
     if request.body().len() < LARGE && !inbox::is_control(request.uri().path()) {
         return service.handle(request);
     }
     let service = Arc::clone(service);
+    // This future is dropped with its connection; the thread is not.
+    let cancellation = Cancellation::default();
+    let _gone = cancellation.on_drop();
+    request.extensions_mut().insert(cancellation);
     tokio::task::spawn_blocking(move || service.handle(request))
         .await
         .unwrap_or_else(|error| Problem::application(error.to_string()).into_response())

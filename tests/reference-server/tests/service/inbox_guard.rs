@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use posthaste_reference_server::Settings;
 use serde_json::json;
 
-use crate::support::{Answer, Sandbox, email};
+use crate::support::{Answer, KEY, Sandbox, email, email_with};
 
 const OWN: &str = "127.0.0.1:8025";
 
@@ -153,4 +153,52 @@ fn no_route_gives_leave_to_other_origins() {
     }
     let answer = sandbox.get("/_/messages");
     assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"));
+}
+
+#[test]
+fn no_browser_takes_an_answer_of_the_inbox_for_another_type() {
+    let sandbox = Sandbox::new();
+    sandbox.sent(&email_with("html", "<b>Hi</b>"));
+    let sent = sandbox.mail().id;
+    let received =
+        sandbox.service.receive(KEY, &["hi@acme.test"], &b"Subject: Hi\r\n\r\n<b>Hi</b>"[..]).unwrap();
+    let sides = ["", "/about", "/html", "/text", "/raw", "/download", "/timeline", "/request", "/files/0"];
+    let mails = sides
+        .iter()
+        .flat_map(|side| [format!("/_/messages/{sent}{side}"), format!("/_/received/{received}{side}")]);
+    let others = [
+        "",
+        "/ready",
+        "/export",
+        "/messages",
+        "/received",
+        "/requests",
+        "/templates",
+        "/tenants",
+        "/stream",
+        "/events",
+        "/clock",
+        "/faults",
+        "/assets/app.js",
+        "/latest.html",
+        "/latest.txt",
+        "/latest.json",
+        "/latest.eml",
+        "/unsubscribe/x",
+        "/consent/x",
+        "/received/x",
+        "/none",
+    ];
+    for path in mails.chain(others.iter().map(|path| format!("/_{path}"))) {
+        for method in [Method::GET, Method::PUT] {
+            let answer = sandbox.ask(method.clone(), path.as_str()).send("");
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{method} {path}");
+            assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"), "{method} {path}");
+        }
+    }
+    let elsewhere = sandbox.ask(Method::GET, "/_/messages").header("host", "evil.test").send("");
+    assert_eq!(
+        (elsewhere.status.as_u16(), elsewhere.header("x-content-type-options")),
+        (403, Some("nosniff"))
+    );
 }

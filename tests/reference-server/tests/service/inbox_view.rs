@@ -333,3 +333,119 @@ fn tenants_are_known_and_looking_makes_none() {
     assert_eq!(open(&sandbox, "/_/messages?key=other").status, 403);
     assert_eq!(open(&sandbox, "/_/messages").status, 401);
 }
+
+#[cfg(unix)]
+/// What a shell hands to curl: its arguments and its standard input.
+fn run_by_a_shell(command: &str) -> (Vec<String>, Vec<u8>) {
+    let script = format!("curl() {{ printf '%s\\0' \"$@\" STDIN; cat; }}; {command}");
+    // A file, since an argument has less room than what is pasted.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, script).unwrap();
+    let output = std::process::Command::new("sh")
+        .arg(file.path())
+        .env("POSTHASTE_API_KEY", KEY)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{command}: {output:?}");
+    let marker = b"\0STDIN\0";
+    let end = output.stdout.windows(marker.len()).position(|part| part == marker).unwrap();
+    let arguments = output.stdout[..end].split(|byte| *byte == 0);
+    let arguments = arguments.map(|argument| String::from_utf8(argument.to_vec()).unwrap()).collect();
+    (arguments, output.stdout[end + marker.len()..].to_vec())
+}
+
+#[cfg(unix)]
+fn copied(sandbox: &Sandbox) -> Option<String> {
+    let number = sandbox.get("/_/requests").json()["data"][0]["number"].to_string();
+    sandbox.get(format!("/_/requests/{number}")).json()["curl"].as_str().map(str::to_owned)
+}
+
+#[cfg(unix)]
+mod shell {
+    use bytes::Bytes;
+    use http::Request;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn hostile() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop::sample::select(vec![
+            &b"@/etc/passwd"[..],
+            b"'",
+            b"\"",
+            b"$(touch pwned)",
+            b"`id`",
+            b"\\",
+            b"\n",
+            b"!",
+            b"%s%d",
+            b"\0",
+            b"\xff",
+            b"\x1b[201~",
+            b" ",
+            b"; id",
+            b"&",
+            b"\xc2\x9b",
+            b"\r",
+            b"\t",
+            b"0",
+            "\u{e9}".as_bytes(),
+            b"{}",
+            b"-d",
+        ]);
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_copied_request_reaches_curl_as_it_was(
+            method in "[A-Z!#$%&'*+.^_`|~-]{1,12}", path in "/[a-z0-9!$&'()*+,;=:@{}`\"|.%-]{0,20}",
+            query in "[a-z0-9!$&'()*+,;=:@/?{}`|\\[\\]-]{0,20}", key in "[ -~]{1,30}", body in hostile(),
+        ) {
+            let sandbox = Sandbox::new();
+            let target = format!("{path}?{query}");
+            let request = Request::builder().method(method.as_str()).uri(target.as_str()).header("idempotency-key", key.trim());
+            let Ok(request) = request.body(Bytes::from(body.clone())) else { return Ok(()) };
+            if request.uri().path().starts_with("/_") {
+                return Ok(());
+            }
+            sandbox.service.handle(request);
+            let command = copied(&sandbox).unwrap();
+            prop_assert!(!command.chars().any(|char| char.is_control() && char != '\n'), "{:?}", command);
+            let (arguments, input) = run_by_a_shell(&command);
+            let after = |flag: &str| arguments.iter().skip_while(|argument| *argument != flag).nth(1).cloned();
+            prop_assert_eq!(after("-X"), Some(method), "{}", command);
+            let url = format!("http://sandbox.invalid{target}");
+            prop_assert!(arguments.contains(&url), "{} is not in {:?}", url, arguments);
+            prop_assert!(arguments.contains(&["Authorization: Bearer ", KEY].concat()));
+            prop_assert!(arguments.contains(&format!("idempotency-key: {}", key.trim())), "{:?}", arguments);
+            match std::str::from_utf8(&body) {
+                _ if body.is_empty() => prop_assert!(!command.contains("--data")),
+                Ok(text) if !text.chars().any(|char| char.is_control() && char != '\n') => {
+                    prop_assert_eq!(arguments.last().map(String::as_str), Some(text));
+                    prop_assert_eq!(&arguments[arguments.len() - 2], "--data-raw");
+                }
+                _ => {
+                    prop_assert_eq!(&arguments[arguments.len() - 2..], ["--data-binary", "@-"]);
+                    prop_assert_eq!(&input, &body);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_whose_body_is_large_or_hidden_is_copied_whole_or_not_at_all() {
+        let sandbox = Sandbox::new();
+        let text = "it's ".repeat(30 << 10);
+        sandbox.sent(&email_with("text", text.as_str()));
+        let (_, input) = run_by_a_shell(&copied(&sandbox).unwrap());
+        assert_eq!(serde_json::from_slice::<Value>(&input).unwrap()["text"], text);
+        sandbox.sent(&email_with("text", text.repeat(2)));
+        assert_eq!(copied(&sandbox), None);
+        sandbox.ask(Method::POST, "/oauth/token").no_key().json(&json!({"refresh_token": "secret"}));
+        assert_eq!(copied(&sandbox), None);
+    }
+}

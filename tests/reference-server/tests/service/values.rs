@@ -72,7 +72,7 @@ fn email_17_a_mail_says_what_was_asked_for_whatever_the_values_are() {
         let answer = sandbox.post("/emails", &email);
         if answer.status == 422 {
             let message = answer.message();
-            let named = ["`headers.Comments`", "filename`"].iter().any(|field| message.contains(field));
+            let named = message.contains("filename`");
             prop_assert!(named, "{message}");
             refused.set(refused.get() + 1);
         } else {
@@ -105,9 +105,7 @@ fn what_no_mail_can_carry_is_refused() {
     let sandbox = Sandbox::new();
     let word = "w".repeat(901);
     for (email, field) in [
-        (email_with("headers", json!({"Keywords": word})), "`headers.Keywords`"),
-        (email_with("headers", json!({"Importance": " high"})), "`headers.Importance`"),
-        (email_with("headers", json!({("X".repeat(77)): "a"})), "`headers`"),
+        (email_with("headers", json!({("X".repeat(301)): "a"})), "`headers`"),
         (
             email_with("attachments", json!([{"content": "", "content_id": word}])),
             "`attachments[0].content_id`",
@@ -121,7 +119,6 @@ fn what_no_mail_can_carry_is_refused() {
         assert!(answer.message().contains(field), "{}", answer.message());
     }
     let mut free = email();
-    free["headers"] =
-        json!({"X-Word": word, "X-Spaces": "  a  ", "X-Empty": "", "X-Encoded": "=?utf-8?q?=41?="});
+    free["headers"] = json!({"X-Word": word, "Keywords": word, "Importance": " high", "X-Spaces": "  a  ", "X-Empty": "", "X-Encoded": "=?utf-8?q?=41?="});
     sandbox.sent(&free);
 }

@@ -12,9 +12,9 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::resources::emails::recipients::Mailbox;
 
 /// The longest word that stands unencoded, with the spaces before it, in bytes: a line has at most 998, and the field's name is on the first.
-pub(crate) const MAX_WORD: usize = 900;
+pub(crate) const MAX_WORD: usize = 690;
 /// The longest name of a field, in bytes.
-pub(crate) const MAX_NAME: usize = 76;
+pub(crate) const MAX_NAME: usize = 300;
 /// How long a line should be (RFC 5322, 2.1.1), in bytes; those with encoded words must be (RFC 2047, 2).
 const LINE: usize = 76;
 
@@ -58,7 +58,7 @@ impl Fields {
         self.line(name, |line| rfc2047::encode(value, line));
     }
 
-    /// A field that was given by name: plain as it is, since it may be structured.
+    /// A field that was given by name: as it is where it can be, since it may be structured.
     pub(super) fn custom(&mut self, name: &str, value: &str) {
         if is_plain(value) { self.plain(name, value) } else { self.text(name, value) }
     }

@@ -9,14 +9,20 @@
 //! quotes HTML without escaping it. All else stays as the sender wrote it, and the source is shown as it is.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
 use percent_encoding::percent_decode_str;
 
+use crate::cancel::Cancellation;
+
 /// How many bytes of pictures are put into a document; after that they stay away.
 const MOST_PICTURES: usize = 32 << 20;
+
+/// How many places are looked at before the client is.
+const STEPS: usize = 1 << 10;
 
 /// Elements that are made unknown ones. The policy lets none of them show anything.
 const UNMADE: [&str; 10] =
@@ -33,17 +39,27 @@ const OWN: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-t
 const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'";
 
-/// The document. `part` finds what the HTML calls `cid:…`, with its media type.
+/// The pictures of a mail, by their content ids: their media types and their bytes.
+pub(in crate::inbox) type Pictures = HashMap<String, (String, Bytes)>;
+
+/// The document, in time and space that grow with the HTML and no faster. `pictures` is asked once, if the HTML refers to any as `cid:…`. None if the
+/// client has gone meanwhile.
 pub(in crate::inbox) fn document(
     html: &str,
-    mut part: impl FnMut(&str) -> Option<(String, Bytes)>,
-) -> String {
+    pictures: impl FnOnce() -> Pictures,
+    canceled: &Cancellation,
+) -> Option<String> {
     let (before, mut rest) = html.split_at(end_of_doctype(html));
     let mut page = String::with_capacity(html.len() + OWN.len());
     page.push_str(before);
     page.push_str(OWN);
-    let mut left = MOST_PICTURES;
-    while let Some(at) = rest.find(['<', 'c', 'C', 'h', 'H']) {
+    let mut embedded = Embedded::new(pictures);
+    let mut references = References { end: rest.len() };
+    for step in 0_usize.. {
+        if step.is_multiple_of(STEPS) && canceled.is_canceled() {
+            return None;
+        }
+        let Some(at) = rest.find(['<', 'c', 'C', 'h', 'H']) else { break };
         let (text, found) = rest.split_at(at);
         page.push_str(text);
         let taken = if let Some(name) = unmade(found) {
@@ -54,13 +70,11 @@ pub(in crate::inbox) fn document(
             // Unquoted, as it may stand between quotes; before what was there, as the first of two attributes counts.
             page.push_str(" href=# data-to=");
             length
-        } else if let Some((reference, id)) = content_id(found) {
-            let picture = part(&id).filter(|(kind, _)| is_picture(kind)).and_then(|(kind, bytes)| {
-                let size = bytes.len().div_ceil(3) * 4;
-                left = left.checked_sub(size)?;
-                Some(format!("data:{kind};base64,{}", STANDARD.encode(&bytes)))
-            });
-            page.push_str(picture.as_deref().unwrap_or(reference));
+        } else if let Some((reference, id)) = references.content_id(found) {
+            match embedded.picture(&id) {
+                Some(picture) => page.push_str(&picture),
+                None => page.push_str(reference),
+            }
             reference.len()
         } else {
             page.push_str(&found[..1]);
@@ -69,7 +83,30 @@ pub(in crate::inbox) fn document(
         rest = &found[taken..];
     }
     page.push_str(rest);
-    page
+    Some(page)
+}
+
+/// The pictures that are put into a document, as long as there is room.
+struct Embedded<F> {
+    source: Option<F>,
+    pictures: Pictures,
+    left: usize,
+}
+
+impl<F: FnOnce() -> Pictures> Embedded<F> {
+    fn new(source: F) -> Self {
+        Self { source: Some(source), pictures: Pictures::new(), left: MOST_PICTURES }
+    }
+
+    fn picture(&mut self, id: &str) -> Option<String> {
+        if let Some(source) = self.source.take() {
+            self.pictures = source();
+        }
+        let (kind, bytes) = self.pictures.get(id).filter(|(kind, _)| is_picture(kind))?;
+        let size = "data:;base64,".len() + kind.len() + bytes.len().div_ceil(3) * 4;
+        self.left = self.left.checked_sub(size)?;
+        Some(format!("data:{kind};base64,{}", STANDARD.encode(bytes)))
+    }
 }
 
 /// Where the document type ends, or 0 if there is none; white space and comments may stand before it.
@@ -113,14 +150,25 @@ fn link(before: &str, text: &str) -> Option<usize> {
     (!stays).then(|| text.len() - value.len())
 }
 
-/// The reference `cid:…` that begins here, and the id in it.
-fn content_id(text: &str) -> Option<(&str, Cow<'_, str>)> {
-    let id = text.get(..4).filter(|scheme| scheme.eq_ignore_ascii_case("cid:")).map(|_| &text[4..])?;
-    let end = id.find(|char: char| char.is_ascii_whitespace() || "\"'<>()\\;,&".contains(char));
-    let id = &id[..end.unwrap_or(id.len())];
-    // No id is longer than a line of a header.
-    let fits = !id.is_empty() && id.len() <= 998;
-    fits.then(|| (&text[..4 + id.len()], percent_decode_str(id).decode_utf8_lossy()))
+/// Finds references, and where they end, without reading any letter twice.
+struct References {
+    /// How many bytes of the HTML there are from the next character on that no id has.
+    end: usize,
+}
+
+impl References {
+    /// The reference `cid:…` that begins here, and the id in it.
+    fn content_id<'a>(&mut self, text: &'a str) -> Option<(&'a str, Cow<'a, str>)> {
+        let id = text.get(..4).filter(|scheme| scheme.eq_ignore_ascii_case("cid:")).map(|_| &text[4..])?;
+        if self.end > id.len() {
+            let ends = |char: char| char.is_ascii_whitespace() || "\"'<>()\\;,&".contains(char);
+            self.end = id.find(ends).map_or(0, |end| id.len() - end);
+        }
+        let id = &id[..id.len() - self.end];
+        // No id is longer than a line of a header.
+        let fits = !id.is_empty() && id.len() <= 998;
+        fits.then(|| (&text[..4 + id.len()], percent_decode_str(id).decode_utf8_lossy()))
+    }
 }
 
 /// Whether this is the media type of a picture, and nothing more than that.
@@ -137,7 +185,6 @@ pub(in crate::inbox) fn response(page: String) -> Response<Bytes> {
     for (name, value) in [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_DNS_PREFETCH_CONTROL, "off"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "no-store"),
@@ -152,9 +199,13 @@ pub(in crate::inbox) fn response(page: String) -> Response<Bytes> {
 mod tests {
     use super::*;
 
+    fn shown(html: &str, id: &str, kind: &str, bytes: Bytes) -> String {
+        let files = HashMap::from([(id.to_owned(), (kind.to_owned(), bytes))]);
+        document(html, || files, &Cancellation::default()).unwrap()
+    }
+
     fn defused(html: &str) -> String {
-        let page =
-            document(html, |id| (id == "logo").then(|| ("image/png".to_owned(), Bytes::from_static(b"abc"))));
+        let page = shown(html, "logo", "image/png", Bytes::from_static(b"abc"));
         page.replace(OWN, "|")
     }
 
@@ -192,17 +243,68 @@ mod tests {
         ] {
             assert_eq!(defused(html), shown, "{html}");
         }
-        let script = document("cid:a", |_| Some(("text/html".to_owned(), Bytes::from_static(b"<b>"))));
+        let script = shown("cid:a", "a", "text/html", Bytes::from_static(b"<b>"));
         assert!(script.ends_with("cid:a"));
-        let quoted = document("cid:a", |_| Some(("image/\"onload=".to_owned(), Bytes::new())));
+        let quoted = shown("cid:a", "a", "image/\"onload=", Bytes::new());
         assert!(quoted.ends_with("cid:a"));
+    }
+
+    fn cost(html: &str, files: usize) -> std::time::Duration {
+        let picture = |number| (format!("f{number}"), ("image/png".to_owned(), Bytes::from_static(b"abc")));
+        let files: HashMap<_, _> = (0..files).map(picture).collect();
+        let start = std::time::Instant::now();
+        assert!(document(html, || files, &Cancellation::default()).is_some());
+        start.elapsed()
+    }
+
+    #[test]
+    fn the_cost_grows_with_the_size_of_the_mail_and_not_faster() {
+        let pieces: [&[&str]; 8] = [
+            &["cid:"],
+            &["cid:a"],
+            &["cid:none "],
+            &["cid:f1 cid:f2 "],
+            &["href"],
+            &[" href = \"\"\""],
+            &["<", "c", "h"],
+            &[" href", "\n"],
+        ];
+        for piece in pieces {
+            // Also where all of one kind comes before all of the next.
+            let of =
+                |size: usize| piece.iter().map(|piece| piece.repeat(size / piece.len())).collect::<String>();
+            let (small, large) = (of(20_000), of(80_000));
+            // What else the machine does can hide a linear cost in one attempt, and can't hide another one in all.
+            let linear = (0..20).any(|_| cost(&large, 400) <= cost(&small, 100) * 6);
+            assert!(linear, "{piece:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_media_type_counts_among_the_pictures() {
+        let kind = format!("image/{}", "a".repeat(1 << 20));
+        let files = || HashMap::from([("a".to_owned(), (kind.clone(), Bytes::new()))]);
+        let page = document(&"cid:a ".repeat(1_000), files, &Cancellation::default()).unwrap();
+        assert!(page.len() < 40 << 20, "{}", page.len());
+    }
+
+    #[test]
+    fn it_stops_when_the_client_has_gone() {
+        let canceled = Cancellation::default();
+        let html = "cid:a ".repeat(100_000);
+        let gone = canceled.on_drop();
+        // It goes while the files are looked up for the first reference.
+        let files = || {
+            drop(gone);
+            HashMap::new()
+        };
+        assert_eq!(document(&html, files, &canceled), None);
     }
 
     #[test]
     fn one_large_picture_in_many_places_does_not_fill_the_memory() {
         let large = Bytes::from(vec![0; 8 << 20]);
-        let page =
-            document(&"<img src=cid:a>".repeat(10_000), |_| Some(("image/png".to_owned(), large.clone())));
+        let page = shown(&"<img src=cid:a>".repeat(10_000), "a", "image/png", large);
         assert!(page.len() < 64 << 20);
     }
 }

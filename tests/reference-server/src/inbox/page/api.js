@@ -1,5 +1,7 @@
 // Asking the sandbox. Everything here is of this origin, and of one account.
 
+import { quoted } from "./format.js";
+
 /** What names the account: an API key, or an ID from the list of accounts, which only the sandbox's own routes take. */
 export const key = new URLSearchParams(location.search).get("key") || "sb_local";
 export const isKey = !key.startsWith("account_");
@@ -7,8 +9,8 @@ export const label = isKey ? key : "this account";
 
 /** What a shell needs in order to ask as this account; where the key isn't known, it is in a variable. */
 export const shell = {
-  variables: `export POSTHASTE_BASE_URL=${location.origin}${isKey ? ` POSTHASTE_API_KEY=${key}` : ""}`,
-  header: isKey ? `'Authorization: Bearer ${key}'` : `"Authorization: Bearer $POSTHASTE_API_KEY"`,
+  variables: `export POSTHASTE_BASE_URL=${location.origin}${isKey ? ` POSTHASTE_API_KEY=${quoted(key)}` : ""}`,
+  header: isKey ? quoted(`Authorization: Bearer ${key}`) : `"Authorization: Bearer $POSTHASTE_API_KEY"`,
 };
 
 /** What went wrong, in the sandbox's own words. */

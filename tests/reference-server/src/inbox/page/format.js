@@ -56,3 +56,8 @@ export const EVENTS = {
   delivery_delayed: ["delayed", "warn"], suppressed: ["suppressed", "warn"], canceled: ["canceled", "warn"],
   bounced: ["bounced", "bad"], complained: ["complained", "bad"], failed: ["failed", "bad"],
 };
+
+/** A word for a POSIX shell, in quotes unless it is plain. */
+export function quoted(word) {
+  return /^[\w.:/@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

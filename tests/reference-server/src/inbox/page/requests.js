@@ -98,7 +98,7 @@ export function madeBy(path) {
 
 function exchange(request) {
   return h("div.sheet", null,
-    h("p.soft", null, long(request.created_at), " ", copyButton(() => curl(request), "Copy as curl")),
+    h("p.soft", null, long(request.created_at), " ", request.curl && copyButton(() => request.curl, "Copy as curl")),
     h("h2", null, "Request"), body(request.body, request.bodies_dropped), more("Headers", request.headers),
     h("h2", null, "Answer"), body(request.answer_body, request.bodies_dropped), more("Headers", request.answer_headers));
 }
@@ -115,13 +115,4 @@ function body({ size, text, shortened }, dropped) {
 
 function pretty(text) {
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
-}
-
-/** The same request once more, for a shell. */
-function curl(request) {
-  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const kept = request.headers.filter(({ name }) => ["content-type", "idempotency-key"].includes(name));
-  const parts = [`curl -X ${request.method} ${quoted(location.origin + request.path + (request.query ? `?${request.query}` : ""))}`, `-H "Authorization: Bearer $POSTHASTE_API_KEY"`, ...kept.map(({ name, value }) => `-H ${quoted(`${name}: ${value}`)}`)];
-  if (request.body.size) parts.push(`-d ${quoted(request.body.text)}`);
-  return parts.join(" \\\n  ");
 }

@@ -1,6 +1,6 @@
 //! Custom headers (`SPEC.md`, POST /emails, `headers`).
 
-use crate::delivery::mime::field::{MAX_NAME, MAX_WORD, is_plain};
+use crate::delivery::mime::field::MAX_NAME;
 use crate::paging::quoted;
 use crate::validation::{Fields, Ignored, Problems, has_control};
 
@@ -48,15 +48,6 @@ pub(super) fn take(
             problems.wrong(|| {
                 format!("`{}` must not hold control characters; found {}.", given.name(&name), quoted(&value))
             });
-        } else if value.is_ascii() && !is_plain(&value) && !is_free_text(&name) {
-            problems.wrong(|| {
-                format!(
-                    "`{}` must have neither spaces at its ends nor a word of more than {MAX_WORD} characters, since it can only be encoded in a header that \
-                     begins with `X-`; found {}.",
-                    given.name(&name),
-                    quoted(&value)
-                )
-            });
         } else if OWN.iter().any(|own| own.eq_ignore_ascii_case(&name))
             || (has_reply_to && name.eq_ignore_ascii_case("reply-to"))
         {
@@ -71,11 +62,6 @@ pub(super) fn take(
 /// How much memory headers take, in bytes.
 pub(super) fn size(headers: &[(String, String)]) -> usize {
     headers.iter().map(|(name, value)| name.len() + value.len()).sum()
-}
-
-/// Whether the value surely has no structure, which encoded words would break (RFC 2047, 5).
-fn is_free_text(name: &str) -> bool {
-    name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
 }
 
 /// RFC 5322, 3.6.8: printable ASCII but colon. (Space is not printable there.)

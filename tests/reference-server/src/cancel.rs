@@ -1,0 +1,33 @@
+//! Work for a client that may have gone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the answer to a request is still wanted. A mount puts it into the request's extensions; long work looks at it now and then.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Returns the request's own, or one that is never canceled if its mount doesn't notice closed connections.
+    pub(crate) fn of<B>(request: &http::Request<B>) -> Self {
+        request.extensions().get().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn is_canceled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Cancels when it is dropped, as the future of an answer is when its connection closes.
+    pub(crate) fn on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
+    }
+}
+
+/// See [`Cancellation::on_drop`].
+pub(crate) struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
