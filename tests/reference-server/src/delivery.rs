@@ -53,6 +53,8 @@ pub(crate) enum Work {
     TellWebhook { tenant: Weak<Tenant>, told: Weak<Told>, number: usize },
     /// A time that a run of an automation waited for has come.
     WakeRun { tenant: Weak<Tenant>, run: Uuid, number: u64 },
+    /// Automations may be triggered by an event of an email, or wait for it.
+    MoveAutomations { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
     /// The check of a domain's DNS records ends.
     CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },
     /// A scheduled broadcast is due.
@@ -127,6 +129,14 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
                 engine::wake(service, &tenant, run, number, due);
             }
         }
+        Work::MoveAutomations { tenant, email, event } => {
+            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade())
+                && let Some(kind) = webhooks::payload::kind(event)
+            {
+                let payload = webhooks::payload::email(&email, event, None, due, &service.links().own());
+                engine::email_event(service, &tenant, &email, kind, &Arc::new(payload), due);
+            }
+        }
         Work::CheckDomain { tenant: owner, domain, number } => {
             let Some(tenant) = owner.upgrade() else { return };
             let end = |domain: &mut Domain| verification::end(domain, number);
@@ -158,6 +168,11 @@ pub(crate) fn happen(
         webhooks::tell(service, tenant, at, kind, Some(email.id), || {
             webhooks::payload::email(email, event, detail, at, &service.links().own())
         });
+        // Later, so that a chain of automations is no deeper on the stack than one.
+        if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
+            let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
+            service.agenda().note(at, Work::MoveAutomations { tenant, email, event });
+        }
     }
 }
 

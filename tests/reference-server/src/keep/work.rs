@@ -25,6 +25,7 @@ enum What {
     CheckDomain { domain: Uuid, number: u64 },
     SendBroadcast { broadcast: Uuid },
     GoOnWithBroadcast { broadcast: Uuid, contacts: Vec<Uuid> },
+    MoveAutomations { email: Uuid, event: Event },
 }
 
 impl KeptWork {
@@ -38,6 +39,9 @@ impl KeptWork {
             Work::TellWebhook { .. } => return None,
             Work::WakeRun { tenant, run, number } => {
                 (tenant.upgrade(), What::WakeRun { run: *run, number: *number })
+            }
+            Work::MoveAutomations { tenant, email, event } => {
+                (tenant.upgrade(), What::MoveAutomations { email: email.upgrade()?.id, event: *event })
             }
             Work::CheckDomain { tenant, domain, number } => {
                 (tenant.upgrade(), What::CheckDomain { domain: *domain, number: *number })
@@ -63,6 +67,9 @@ impl KeptWork {
         Some(match self.what {
             What::Depart { email } => Work::Depart { tenant, email: email_of(&owner, email)? },
             What::Note { email, event } => Work::Note { tenant, email: email_of(&owner, email)?, event },
+            What::MoveAutomations { email, event } => {
+                Work::MoveAutomations { tenant, email: email_of(&owner, email)?, event }
+            }
             What::WakeRun { run, number } => Work::WakeRun { tenant, run, number },
             What::CheckDomain { domain, number } => Work::CheckDomain { tenant, domain, number },
             What::SendBroadcast { broadcast } => Work::SendBroadcast { tenant, broadcast },

@@ -18,6 +18,7 @@ use self::schema::Schema;
 use super::answers;
 use super::automations::Automation;
 
+use super::automations::definition::{EventName, RESERVED_PREFIX};
 use super::automations::engine::{self, Occurrence};
 use super::emails::recipients::Mailbox;
 use super::timestamp::database;
@@ -25,9 +26,6 @@ use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
 use crate::validation::{Change, Fields, Problems};
-
-/// Names that begin with it belong to the service itself.
-const RESERVED_PREFIX: &str = "resend:";
 
 /// A kind of event.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -141,14 +139,14 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             None => return Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name })),
         },
     };
-    let event = Occurrence { name, contact, payload };
+    let event = Occurrence { name: EventName::Custom(&name), triggers: true, contact, payload };
     engine::happened(context.service, &context.tenant, &event, context.now())?;
-    Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &event.name }))
+    Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name }))
 }
 
 /// Whether an event of this name starts a run.
 fn triggers(context: &Context<'_>, name: &str) -> bool {
-    let fires = |one: &Automation| one.enabled && one.definition.trigger(name).is_some();
+    let fires = |one: &Automation| one.enabled && one.definition.trigger(EventName::Custom(name)).is_some();
     context.tenant.automations.find(fires).is_some()
 }
 

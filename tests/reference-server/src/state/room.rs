@@ -53,6 +53,10 @@ impl<T: Clone> Room<T> {
         Ok(())
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().len() == 0
+    }
+
     pub(crate) fn get(&self, id: Uuid) -> Option<Arc<T>> {
         self.lock().get(id).cloned()
     }

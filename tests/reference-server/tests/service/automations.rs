@@ -4,7 +4,7 @@ use http::Method;
 use posthaste_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox};
+use crate::support::{Answer, Sandbox, email_with};
 
 fn trigger() -> Value {
     json!({"key": "start", "type": "trigger", "config": {"event_name": "user.created"}})
@@ -679,4 +679,82 @@ fn where_there_are_too_many_runs_the_oldest_that_has_ended_is_forgotten() {
     sandbox.send(&email(0));
     let after = sandbox.ids(&runs);
     assert_eq!(after[1..], [before[0].clone(), before[2].clone()]);
+}
+
+/// Waits for an event of the service, in the two ways in which it can be named.
+fn waits_for(event: &str) -> Value {
+    chain(vec![step("wait", "wait_for_event", json!({"event_name": event, "timeout": "3 days"}))])
+}
+
+#[test]
+fn a_wait_ends_with_an_event_of_an_email_to_its_contact() {
+    for (event, recipient) in [
+        ("email.delivered", "ada@example.com"),
+        ("resend:email.delivered", "Ada <ADA@example.com>"),
+        ("resend:email.opened", "opened@example.com"),
+        ("email.clicked", "clicked+a@example.com"),
+        ("resend:email.bounced", "bounced@example.com"),
+        ("resend:email.complained", "complained@example.com"),
+        ("resend:email.suppressed", "suppressed@example.com"),
+        ("resend:email.failed", "failed@example.com"),
+    ] {
+        let sandbox = Sandbox::new();
+        let id = sandbox.created("/automations", &waits_for(event));
+        let address = recipient.trim_end_matches('>').rsplit('<').next().unwrap();
+        sandbox.send(&json!({"event": "user.created", "email": address}));
+        sandbox.sent(&email_with("to", json!(["somebody@example.com"])));
+        sandbox.advance(10);
+        assert_eq!(sandbox.run(&id)["status"], "running", "{event}: of somebody else");
+        let sent = sandbox.sent(&email_with("to", json!([recipient])));
+        sandbox.advance(10);
+        let run = sandbox.run(&id);
+        assert_eq!(run["status"], "completed", "{event}: {run}");
+        let output = &run["steps"][1]["output"];
+        assert_eq!(output["event"], event.trim_start_matches("resend:"));
+        assert_eq!(output["payload"]["email_id"], sent.as_str());
+    }
+}
+
+#[test]
+fn the_rule_of_a_wait_sees_the_payload_of_the_email_event() {
+    let sandbox = Sandbox::new();
+    let mut config = json!({"event_name": "resend:email.opened"});
+    config["filter_rule"] =
+        json!({"type": "rule", "field": "event.subject", "operator": "eq", "value": "Welcome"});
+    let id = sandbox.created("/automations", &chain(vec![step("wait", "wait_for_event", config)]));
+    sandbox.send(&json!({"event": "user.created", "email": "opened@example.com"}));
+    for (subject, status) in [("Another", "running"), ("Welcome", "completed")] {
+        let mut email = email_with("to", json!(["opened@example.com"]));
+        email["subject"] = subject.into();
+        sandbox.sent(&email);
+        sandbox.advance(10);
+        assert_eq!(sandbox.run(&id)["status"], status, "{subject}");
+    }
+}
+
+#[test]
+fn an_event_of_an_email_starts_runs_unless_an_automation_sent_the_email() {
+    let sandbox = Sandbox::new();
+    let template =
+        json!({"name": "Welcome", "from": "hi@acme.test", "subject": "Welcome", "html": "<p>Hello</p>"});
+    let template = sandbox.created("/templates", &template);
+    let published = sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("");
+    assert_eq!(published.status, 200);
+    sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
+    for event in ["email.sent", "resend:email.delivered"] {
+        let mut automation = chain(vec![
+            step("send", "send_email", json!({"template": {"id": template}})),
+            step("wait", "wait_for_event", json!({"event_name": event, "timeout": "1 day"})),
+        ]);
+        automation["steps"][0]["config"]["event_name"] = event.into();
+        let id = sandbox.created("/automations", &automation);
+        sandbox.sent(&email_with("to", json!(["ada@example.com"])));
+        sandbox.advance(3_600);
+        assert_eq!(sandbox.ids(&format!("/automations/{id}/runs")).len(), 1, "{event}");
+        // The email that the run sent ends its wait.
+        assert_eq!(sandbox.run(&id)["status"], "completed", "{event}");
+        let deleted = sandbox.ask(Method::DELETE, format!("/automations/{id}")).send("");
+        assert_eq!(deleted.status, 200);
+    }
+    assert_eq!(sandbox.mails().len(), 4);
 }

@@ -81,7 +81,7 @@ impl<'a> Letter<'a> {
             tags: Vec::new(),
             topic: message.topic,
             scheduled_at: None,
-            origin: Origin { broadcast: Some(self.broadcast), template: None },
+            origin: Origin { broadcast: Some(self.broadcast), ..Origin::default() },
         })
     }
 

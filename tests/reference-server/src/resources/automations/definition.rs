@@ -80,6 +80,33 @@ impl Way {
     }
 }
 
+/// How the service's own events may begin in definitions, and custom ones never.
+pub(crate) const RESERVED_PREFIX: &str = "resend:";
+
+/// What an event is called in definitions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum EventName<'a> {
+    /// One that `POST /events/send` names.
+    Custom(&'a str),
+    /// One of the service's own, such as `email.opened`; also with the prefix that custom events can't have.
+    Service(&'a str),
+}
+
+impl<'a> EventName<'a> {
+    pub(crate) fn as_str(self) -> &'a str {
+        match self {
+            Self::Custom(name) | Self::Service(name) => name,
+        }
+    }
+
+    pub(crate) fn is(self, name: &str) -> bool {
+        match self {
+            Self::Custom(own) => own == name,
+            Self::Service(own) => name.strip_prefix(RESERVED_PREFIX).unwrap_or(name) == own,
+        }
+    }
+}
+
 impl Definition {
     /// Takes `steps` and `connections`, which are both there.
     pub(super) fn take(
@@ -108,10 +135,10 @@ impl Definition {
     }
 
     /// The place of the first trigger that this event fires.
-    pub(crate) fn trigger(&self, event: &str) -> Option<usize> {
+    pub(crate) fn trigger(&self, event: EventName<'_>) -> Option<usize> {
         self.steps
             .iter()
-            .position(|step| matches!(&step.action, Action::Trigger { event_name } if event_name == event))
+            .position(|step| matches!(&step.action, Action::Trigger { event_name } if event.is(event_name)))
     }
 
     /// The place of the step that follows the one at `place` on this way; the default way leads on where the outcome has none of its own.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::definition::{Action, Way};
+use super::definition::{Action, EventName, Way};
 use super::rule::Facts;
 use super::run::{Move, Outcome, Run};
 use super::step;
@@ -14,12 +14,16 @@ use crate::clock::plus;
 use crate::delivery::Work;
 use crate::problem::Problem;
 use crate::resources::contacts::told::Teller;
+use crate::resources::emails::recipients::Mailbox;
+use crate::resources::emails::record::Email;
 use crate::service::Service;
 use crate::state::Tenant;
 
 /// An event that has happened to a contact.
-pub(crate) struct Occurrence {
-    pub(crate) name: String,
+pub(crate) struct Occurrence<'a> {
+    pub(crate) name: EventName<'a>,
+    /// Whether it starts runs.
+    pub(crate) triggers: bool,
     pub(crate) contact: Uuid,
     pub(crate) payload: Arc<Value>,
 }
@@ -28,7 +32,7 @@ pub(crate) struct Occurrence {
 pub(crate) fn happened(
     service: &Service,
     tenant: &Arc<Tenant>,
-    event: &Occurrence,
+    event: &Occurrence<'_>,
     now: Timestamp,
 ) -> Result<(), Problem> {
     let contact = step::contact_facts(tenant, event.contact);
@@ -41,23 +45,50 @@ pub(crate) fn happened(
             Action::WaitForEvent { filter: Some(rule), .. } => rule.holds(&facts),
             _ => true,
         };
-        let woken = tenant.runs.change(run.id, |run| run.woken_by_event(&event.name, fits)).flatten();
+        let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
         if let Some(place) = woken {
-            let output = json!({ "event": event.name, "payload": *event.payload });
+            let output = json!({ "event": event.name.as_str(), "payload": *event.payload });
             go_on(service, tenant, run.id, place, Outcome::Done(Way::EventReceived, Some(output)), now);
         }
     }
+    if !event.triggers {
+        return Ok(());
+    }
     // Oldest first, as they would have been found one by one.
     for automation in tenant.automations.all().iter().rev().filter(|automation| automation.enabled) {
-        let Some(trigger) = automation.definition.trigger(&event.name) else { continue };
+        let Some(trigger) = automation.definition.trigger(event.name) else { continue };
         let id = service.next_id();
         let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
         run.begin(trigger, now);
         add(tenant, id, run)?;
-        let output = json!({ "event": event.name });
+        let output = json!({ "event": event.name.as_str() });
         go_on(service, tenant, id, trigger, Outcome::Done(Way::Default, Some(output)), now);
     }
     Ok(())
+}
+
+/// An event of an email, for the contacts among its recipients. One of an email that an automation sent moves the runs that wait for it and starts none:
+/// an automation that its own email triggers would never end.
+pub(crate) fn email_event(
+    service: &Service,
+    tenant: &Arc<Tenant>,
+    email: &Email,
+    kind: &str,
+    payload: &Arc<Value>,
+    at: Timestamp,
+) {
+    for address in &email.to {
+        let contact = Mailbox::parse(address).ok().and_then(|one| tenant.contacts.by_address(&one.address));
+        let Some(contact) = contact else { continue };
+        let event = Occurrence {
+            name: EventName::Service(kind),
+            triggers: !email.origin.automation,
+            contact: contact.id,
+            payload: Arc::clone(payload),
+        };
+        // Where there is no room for one more run, none starts: there is nobody to answer.
+        let _ = happened(service, tenant, &event, at);
+    }
 }
 
 /// Adds a run. Where there are too many, the oldest one that has ended is forgotten: nobody can delete runs one by one.

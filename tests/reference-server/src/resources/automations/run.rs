@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::definition::{Action, Definition, Way};
+use super::definition::{Action, Definition, EventName, Way};
 use crate::keep::word::{Word, word};
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{self, Problem};
@@ -178,10 +178,15 @@ impl Run {
     }
 
     /// The step that waits, if it waits for an event of this name that `fits` its rule.
-    pub(crate) fn woken_by_event(&mut self, name: &str, fits: impl FnOnce(&Action) -> bool) -> Option<usize> {
+    pub(crate) fn woken_by_event(
+        &mut self,
+        name: EventName<'_>,
+        fits: impl FnOnce(&Action) -> bool,
+    ) -> Option<usize> {
         let waiting = self.waiting.filter(|_| self.is_running())?;
         let action = &self.definition.steps.get(waiting.place)?.action;
-        if !matches!(action, Action::WaitForEvent { event_name, .. } if event_name == name) || !fits(action) {
+        if !matches!(action, Action::WaitForEvent { event_name, .. } if name.is(event_name)) || !fits(action)
+        {
             return None;
         }
         self.waiting = None;

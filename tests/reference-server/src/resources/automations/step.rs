@@ -12,7 +12,7 @@ use crate::delivery;
 use crate::resources::contact_properties;
 use crate::resources::contacts::book::{Contact, PropertyValue};
 use crate::resources::contacts::told::Teller;
-use crate::resources::emails::draft::{Draft, Form};
+use crate::resources::emails::draft::{Draft, Form, Origin};
 use crate::resources::timestamp::database;
 use crate::service::Service;
 use crate::state::Tenant;
@@ -95,6 +95,7 @@ pub(super) fn send_email(
         (Some(draft), None) => draft,
         (None, None) => return Err("The email was refused without a reason.".into()),
     };
+    let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
     delivery::check_sender(service, tenant, &draft.from).map_err(|problem| problem.message)?;
     let email = delivery::accept(service, tenant, draft, at);
     Ok(Some(json!({ "email_id": email.to_string() })))

@@ -23,6 +23,9 @@ use crate::validation::{Fields, Ignored, Problems};
 pub(crate) struct Origin {
     pub(crate) broadcast: Option<Uuid>,
     pub(crate) template: Option<Uuid>,
+    /// Sent by a step of an automation, which its events start no more runs of.
+    #[serde(default)]
+    pub(crate) automation: bool,
 }
 
 /// An email that keeps all rules.
@@ -146,7 +149,7 @@ impl Draft {
             tags,
             topic,
             scheduled_at,
-            origin: Origin { broadcast: None, template: used.as_ref().and_then(|used| used.id) },
+            origin: Origin { template: used.as_ref().and_then(|used| used.id), ..Origin::default() },
         };
         if let Some(used) = &used
             && draft.fill(used, own_subject, form.tenant).is_none()
