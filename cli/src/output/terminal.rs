@@ -95,9 +95,13 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     escape(text, is_hostile)
 }
 
-/// Text that may have lines of its own: line feeds and tabs stay.
+/// Text that may have lines of its own: line feeds and tabs stay. A line that ends as in mail, with CRLF, ends like the others.
 pub(crate) fn safe_lines(text: &str) -> Cow<'_, str> {
-    escape(text, |c| is_hostile(c) && c != '\n' && c != '\t')
+    let hostile = |c| is_hostile(c) && c != '\n' && c != '\t';
+    if text.contains("\r\n") {
+        return Cow::Owned(escape(&text.replace("\r\n", "\n"), hostile).into_owned());
+    }
+    escape(text, hostile)
 }
 
 fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -160,6 +164,7 @@ mod tests {
     fn a_clipboard_sequence_is_shown_and_not_obeyed() {
         assert_eq!(safe("\u{1b}]52;c;YQ==\u{7}x"), "\\u{1b}]52;c;YQ==\\u{7}x");
         assert_eq!(safe_lines("a\n\tb\r"), "a\n\tb\\u{d}");
+        assert_eq!(safe_lines("a\r\nb\r\r\n"), "a\nb\\u{d}\n");
     }
 
     #[test]
