@@ -107,6 +107,14 @@ impl Definition {
         (problems.count() == before).then_some(definition)
     }
 
+    /// The names of the events that trigger it.
+    pub(crate) fn triggers(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().filter_map(|step| match &step.action {
+            Action::Trigger { event_name } => Some(event_name.as_str()),
+            _ => None,
+        })
+    }
+
     /// The place of the first trigger that this event fires.
     pub(crate) fn trigger(&self, event: &str) -> Option<usize> {
         self.steps

@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::Group;
 use super::definition::{Action, Way};
 use super::rule::Facts;
-use super::run::{Move, Outcome, Run};
+use super::run::{self, Move, Outcome, Run};
 use super::step;
 use crate::clock::plus;
 use crate::delivery::Work;
@@ -32,10 +33,7 @@ pub(crate) fn happened(
     now: Timestamp,
 ) -> Result<(), Problem> {
     let contact = step::contact_facts(tenant, event.contact);
-    for run in tenant.runs.all() {
-        if run.contact != event.contact || !run.is_running() {
-            continue;
-        }
+    for run in tenant.runs.members(&run::Group::WaitsFor(event.contact, event.name.clone())) {
         let facts = Facts { event: &event.payload, contact: &contact };
         let fits = |action: &Action| match action {
             Action::WaitForEvent { filter: Some(rule), .. } => rule.holds(&facts),
@@ -48,7 +46,7 @@ pub(crate) fn happened(
         }
     }
     // Oldest first, as they would have been found one by one.
-    for automation in tenant.automations.all().iter().rev().filter(|automation| automation.enabled) {
+    for automation in tenant.automations.members(&Group::Trigger(event.name.clone())).iter().rev() {
         let Some(trigger) = automation.definition.trigger(&event.name) else { continue };
         let id = service.next_id();
         let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
@@ -62,10 +60,9 @@ pub(crate) fn happened(
 
 /// Adds a run. Where there are too many, the oldest one that has ended is forgotten: nobody can delete runs one by one.
 fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
-    if tenant.runs.add(id, run.clone()).is_ok() {
-        return Ok(());
-    }
-    if let Some(ended) = tenant.runs.all().iter().rev().find(|run| !run.is_running()) {
+    if tenant.runs.is_full()
+        && let Some(ended) = tenant.runs.oldest(&run::Group::Ended)
+    {
         tenant.runs.remove(ended.id);
     }
     tenant.runs.add(id, run)
@@ -111,7 +108,7 @@ fn go_on(
     }
 }
 
-/// Does a step. The room of runs is free meanwhile.
+/// Does a step. The table of runs is not locked meanwhile.
 fn act(service: &Service, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timestamp) -> Outcome {
     let Some(step) = run.definition.steps.get(place) else {
         return Outcome::Failed("The step is not there.".into());
