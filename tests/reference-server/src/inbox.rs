@@ -51,7 +51,7 @@ use crate::problem::{self, Problem};
 use crate::routes::{no_such_route, wrong_method};
 use crate::service::Service;
 use crate::state::Tenant;
-use crate::state::ledger::Ledger;
+use crate::store::ledger::Ledger;
 
 /// Whether a path belongs to the sandbox itself, not to the service.
 pub(crate) fn is_control(path: &str) -> bool {

@@ -63,6 +63,7 @@ mod server;
 mod service;
 mod settings;
 mod state;
+mod store;
 mod validation;
 
 pub use clock::Clock;

@@ -11,7 +11,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::problem::{Problem, json};
-use crate::state::ledger::Ledger;
+use crate::store::ledger::{Ledger, Ordered};
 
 /// Which of the two paging modes of `SPEC.md`, Common list parameters, a list has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,21 +91,32 @@ impl Window {
         ledger: &Ledger<T>,
         wanted: impl Fn(&T) -> bool,
     ) -> Result<Page<T>, Problem> {
-        let page = match self.cursor {
-            None => self.take(ledger.newest_first().filter(|item| wanted(item))),
-            Some(Cursor::After(id)) => {
-                let older = ledger.older_than(id).ok_or_else(|| unknown_cursor("after", id))?;
-                self.take(older.filter(|item| wanted(item)))
-            }
+        self.filter(ledger, wanted)
+    }
+
+    /// The page of a list that this window shows.
+    pub(crate) fn show<L: Ordered>(&self, list: &L) -> Result<Page<L::Item>, Problem> {
+        self.filter(list, |_| true)
+    }
+
+    fn filter<L: Ordered>(
+        &self,
+        list: &L,
+        wanted: impl Fn(&L::Item) -> bool,
+    ) -> Result<Page<L::Item>, Problem> {
+        let wanted = |item: &&L::Item| wanted(item);
+        let place = |name, id| list.place(id).ok_or_else(|| unknown_cursor(name, id));
+        Ok(match self.cursor {
+            None => self.take(list.newest_first_of(0..u64::MAX).filter(wanted)),
+            Some(Cursor::After(id)) => self.take(list.newest_first_of(0..place("after", id)?).filter(wanted)),
             Some(Cursor::Before(id)) => {
-                let newer = ledger.newer_than(id).ok_or_else(|| unknown_cursor("before", id))?;
-                let mut page = self.take(newer.filter(|item| wanted(item)));
+                let newer = list.oldest_first_of(place("before", id)? + 1..u64::MAX);
+                let mut page = self.take(newer.filter(wanted));
                 // Taken from the cursor towards newer items, shown newest first like every page.
                 page.items.reverse();
                 page
             }
-        };
-        Ok(page)
+        })
     }
 
     fn take<'a, T: Clone + 'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Page<T> {

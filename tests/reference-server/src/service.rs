@@ -8,6 +8,8 @@
 mod errands;
 mod logins;
 mod record;
+#[cfg(test)]
+mod scaling;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,9 +1,7 @@
 //! What the service remembers: tenants by API key, and the bounds on all of it.
 
-pub(crate) mod ledger;
 pub(crate) mod requests;
 pub(crate) mod retention;
-pub(crate) mod room;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +10,8 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use self::ledger::Ledger;
 use self::requests::Requests;
 use self::retention::Retention;
-use self::room::Room;
 use crate::delivery::captured::CapturedMail;
 use crate::delivery::webhooks::book::Book as ToldBook;
 use crate::idempotency::Keys;
@@ -27,7 +23,7 @@ use crate::resources::automations::Automation;
 use crate::resources::automations::run::Run;
 use crate::resources::broadcasts::record::Broadcast;
 use crate::resources::contact_properties::ContactProperty;
-use crate::resources::contacts::book::Book;
+use crate::resources::contacts::book::Contact;
 use crate::resources::domains::record::Domain;
 use crate::resources::emails::record::Email;
 use crate::resources::events::Event;
@@ -38,8 +34,10 @@ use crate::resources::templates::Template;
 use crate::resources::topics::Topic;
 use crate::resources::webhooks::Webhook;
 use crate::settings::Settings;
+use crate::store::ledger::Ledger;
+use crate::store::table::Table;
 
-/// Everything of one tenant. Each room has a lock of its own.
+/// Everything of one tenant. Each table has a lock of its own.
 #[derive(Debug)]
 pub(crate) struct Tenant {
     pub(crate) name: String,
@@ -47,18 +45,18 @@ pub(crate) struct Tenant {
     pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
     pub(crate) received: Mutex<Ledger<Arc<Received>>>,
-    pub(crate) api_keys: Room<ApiKey>,
-    pub(crate) automations: Room<Automation>,
-    pub(crate) runs: Room<Run>,
-    pub(crate) broadcasts: Room<Broadcast>,
-    pub(crate) contacts: Book,
-    pub(crate) contact_properties: Room<ContactProperty>,
-    pub(crate) domains: Room<Domain>,
-    pub(crate) events: Room<Event>,
-    pub(crate) segments: Room<Segment>,
-    pub(crate) templates: Room<Template>,
-    pub(crate) topics: Room<Topic>,
-    pub(crate) webhooks: Room<Webhook>,
+    pub(crate) api_keys: Table<ApiKey>,
+    pub(crate) automations: Table<Automation>,
+    pub(crate) runs: Table<Run>,
+    pub(crate) broadcasts: Table<Broadcast>,
+    pub(crate) contacts: Table<Contact>,
+    pub(crate) contact_properties: Table<ContactProperty>,
+    pub(crate) domains: Table<Domain>,
+    pub(crate) events: Table<Event>,
+    pub(crate) segments: Table<Segment>,
+    pub(crate) templates: Table<Template>,
+    pub(crate) topics: Table<Topic>,
+    pub(crate) webhooks: Table<Webhook>,
     /// What they were told.
     pub(crate) told: ToldBook,
     pub(crate) keys: Keys,
@@ -75,18 +73,18 @@ impl Tenant {
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
             received: Mutex::new(Ledger::new()),
-            api_keys: Room::new("API keys", most),
-            automations: Room::new("automations", most),
-            runs: Room::new("automation runs", most),
-            broadcasts: Room::new("broadcasts", most),
-            contacts: Book::new(most),
-            contact_properties: Room::new("contact properties", most),
-            domains: Room::new("domains", most),
-            events: Room::new("events", most),
-            segments: Room::new("segments", most),
-            templates: Room::new("templates", most),
-            topics: Room::new("topics", most),
-            webhooks: Room::new("webhooks", most),
+            api_keys: Table::new(most),
+            automations: Table::new(most),
+            runs: Table::new(most),
+            broadcasts: Table::new(most),
+            contacts: Table::new(most),
+            contact_properties: Table::new(most),
+            domains: Table::new(most),
+            events: Table::new(most),
+            segments: Table::new(most),
+            templates: Table::new(most),
+            topics: Table::new(most),
+            webhooks: Table::new(most),
             told: ToldBook::new(most_told),
             keys: Keys::default(),
             meter: Mutex::default(),
@@ -102,7 +100,7 @@ impl Tenant {
 
     /// The domain of this name, if the tenant has registered it.
     pub(crate) fn domain(&self, name: &str) -> Option<Arc<Domain>> {
-        self.domains.find(|domain| domain.setup.name.eq_ignore_ascii_case(name))
+        self.domains.by_key(name)
     }
 
     /// Whether the tenant has verified this very domain and it is there for sending. (The specification is silent on subdomains:

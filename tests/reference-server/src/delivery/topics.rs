@@ -12,7 +12,7 @@ use crate::state::Tenant;
 
 /// Whether this address gets what is sent under the topic. A topic that is gone is wanted by nobody.
 pub(crate) fn allows(tenant: &Tenant, topic: Uuid, address: &str) -> bool {
-    allows_contact(tenant, topic, tenant.contacts.by_address(address).as_deref())
+    allows_contact(tenant, topic, tenant.contacts.by_key(address).as_deref())
 }
 
 /// The same for a contact that is known, or for somebody who is none.

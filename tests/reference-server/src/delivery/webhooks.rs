@@ -30,6 +30,7 @@ use super::Work;
 use crate::clock::plus;
 use crate::news::What;
 use crate::resources::timestamp::iso;
+use crate::resources::webhooks::Subscribed;
 use crate::service::Service;
 use crate::state::Tenant;
 
@@ -55,7 +56,7 @@ pub(crate) fn tell(
 ) -> Vec<(Uuid, Uuid)> {
     let wanted: Vec<_> = {
         let webhooks = tenant.webhooks.lock();
-        webhooks.oldest_first().filter(|webhook| webhook.wants(kind)).map(|webhook| webhook.id).collect()
+        webhooks.members(&Subscribed(kind.into())).map(|webhook| webhook.id).collect()
     };
     if wanted.is_empty() {
         return Vec::new();

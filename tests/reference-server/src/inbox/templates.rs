@@ -26,7 +26,7 @@ use crate::state::Tenant;
 /// `GET /_/templates`, mode A.
 pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(query, Mode::A)?;
-    let page = tenant.templates.page(&window, |_| true)?;
+    let page = tenant.templates.page(&window)?;
     let data = page.items.iter().map(|template| Item::of(template)).collect();
     Ok(list(&Page { items: data, has_more: page.has_more }))
 }
@@ -94,7 +94,7 @@ impl Wish {
     }
 
     fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {
-        let contact = self.to.as_deref().and_then(|to| tenant.contacts.by_address(to));
+        let contact = self.to.as_deref().and_then(|to| tenant.contacts.by_key(to));
         let recipient = self.to.as_deref().map(|to| (to, contact.as_deref()));
         version.render(&self.variables, recipient).ok_or_else(|| {
             Problem::validation("With these values the template is larger than an email may be.")

@@ -11,7 +11,7 @@ use super::rooms::{self, AGENDA, KEYS, Visit};
 use super::work::KeptWork;
 use crate::service::Service;
 use crate::state::Tenant;
-use crate::state::ledger::Ledger;
+use crate::store::ledger::Persist;
 
 /// Tenant, room, place.
 pub(super) type Key = (String, u8, u64);
@@ -92,16 +92,16 @@ struct Collect<'a> {
 }
 
 impl Visit for Collect<'_> {
-    fn room<T>(&mut self, number: u8, ledger: &mut Ledger<Arc<T>>) -> Result<(), NotKept>
+    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
     where
         T: Serialize + DeserializeOwned,
     {
-        let touched = ledger.take_touched().unwrap_or_else(|| {
+        let touched = records.take_touched().unwrap_or_else(|| {
             self.batch.emptied.insert((self.tenant.to_owned(), number));
-            ledger.taken()
+            records.taken()
         });
         for place in touched {
-            let record = ledger.at(place).map(|(id, record)| encode(&(id, &**record))).transpose()?;
+            let record = records.at(place).map(|(id, record)| encode(&(id, &**record))).transpose()?;
             self.batch.records.insert((self.tenant.to_owned(), number, place), record);
         }
         Ok(())

@@ -24,7 +24,7 @@ use crate::resources::emails::record::Event;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::state::Tenant;
-use crate::state::ledger::Ledger;
+use crate::store::ledger::Persist;
 
 /// The records of one tenant, by room.
 type Records = HashMap<u8, Vec<(u64, Vec<u8>)>>;
@@ -105,13 +105,13 @@ struct Fill {
 }
 
 impl Visit for Fill {
-    fn room<T>(&mut self, number: u8, ledger: &mut Ledger<Arc<T>>) -> Result<(), NotKept>
+    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
     where
         T: Serialize + DeserializeOwned,
     {
         for (place, bytes) in self.records.remove(&number).unwrap_or_default() {
             let (id, record): (Uuid, T) = decode(&bytes)?;
-            ledger.put_back(place, id, Arc::new(record));
+            records.put_back(place, id, Arc::new(record));
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use crate::keep::word::{Word, dated};
 use crate::lock::lock;
 use crate::paging::{Page, Window};
 use crate::problem::Problem;
-use crate::state::ledger::Ledger;
+use crate::store::ledger::Ledger;
 
 /// Events of the token endpoint that are kept.
 const KEPT_EVENTS: usize = 100_000;

@@ -18,6 +18,7 @@ use crate::keys::{Credential, MADE, Made, Permission};
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::table::{self, NoGroup};
 use crate::validation::{Fields, Problems};
 
 /// One key that was made.
@@ -44,6 +45,12 @@ impl ApiKey {
         };
         (&self.token, credential)
     }
+}
+
+impl table::Record for ApiKey {
+    const PLURAL: &'static str = "API keys";
+
+    type Group = NoGroup;
 }
 
 impl std::fmt::Debug for ApiKey {
@@ -76,7 +83,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 /// `GET /api-keys`; mode B. Without the tokens.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.api_keys.page(&window, |_| true)?;
+    let page = context.tenant.api_keys.page(&window)?;
     Ok(list(&page.map(|key| Item {
         id: key.id.to_string(),
         name: key.name.clone(),

@@ -25,6 +25,7 @@ use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::table;
 use crate::validation::{Fields, Ignored, Problems};
 
 /// An automation.
@@ -37,6 +38,28 @@ pub(crate) struct Automation {
     pub(crate) updated_at: Timestamp,
     /// Shared with the runs that go by it, also when the automation has another one by then.
     pub(crate) definition: Arc<Definition>,
+}
+
+/// The groups of automations.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// The enabled or the disabled ones.
+    Enabled(bool),
+    /// The enabled ones that an event of this name triggers.
+    Trigger(String),
+}
+
+impl table::Record for Automation {
+    const PLURAL: &'static str = "automations";
+
+    type Group = Group;
+
+    fn groups(&self) -> Vec<Group> {
+        let triggers = self.definition.triggers().filter(|_| self.enabled);
+        std::iter::once(Group::Enabled(self.enabled))
+            .chain(triggers.map(|name| Group::Trigger(name.to_owned())))
+            .collect()
+    }
 }
 
 /// Whether an automation is enabled, as it is written.
@@ -87,8 +110,11 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             Problem::validation(format!("`status` must be `enabled` or `disabled`; found {}.", quoted(&word)))
         })?),
     };
-    let wanted = |one: &Automation| enabled.is_none_or(|(_, enabled)| one.enabled == *enabled);
-    let page = context.tenant.automations.page(&window, wanted)?;
+    let automations = &context.tenant.automations;
+    let page = match enabled {
+        Some((_, enabled)) => automations.page_of(&window, [Group::Enabled(*enabled)], |_| true)?,
+        None => automations.page(&window)?,
+    };
     Ok(list(&page.map(|automation| Item::of(&automation))))
 }
 
@@ -137,10 +163,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("an automation")?;
     context.tenant.automations.remove(id).ok_or_else(not_found)?;
-    for run in context.tenant.runs.all() {
-        if run.automation == id {
-            context.tenant.runs.remove(run.id);
-        }
+    for run in context.tenant.runs.members(&run::Group::Of(id)) {
+        context.tenant.runs.remove(run.id);
     }
     Ok(answers::deleted("automation", id))
 }
@@ -161,10 +185,8 @@ pub(crate) fn stop(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         }
     });
     stopped.ok_or_else(not_found)?;
-    for run in context.tenant.runs.all() {
-        if run.automation == id && run.is_running() {
-            context.tenant.runs.change(run.id, |run| run.cancel(now));
-        }
+    for run in context.tenant.runs.members(&run::Group::WithStatus(id, run::Status::Running)) {
+        context.tenant.runs.change(run.id, |run| run.cancel(now));
     }
     Ok(json(StatusCode::OK, &Stopped { reference: Reference::to("automation", id), status: "disabled" }))
 }

@@ -49,7 +49,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 /// `GET /broadcasts`, mode B.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.broadcasts.page(&window, |_| true)?;
+    let page = context.tenant.broadcasts.page(&window)?;
     Ok(list(&page.map(|broadcast| Item::of(&broadcast))))
 }
 

@@ -10,13 +10,14 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::answers;
-use super::contacts::book::PropertyValue;
+use super::contacts::book::{Group, PropertyValue};
 use super::emails::template::check_key;
 use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
 use crate::state::Tenant;
+use crate::store::table::{self, NoGroup};
 use crate::validation::{Change, Fields, Problems};
 
 /// One property that contacts can have. Its key and its type never change.
@@ -27,6 +28,23 @@ pub(crate) struct ContactProperty {
     pub(crate) r#type: Type,
     pub(crate) fallback_value: Option<PropertyValue>,
     pub(crate) created_at: Timestamp,
+}
+
+impl table::Record for ContactProperty {
+    const PLURAL: &'static str = "contact properties";
+
+    type Group = NoGroup;
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.key)
+    }
+
+    fn conflict(&self, _: &Self) -> Problem {
+        Problem::validation(format!(
+            "`key` must be a new one; there is a property {} already.",
+            quoted(&self.key)
+        ))
+    }
 }
 
 /// What a property holds. The specification has seen `string`.
@@ -55,7 +73,7 @@ impl Type {
 
 /// The property with this key.
 pub(crate) fn by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
-    tenant.contact_properties.find(|property| property.key == key)
+    tenant.contact_properties.by_key(key)
 }
 
 /// Whether a contact can have this value under this key, or have it cleared. The error says why not.
@@ -86,16 +104,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         let fallback_value = r#type.and_then(|r#type| take_fallback(fields, r#type, problems));
         Some(ContactProperty { id, key: key?, r#type: r#type?, fallback_value, created_at: context.now() })
     })?;
-    let key = property.key.clone();
-    context.tenant.contact_properties.add_unless(id, property, |known| {
-        let taken = || {
-            Problem::validation(format!(
-                "`key` must be a new one; there is a property {} already.",
-                quoted(&key)
-            ))
-        };
-        (known.key == key).then(taken)
-    })?;
+    context.tenant.contact_properties.add(id, property)?;
     Ok(answers::made("contact_property", id))
 }
 
@@ -125,7 +134,7 @@ fn take_fallback(fields: &mut Fields<'_>, r#type: Type, problems: &mut Problems)
 /// `GET /contact-properties`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.contact_properties.page(&window, |_| true)?.map(|property| Item::of(&property))))
+    Ok(list(&context.tenant.contact_properties.page(&window)?.map(|property| Item::of(&property))))
 }
 
 /// `GET /contact-properties/{contact_property_id}`.
@@ -156,8 +165,10 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let property = named(context)?;
     context.tenant.contact_properties.remove(property.id);
+    let group = Group::Property(property.key.clone());
     context.tenant.contacts.change_all(
-        |contact| contact.properties.contains_key(&property.key),
+        &group,
+        |contact| contact.id,
         |contact| drop(contact.properties.remove(&property.key)),
     );
     Ok(answers::deleted("contact_property", property.id))

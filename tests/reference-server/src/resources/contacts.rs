@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use self::book::{Contact, PropertyValue, Subscription};
+use self::book::{Contact, Group, PropertyValue, Subscription};
 use super::answers;
 use super::contact_properties;
 use super::emails::recipients::Mailbox;
@@ -161,10 +161,7 @@ fn take_properties(
 
 /// The contact that a path names at this place.
 pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
-    context
-        .tenant
-        .contacts
-        .find(&context.parameter(place))
+    book::find(&context.tenant, &context.parameter(place))
         .ok_or_else(|| Problem::not_found("Contact not found."))
 }
 
@@ -210,7 +207,20 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             }
         }
     };
-    Ok(items(context.tenant.contacts.page(&window, segment)?))
+    Ok(items(match segment {
+        Some(segment) => members(context, &window, segment)?,
+        None => context.tenant.contacts.page(&window)?,
+    }))
+}
+
+/// A page of the members of a segment. The cursor can be a contact that has left it: a walk goes on from there.
+pub(crate) fn members(
+    context: &Context<'_>,
+    window: &Window,
+    segment: Uuid,
+) -> Result<Page<Arc<Contact>>, Problem> {
+    let knows = |contact: &Contact| contact.has_joined(segment);
+    context.tenant.contacts.page_of(window, [Group::Member(segment)], knows)
 }
 
 /// The answer of a list of contacts.

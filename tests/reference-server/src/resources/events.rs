@@ -16,8 +16,7 @@ use uuid::Uuid;
 
 use self::schema::Schema;
 use super::answers;
-use super::automations::Automation;
-
+use super::automations::Group;
 use super::automations::definition::{EventName, RESERVED_PREFIX};
 use super::automations::engine::{self, Occurrence};
 use super::emails::recipients::Mailbox;
@@ -25,6 +24,7 @@ use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::table::{self, NoGroup};
 use crate::validation::{Change, Fields, Problems};
 
 /// A kind of event.
@@ -37,6 +37,20 @@ pub(crate) struct Event {
     updated_at: Option<Timestamp>,
 }
 
+impl table::Record for Event {
+    const PLURAL: &'static str = "events";
+
+    type Group = NoGroup;
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn conflict(&self, _: &Self) -> Problem {
+        Problem::validation(format!("`name` must be new; there is an event {} already.", quoted(&self.name)))
+    }
+}
+
 /// `POST /events`, 201. A name names one kind of event.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (name, schema) = context.body(|fields, problems, ignored| {
@@ -47,19 +61,14 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let (id, now) = (context.service.next_id(), context.now());
     let schema = if let Change::Set(schema) = schema { Some(schema) } else { None };
     let event = Event { id, name, schema, created_at: now, updated_at: None };
-    let name = event.name.clone();
-    context.tenant.events.add_unless(id, event, |one| {
-        (one.name == name).then(|| {
-            Problem::validation(format!("`name` must be new; there is an event {} already.", quoted(&name)))
-        })
-    })?;
+    context.tenant.events.add(id, event)?;
     Ok(answers::made("event", id))
 }
 
 /// `GET /events`, mode B.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.events.page(&window, |_| true)?;
+    let page = context.tenant.events.page(&window)?;
     Ok(list(&page.map(|event| Item::of(&event))))
 }
 
@@ -118,7 +127,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         let whom = Whom::take(fields, problems);
         let payload = take_payload(fields, problems);
         if let (Some(name), Some(payload)) = (&name, &payload)
-            && let Some(event) = context.tenant.events.find(|event| event.name == *name)
+            && let Some(event) = context.tenant.events.by_key(name)
             && let Some(schema) = &event.schema
         {
             schema.check(payload, problems);
@@ -132,7 +141,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
                 "`contact_id` must be the id of a contact; there is no contact {id}."
             ))
         })?,
-        Whom::Email(email) => match context.tenant.contacts.by_address(&email) {
+        Whom::Email(email) => match context.tenant.contacts.by_key(&email) {
             Some(contact) => contact.id,
             None if triggers(context, &name) => context.contacts().put(&email, |_| {})?,
             // Nothing starts, and nothing waits for somebody who was never known.
@@ -146,8 +155,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// Whether an event of this name starts a run.
 fn triggers(context: &Context<'_>, name: &str) -> bool {
-    let fires = |one: &Automation| one.enabled && one.definition.trigger(EventName::Custom(name)).is_some();
-    context.tenant.automations.find(fires).is_some()
+    context.tenant.automations.oldest(&Group::Trigger(name.to_owned())).is_some()
 }
 
 /// Whom an event has happened to.
@@ -218,7 +226,7 @@ fn take_name(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> O
 fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
     let identifier = context.parameter(0);
     let by_id = Uuid::try_parse(&identifier).ok().and_then(|id| context.tenant.events.get(id));
-    by_id.or_else(|| context.tenant.events.find(|event| event.name == identifier)).ok_or_else(not_found)
+    by_id.or_else(|| context.tenant.events.by_key(&identifier)).ok_or_else(not_found)
 }
 
 fn not_found() -> Problem {

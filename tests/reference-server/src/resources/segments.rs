@@ -12,10 +12,12 @@ use uuid::Uuid;
 
 use super::answers;
 use super::contacts;
+use super::contacts::book::Group;
 use super::timestamp::database;
 use crate::paging::{Mode, Page, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::table::{self, NoGroup};
 use crate::validation::{Fields, Problems};
 
 /// One segment.
@@ -24,6 +26,12 @@ pub(crate) struct Segment {
     pub(crate) id: Uuid,
     pub(crate) name: String,
     pub(crate) created_at: Timestamp,
+}
+
+impl table::Record for Segment {
+    const PLURAL: &'static str = "segments";
+
+    type Group = NoGroup;
 }
 
 /// `POST /segments`, and `POST /audiences`.
@@ -49,7 +57,7 @@ fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String>
 /// `GET /segments`, and `GET /audiences`; mode B.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    Ok(items(context.tenant.segments.page(&window, |_| true)?))
+    Ok(items(context.tenant.segments.page(&window)?))
 }
 
 /// The answer of a list of segments.
@@ -76,10 +84,13 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);
-    context
-        .tenant
-        .contacts
-        .change_all(|contact| contact.has_joined(id), |contact| contact.forget_segment(id));
+    for group in [Group::Member(id), Group::FormerMember(id)] {
+        context.tenant.contacts.change_all(
+            &group,
+            |contact| contact.id,
+            |contact| contact.forget_segment(id),
+        );
+    }
     Ok(answers::deleted(object(context), id))
 }
 
@@ -87,7 +98,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    Ok(contacts::items(context.tenant.contacts.page(&window, Some(id))?))
+    Ok(contacts::items(contacts::members(context, &window, id)?))
 }
 
 /// The segment that the path names.

@@ -23,6 +23,7 @@ use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
 use crate::state::Tenant;
+use crate::store::table::{self, NoGroup};
 
 /// One template.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -37,6 +38,24 @@ pub(crate) struct Template {
     created_at: Timestamp,
     updated_at: Timestamp,
     published_at: Option<Timestamp>,
+}
+
+impl table::Record for Template {
+    const PLURAL: &'static str = "templates";
+
+    type Group = NoGroup;
+
+    fn key(&self) -> Option<&str> {
+        self.alias.as_deref()
+    }
+
+    /// Two templates never share an alias. The specification is silent on it; a send has to find one.
+    fn conflict(&self, _: &Self) -> Problem {
+        Problem::validation(format!(
+            "`alias` must be a new one; there is a template with the alias {} already.",
+            quoted(self.alias.as_deref().unwrap_or_default())
+        ))
+    }
 }
 
 /// What leads from a name in a request to something that can be sent.
@@ -61,7 +80,7 @@ pub(crate) fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
 /// The template with this id or alias.
 pub(crate) fn find(tenant: &Tenant, id_or_alias: &str) -> Option<Arc<Template>> {
     let by_id = Uuid::try_parse(id_or_alias).ok().and_then(|id| tenant.templates.get(id));
-    by_id.or_else(|| tenant.templates.find(|template| template.alias.as_deref() == Some(id_or_alias)))
+    by_id.or_else(|| tenant.templates.by_key(id_or_alias))
 }
 
 /// The template that the path names.
@@ -92,25 +111,15 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         updated_at: now,
         published_at: None,
     };
-    let alias = wish.alias().map(str::to_owned);
     wish.grant(&mut template);
-    context.tenant.templates.add_unless(id, template, |known| taken(known, alias.as_deref(), id))?;
+    context.tenant.templates.add(id, template)?;
     Ok(answers::made("template", id))
-}
-
-/// Two templates never share an alias. The specification is silent on it; a send has to find one.
-fn taken(known: &Template, alias: Option<&str>, by: Uuid) -> Option<Problem> {
-    let alias = alias.filter(|alias| known.id != by && known.alias.as_deref() == Some(alias))?;
-    Some(Problem::validation(format!(
-        "`alias` must be a new one; there is a template with the alias {} already.",
-        quoted(alias)
-    )))
 }
 
 /// `GET /templates`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.templates.page(&window, |_| true)?.map(|template| Item::of(&template))))
+    Ok(list(&context.tenant.templates.page(&window)?.map(|template| Item::of(&template))))
 }
 
 /// `GET /templates/{id_or_alias}`: the newest version.
@@ -123,19 +132,15 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = named(context)?.id;
     let wish = Wish::to_update(context)?;
     let (now, version) = (context.now(), context.service.next_id());
-    // Looked at and written under one lock, so that two updates can't take the same alias.
-    let mut templates = context.tenant.templates.lock();
-    if let Some(problem) = templates.newest_first().find_map(|known| taken(known, wish.alias(), id)) {
-        return Err(problem);
-    }
-    let template = templates.get_mut(id).ok_or_else(|| Problem::not_found("Template not found."))?;
-    let template = Arc::make_mut(template);
-    if wish.changes_content() {
-        Arc::make_mut(&mut template.newest).id = version;
-    }
-    wish.grant(template);
-    template.updated_at = now;
-    Ok(answers::reference("template", id))
+    let changed = context.tenant.templates.try_change(id, |template| {
+        if wish.changes_content() {
+            Arc::make_mut(&mut template.newest).id = version;
+        }
+        wish.grant(template);
+        template.updated_at = now;
+        Ok(answers::reference("template", id))
+    });
+    changed.ok_or_else(|| Problem::not_found("Template not found."))?
 }
 
 /// `POST /templates/{id_or_alias}/publish`: the newest version is the one that is sent from now on. Publishing it again changes nothing.

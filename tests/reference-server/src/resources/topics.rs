@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::answers;
-use super::contacts::book::Subscription;
+use super::contacts::book::{Group, Subscription};
 use super::timestamp::database;
 use crate::delivery::webhooks::{payload, tell};
 use crate::paging::{Mode, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::table::{self, NoGroup};
 use crate::validation::{Change, Fields, Problems};
 
 /// The most characters of a name.
@@ -35,6 +36,12 @@ pub(crate) struct Topic {
     pub(crate) visibility: Visibility,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+}
+
+impl table::Record for Topic {
+    const PLURAL: &'static str = "topics";
+
+    type Group = NoGroup;
 }
 
 /// Who sees a topic where contacts choose.
@@ -106,7 +113,7 @@ fn take_description(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<
 /// `GET /topics`: 20 when no limit is given, as in mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.topics.page(&window, |_| true)?.map(|topic| Item::of(&topic))))
+    Ok(list(&context.tenant.topics.page(&window)?.map(|topic| Item::of(&topic))))
 }
 
 /// `GET /topics/{topic_id}`.
@@ -144,7 +151,8 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = named(context)?.id;
     told(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(
-        |contact| contact.topics.contains_key(&id),
+        &Group::Topic(id),
+        |contact| contact.id,
         |contact| {
             contact.topics.remove(&id);
         },

@@ -4,6 +4,7 @@
 
 pub(crate) mod events;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -21,6 +22,7 @@ use crate::delivery::webhooks::sign::PREFIX;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::table;
 use crate::validation::{Fields, Problems, kind, text};
 
 /// What can be subscribed to. The specification names four and says that there are more; these are the ones that the public service has.
@@ -83,6 +85,21 @@ pub(crate) struct Webhook {
     replaced: Vec<(String, Timestamp)>,
 }
 
+/// The enabled webhooks that subscribe to an event type.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Subscribed(pub(crate) Cow<'static, str>);
+
+impl table::Record for Webhook {
+    const PLURAL: &'static str = "webhooks";
+
+    type Group = Subscribed;
+
+    fn groups(&self) -> Vec<Subscribed> {
+        let events = self.events.iter().filter(|_| self.enabled);
+        events.map(|event| Subscribed(event.clone().into())).collect()
+    }
+}
+
 /// How long a secret that was replaced goes on signing beside the new one.
 const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
 
@@ -90,11 +107,6 @@ const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
 const MAX_REPLACED: usize = 10;
 
 impl Webhook {
-    /// Whether it is to be told events of this type.
-    pub(crate) fn wants(&self, kind: &str) -> bool {
-        self.enabled && self.events.iter().any(|event| event == kind)
-    }
-
     /// The secrets that sign at this time, the newest first.
     pub(crate) fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
         let replaced = self.replaced.iter().filter(|(_, until)| now < *until);
@@ -148,7 +160,7 @@ fn secret(context: &Context<'_>) -> String {
 /// `GET /webhooks`, mode B. The list doesn't tell the secrets.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.webhooks.page(&window, |_| true)?;
+    let page = context.tenant.webhooks.page(&window)?;
     Ok(list(&page.map(|webhook| Item::of(&webhook))))
 }
 

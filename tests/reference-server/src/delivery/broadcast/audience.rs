@@ -6,12 +6,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::delivery::topics::allows_contact;
-use crate::resources::contacts::book::Contact;
+use crate::resources::contacts::book::{Contact, Group};
 use crate::state::Tenant;
 
 /// The contacts of a segment as it is now, newest first.
 pub(super) fn members(tenant: &Tenant, segment: Uuid) -> Vec<Uuid> {
-    tenant.contacts.members(segment).iter().map(|contact| contact.id).collect()
+    tenant.contacts.members(&Group::Member(segment)).iter().map(|contact| contact.id).collect()
 }
 
 /// The contact, if it may get a mail: it is still there, has not unsubscribed, and the topic allows it.

@@ -12,7 +12,7 @@ use crate::keep::word::{Word, word};
 use crate::lock::lock;
 use crate::paging::{Page, Window};
 use crate::problem::Problem;
-use crate::state::ledger::Ledger;
+use crate::store::table::{self, Rows, Table};
 
 /// One event for one webhook. What is sent never changes; how far it has come does.
 #[derive(Debug, Deserialize, Serialize)]
@@ -200,58 +200,73 @@ impl Told {
     }
 }
 
+/// The groups of events.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// The events of a webhook.
+    Webhook(Uuid),
+    /// The events that speak of an email.
+    Email(Uuid),
+}
+
+impl table::Record for Told {
+    const PLURAL: &'static str = "webhook events";
+
+    type Group = Group;
+
+    fn groups(&self) -> Vec<Group> {
+        std::iter::once(Group::Webhook(self.webhook)).chain(self.email.map(Group::Email)).collect()
+    }
+}
+
 /// The events of one tenant's webhooks. When there are too many, the oldest are forgotten.
 #[derive(Debug)]
 pub(crate) struct Book {
     most: usize,
-    events: Mutex<Ledger<Arc<Told>>>,
+    events: Table<Told>,
 }
 
 impl Book {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), events: Mutex::new(Ledger::new()) }
+        Self { most: most.max(1), events: Table::new(most) }
     }
 
     pub(super) fn add(&self, told: Arc<Told>) {
-        let mut events = lock(&self.events);
+        let mut events = self.lock();
         events.insert(told.id, told);
         while events.len() > self.most {
-            events.take_oldest();
+            events.remove_oldest();
         }
     }
 
     /// The events themselves, for whoever keeps them.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Ledger<Arc<Told>>> {
-        lock(&self.events)
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<Told>> {
+        self.events.lock()
     }
 
     /// Notes that an event has come further.
     pub(super) fn touch(&self, id: Uuid) {
-        lock(&self.events).touch(id);
+        self.lock().touch(id);
     }
 
     pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<Told>> {
-        lock(&self.events).get(id).filter(|told| told.webhook == webhook).cloned()
+        self.events.get(id).filter(|told| told.webhook == webhook)
     }
 
     /// The events of one webhook.
     pub(crate) fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<Told>>, Problem> {
-        let events = lock(&self.events);
-        window.within(|id| events.get(id).is_some_and(|told| told.webhook == webhook))?;
-        window.look(&events, |told| told.webhook == webhook)
+        self.events.page_of(window, [Group::Webhook(webhook)], |told| told.webhook == webhook)
     }
 
     /// The events that speak of an email, oldest first.
     pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<Told>> {
-        let events = lock(&self.events);
-        events.oldest_first().filter(|told| told.email == Some(email)).cloned().collect()
+        self.lock().members(&Group::Email(email)).cloned().collect()
     }
 
     /// Forgets the events of a webhook that is gone.
     pub(crate) fn forget(&self, webhook: Uuid) {
-        let mut events = lock(&self.events);
-        let gone: Vec<_> =
-            events.oldest_first().filter(|told| told.webhook == webhook).map(|told| told.id).collect();
+        let mut events = self.lock();
+        let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|told| told.id).collect();
         for id in gone {
             if let Some(told) = events.remove(id) {
                 told.give_up();

@@ -8,6 +8,8 @@
 mod action;
 mod graph;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -99,11 +101,17 @@ impl<'a> EventName<'a> {
         }
     }
 
+    /// All names that mean it.
+    pub(crate) fn names(self) -> impl Iterator<Item = Cow<'a, str>> {
+        let prefixed = match self {
+            Self::Custom(_) => None,
+            Self::Service(own) => Some(Cow::Owned(format!("{RESERVED_PREFIX}{own}"))),
+        };
+        std::iter::once(Cow::Borrowed(self.as_str())).chain(prefixed)
+    }
+
     pub(crate) fn is(self, name: &str) -> bool {
-        match self {
-            Self::Custom(own) => own == name,
-            Self::Service(own) => name.strip_prefix(RESERVED_PREFIX).unwrap_or(name) == own,
-        }
+        self.names().any(|own| own == name)
     }
 }
 
@@ -132,6 +140,14 @@ impl Definition {
             graph::check(&definition, problems);
         }
         (problems.count() == before).then_some(definition)
+    }
+
+    /// The names of the events that trigger it.
+    pub(crate) fn triggers(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().filter_map(|step| match &step.action {
+            Action::Trigger { event_name } => Some(event_name.as_str()),
+            _ => None,
+        })
     }
 
     /// The place of the first trigger that this event fires.

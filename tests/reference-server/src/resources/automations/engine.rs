@@ -1,14 +1,17 @@
 //! What moves runs: an event that is sent, and the clock.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::Group;
 use super::definition::{Action, EventName, Way};
 use super::rule::Facts;
-use super::run::{Move, Outcome, Run};
+use super::run::{self, Move, Outcome, Run};
 use super::step;
 use crate::clock::plus;
 use crate::delivery::Work;
@@ -36,10 +39,9 @@ pub(crate) fn happened(
     now: Timestamp,
 ) -> Result<(), Problem> {
     let contact = step::contact_facts(tenant, event.contact);
-    for run in tenant.runs.all() {
-        if run.contact != event.contact || !run.is_running() {
-            continue;
-        }
+    let waits =
+        |name: Cow<'_, str>| tenant.runs.members(&run::Group::WaitsFor(event.contact, name.into_owned()));
+    for run in event.name.names().flat_map(waits) {
         let facts = Facts { event: &event.payload, contact: &contact };
         let fits = |action: &Action| match action {
             Action::WaitForEvent { filter: Some(rule), .. } => rule.holds(&facts),
@@ -55,7 +57,13 @@ pub(crate) fn happened(
         return Ok(());
     }
     // Oldest first, as they would have been found one by one.
-    for automation in tenant.automations.all().iter().rev().filter(|automation| automation.enabled) {
+    let triggered = |name: Cow<'_, str>| tenant.automations.members(&Group::Trigger(name.into_owned()));
+    let mut automations: Vec<_> = event.name.names().flat_map(triggered).collect();
+    automations.reverse();
+    automations.sort_by_key(|automation| automation.created_at);
+    let mut seen = HashSet::new();
+    automations.retain(|automation| seen.insert(automation.id));
+    for automation in &automations {
         let Some(trigger) = automation.definition.trigger(event.name) else { continue };
         let id = service.next_id();
         let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
@@ -78,7 +86,7 @@ pub(crate) fn email_event(
     at: Timestamp,
 ) {
     for address in &email.to {
-        let contact = Mailbox::parse(address).ok().and_then(|one| tenant.contacts.by_address(&one.address));
+        let contact = Mailbox::parse(address).ok().and_then(|one| tenant.contacts.by_key(&one.address));
         let Some(contact) = contact else { continue };
         let event = Occurrence {
             name: EventName::Service(kind),
@@ -93,10 +101,9 @@ pub(crate) fn email_event(
 
 /// Adds a run. Where there are too many, the oldest one that has ended is forgotten: nobody can delete runs one by one.
 fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
-    if tenant.runs.add(id, run.clone()).is_ok() {
-        return Ok(());
-    }
-    if let Some(ended) = tenant.runs.all().iter().rev().find(|run| !run.is_running()) {
+    if tenant.runs.is_full()
+        && let Some(ended) = tenant.runs.oldest(&run::Group::Ended)
+    {
         tenant.runs.remove(ended.id);
     }
     tenant.runs.add(id, run)
@@ -142,7 +149,7 @@ fn go_on(
     }
 }
 
-/// Does a step. The room of runs is free meanwhile.
+/// Does a step. The table of runs is not locked meanwhile.
 fn act(service: &Service, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timestamp) -> Outcome {
     let Some(step) = run.definition.steps.get(place) else {
         return Outcome::Failed("The step is not there.".into());

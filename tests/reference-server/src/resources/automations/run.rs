@@ -1,6 +1,6 @@
 //! Runs: what an automation does for one contact, and the two routes that show it.
 //!
-//! A run goes from step to step, and every move is made while the room of runs is held: whoever moves it (the request that sent the
+//! A run goes from step to step, and every move is made under the lock of the table of runs: whoever moves it (the request that sent the
 //! event, the clock, another event) finds it where it is, and a run that was cancelled meanwhile goes no further.
 
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{self, Problem};
 use crate::resources::timestamp::database;
 use crate::routes::Context;
+use crate::store::table;
 
 /// A run of an automation.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -45,12 +46,41 @@ struct Waiting {
     number: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) enum Status {
     Running,
     Completed,
     Failed,
     Cancelled,
+}
+
+/// The groups of runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// The runs of an automation.
+    Of(Uuid),
+    /// The runs of an automation that have this status.
+    WithStatus(Uuid, Status),
+    /// The runs for a contact that wait for an event of this name.
+    WaitsFor(Uuid, String),
+    /// The runs that have ended, of all automations.
+    Ended,
+}
+
+impl table::Record for Run {
+    const PLURAL: &'static str = "automation runs";
+
+    type Group = Group;
+
+    fn groups(&self) -> Vec<Group> {
+        let waits_for = self.awaited_event().map(|name| Group::WaitsFor(self.contact, name.to_owned()));
+        let ended = (!self.is_running()).then_some(Group::Ended);
+        [Group::Of(self.automation), Group::WithStatus(self.automation, self.status)]
+            .into_iter()
+            .chain(waits_for)
+            .chain(ended)
+            .collect()
+    }
 }
 
 const STATUSES: [(&str, Status); 4] = [
@@ -177,6 +207,15 @@ impl Run {
         Some(waiting.place)
     }
 
+    /// The name of the event that it waits for.
+    fn awaited_event(&self) -> Option<&str> {
+        let waiting = self.waiting.filter(|_| self.is_running())?;
+        match &self.definition.steps.get(waiting.place)?.action {
+            Action::WaitForEvent { event_name, .. } => Some(event_name),
+            _ => None,
+        }
+    }
+
     /// The step that waits, if it waits for an event of this name that `fits` its rule.
     pub(crate) fn woken_by_event(
         &mut self,
@@ -217,11 +256,10 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let wanted = context.query("status").map(|words| read_statuses(&words)).transpose()?;
     let automation = super::find(context)?.id;
-    let runs = &context.tenant.runs;
-    window.within(|id| runs.get(id).is_some_and(|run| run.automation == automation))?;
-    let page = runs.page(&window, |run| {
-        run.automation == automation && wanted.as_ref().is_none_or(|wanted| wanted.contains(&run.status))
-    })?;
+    let with_status = |status| Group::WithStatus(automation, status);
+    let groups = wanted
+        .map_or_else(|| vec![Group::Of(automation)], |wanted| wanted.into_iter().map(with_status).collect());
+    let page = context.tenant.runs.page_of(&window, groups, |run| run.automation == automation)?;
     Ok(list(&page.map(|run| Item::of(&run))))
 }
 

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::problem::Problem;
 use crate::resources::emails::recipients::Mailbox;
+use crate::store::table::{self, NoGroup};
 
 /// One email for all contacts of a segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -19,6 +20,12 @@ pub(crate) struct Broadcast {
     pub(crate) status: Status,
     pub(crate) scheduled_at: Option<Timestamp>,
     pub(crate) sent_at: Option<Timestamp>,
+}
+
+impl table::Record for Broadcast {
+    const PLURAL: &'static str = "broadcasts";
+
+    type Group = NoGroup;
 }
 
 /// What can be changed until it goes out.

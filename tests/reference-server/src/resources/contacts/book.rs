@@ -1,17 +1,17 @@
-//! What the service remembers of contacts: found by id, by address, and in the order in which they came.
+//! What the service remembers of a contact.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::lock::lock;
-use crate::paging::{Page, Window};
 use crate::problem::Problem;
-use crate::state::ledger::Ledger;
+use crate::state::Tenant;
+use crate::store::table::{self, lower_case};
 
 /// One contact.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -32,6 +32,57 @@ pub(crate) struct Contact {
     pub(crate) topics: BTreeMap<Uuid, Subscription>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+}
+
+/// The groups of contacts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// The members of a segment.
+    Member(Uuid),
+    /// The contacts that have left a segment.
+    FormerMember(Uuid),
+    /// The contacts that have made a choice about a topic.
+    Topic(Uuid),
+    /// The contacts that have a value for the property with this key.
+    Property(String),
+}
+
+impl table::Record for Contact {
+    const PLURAL: &'static str = "contacts";
+
+    type Group = Group;
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.email)
+    }
+
+    fn normalize(address: &str) -> Cow<'_, str> {
+        lower_case(address)
+    }
+
+    fn conflict(&self, _: &Self) -> Problem {
+        Problem::new(
+            StatusCode::CONFLICT,
+            "validation_error",
+            format!("`email` must not be the address of another contact; found {:?}.", self.email),
+        )
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        let members = self.segments.iter().copied().map(Group::Member);
+        let former_members = self.left_segments.iter().copied().map(Group::FormerMember);
+        let topics = self.topics.keys().copied().map(Group::Topic);
+        let properties = self.properties.keys().cloned().map(Group::Property);
+        members.chain(former_members).chain(topics).chain(properties).collect()
+    }
+}
+
+/// The contact with this ID or address: a path can have either.
+pub(crate) fn find(tenant: &Tenant, id_or_address: &str) -> Option<Arc<Contact>> {
+    match Uuid::try_parse(id_or_address) {
+        Ok(id) => tenant.contacts.get(id),
+        Err(_) => tenant.contacts.by_key(id_or_address),
+    }
 }
 
 impl Contact {
@@ -104,150 +155,4 @@ pub(crate) enum Subscription {
 impl Subscription {
     pub(crate) const WORDS: &'static [(&'static str, Self)] =
         &[("opt_in", Self::OptIn), ("opt_out", Self::OptOut)];
-}
-
-/// A tenant's contacts.
-#[derive(Debug)]
-pub(crate) struct Book {
-    most: usize,
-    pages: Mutex<Pages>,
-}
-
-#[derive(Debug)]
-struct Pages {
-    contacts: Ledger<Arc<Contact>>,
-    by_address: HashMap<String, Uuid>,
-}
-
-impl Pages {
-    fn by_address(&self, address: &str) -> Option<Uuid> {
-        self.by_address.get(&address.to_ascii_lowercase()).copied()
-    }
-}
-
-impl Book {
-    pub(crate) fn new(most: usize) -> Self {
-        let pages = Pages { contacts: Ledger::new(), by_address: HashMap::new() };
-        Self { most, pages: Mutex::new(pages) }
-    }
-
-    /// Writes into the contact with this address; there is a blank one first if the address is not known. Answers its id.
-    pub(crate) fn put(
-        &self,
-        address: &str,
-        blank: impl FnOnce() -> Contact,
-        write: impl FnOnce(&mut Contact),
-    ) -> Result<Uuid, Problem> {
-        let mut pages = lock(&self.pages);
-        if let Some(id) = pages.by_address(address) {
-            if let Some(known) = pages.contacts.get_mut(id) {
-                write(Arc::make_mut(known));
-            }
-            return Ok(id);
-        }
-        if pages.contacts.len() >= self.most {
-            return Err(Problem::new(
-                StatusCode::FORBIDDEN,
-                "validation_error",
-                format!("This sandbox keeps at most {} contacts; delete some first.", self.most),
-            ));
-        }
-        let mut contact = blank();
-        write(&mut contact);
-        let id = contact.id;
-        pages.by_address.insert(address.to_ascii_lowercase(), id);
-        pages.contacts.insert(id, Arc::new(contact));
-        Ok(id)
-    }
-
-    /// The contacts themselves, for whoever keeps them.
-    pub(crate) fn with_ledger<R>(&self, look: impl FnOnce(&mut Ledger<Arc<Contact>>) -> R) -> R {
-        let mut pages = lock(&self.pages);
-        let looked = look(&mut pages.contacts);
-        // Some may have been put back.
-        if pages.by_address.len() != pages.contacts.len() {
-            let Pages { contacts, by_address } = &mut *pages;
-            by_address.extend(contacts.oldest_first().map(|one| (one.email.to_ascii_lowercase(), one.id)));
-        }
-        looked
-    }
-
-    pub(crate) fn get(&self, id: Uuid) -> Option<Arc<Contact>> {
-        lock(&self.pages).contacts.get(id).cloned()
-    }
-
-    pub(crate) fn by_address(&self, address: &str) -> Option<Arc<Contact>> {
-        let pages = lock(&self.pages);
-        pages.contacts.get(pages.by_address(address)?).cloned()
-    }
-
-    /// By id, or by address: what stands in a path can be either.
-    pub(crate) fn find(&self, id_or_address: &str) -> Option<Arc<Contact>> {
-        match Uuid::try_parse(id_or_address) {
-            Ok(id) => self.get(id),
-            Err(_) => self.by_address(id_or_address),
-        }
-    }
-
-    /// Changes a contact, unless it would take the address of another. None if there is no such contact.
-    pub(crate) fn change<R>(
-        &self,
-        id: Uuid,
-        change: impl FnOnce(&mut Contact) -> R,
-    ) -> Option<Result<R, Problem>> {
-        let mut pages = lock(&self.pages);
-        let mut changed = Contact::clone(pages.contacts.get(id)?);
-        let before = changed.email.to_ascii_lowercase();
-        let made = change(&mut changed);
-        let after = changed.email.to_ascii_lowercase();
-        if before != after {
-            if pages.by_address.contains_key(&after) {
-                return Some(Err(Problem::new(
-                    StatusCode::CONFLICT,
-                    "validation_error",
-                    format!("`email` must not be the address of another contact; found {:?}.", changed.email),
-                )));
-            }
-            pages.by_address.remove(&before);
-            pages.by_address.insert(after, id);
-        }
-        if let Some(record) = pages.contacts.get_mut(id) {
-            *record = Arc::new(changed);
-        }
-        Some(Ok(made))
-    }
-
-    pub(crate) fn remove(&self, id: Uuid) -> Option<Arc<Contact>> {
-        let mut pages = lock(&self.pages);
-        let contact = pages.contacts.remove(id)?;
-        pages.by_address.remove(&contact.email.to_ascii_lowercase());
-        Some(contact)
-    }
-
-    /// Changes every contact for which something is to be changed.
-    pub(crate) fn change_all(&self, concerned: impl Fn(&Contact) -> bool, change: impl Fn(&mut Contact)) {
-        let mut pages = lock(&self.pages);
-        let ids: Vec<_> =
-            pages.contacts.newest_first().filter(|one| concerned(one)).map(|one| one.id).collect();
-        for id in ids {
-            if let Some(contact) = pages.contacts.get_mut(id) {
-                change(Arc::make_mut(contact));
-            }
-        }
-    }
-
-    /// The members of a segment, newest first.
-    pub(crate) fn members(&self, segment: Uuid) -> Vec<Arc<Contact>> {
-        let pages = lock(&self.pages);
-        pages.contacts.newest_first().filter(|one| one.segments.contains(&segment)).cloned().collect()
-    }
-
-    /// A page of the contacts, or of the members of a segment.
-    pub(crate) fn page(&self, window: &Window, segment: Option<Uuid>) -> Result<Page<Arc<Contact>>, Problem> {
-        let pages = lock(&self.pages);
-        if let Some(segment) = segment {
-            window.within(|id| pages.contacts.get(id).is_some_and(|one| one.has_joined(segment)))?;
-        }
-        window.look(&pages.contacts, |one| segment.is_none_or(|segment| one.segments.contains(&segment)))
-    }
 }

@@ -47,7 +47,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     window.within(|id| contact.has_joined(id))?;
-    let page = context.tenant.segments.page(&window, |segment| contact.segments.contains(&segment.id))?;
+    let page = context.tenant.segments.page_with(&window, contact.segments.iter().copied())?;
     Ok(segments::items(page))
 }
 

@@ -29,7 +29,8 @@ impl Teller<'_> {
         let mut known = None;
         let new = || {
             made.set(true);
-            blank(self.service.next_id(), address.to_owned(), self.at)
+            let id = self.service.next_id();
+            (id, blank(id, address.to_owned(), self.at))
         };
         let id = self.tenant.contacts.put(address, new, |contact| {
             known = Some(contact.clone());
@@ -52,11 +53,11 @@ impl Teller<'_> {
         change: impl FnOnce(&mut Contact) -> R,
     ) -> Option<Result<R, Problem>> {
         let mut known = None;
-        let made = self.tenant.contacts.change(id, |contact| {
+        let made = self.tenant.contacts.try_change(id, |contact| {
             known = Some(contact.clone());
             let made = change(contact);
             self.date(contact, known.as_ref());
-            made
+            Ok(made)
         })?;
         if let (Ok(_), Some(known)) = (&made, known) {
             self.tell_what_changed(id, &known);

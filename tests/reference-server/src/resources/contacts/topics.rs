@@ -42,7 +42,7 @@ pub(super) fn take(
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.topics.page(&window, |_| true)?;
+    let page = context.tenant.topics.page(&window)?;
     Ok(list(&page.map(|topic| Item {
         id: topic.id.to_string(),
         name: topic.name.clone(),

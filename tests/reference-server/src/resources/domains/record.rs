@@ -1,10 +1,15 @@
 //! What the service remembers of a domain: how it is set up, its DNS records, and how their verification stands.
 
+use std::borrow::Cow;
+
+use http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::dns::{self, DnsRecord, RecordStatus};
+use crate::problem::Problem;
+use crate::store::table::{self, NoGroup, lower_case};
 
 /// A domain of a tenant.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -18,6 +23,28 @@ pub(crate) struct Domain {
     pub(super) check: u64,
     /// The last check that ended has found what sending needs. It stays so while another one runs.
     pub(super) proven: bool,
+}
+
+impl table::Record for Domain {
+    const PLURAL: &'static str = "domains";
+
+    type Group = NoGroup;
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.setup.name)
+    }
+
+    fn normalize(name: &str) -> Cow<'_, str> {
+        lower_case(name)
+    }
+
+    fn conflict(&self, holder: &Self) -> Problem {
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "validation_error",
+            format!("The domain {} is registered already; its id is {}.", self.setup.name, holder.id),
+        )
+    }
 }
 
 /// What the caller decides.

@@ -170,7 +170,7 @@ impl Draft {
         let Some(version) = &used.version else { return Some(()) };
         let only = if self.recipients().count() == 1 { self.recipients().next() } else { None };
         let only = only.map(|one| one.address.clone());
-        let contact = only.as_deref().and_then(|address| tenant.contacts.by_address(address));
+        let contact = only.as_deref().and_then(|address| tenant.contacts.by_key(address));
         let rendered =
             version.render(&used.variables, only.as_deref().map(|address| (address, contact.as_deref())))?;
         if !own_subject {

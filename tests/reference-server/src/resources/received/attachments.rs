@@ -14,7 +14,7 @@ use crate::problem::{Problem, json};
 use crate::resources::timestamp::iso;
 use crate::routes::Context;
 use crate::service::Service;
-use crate::state::ledger::Ledger;
+use crate::store::ledger::Ledger;
 
 /// How long an address works. The specification says that it is limited and is silent on how long.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);

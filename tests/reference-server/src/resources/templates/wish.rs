@@ -71,11 +71,6 @@ impl Wish {
         })
     }
 
-    /// The alias that the template is to have.
-    pub(super) fn alias(&self) -> Option<&str> {
-        if let Change::Set(alias) = &self.alias { Some(alias) } else { None }
-    }
-
     /// Whether it makes another version: all but the name and the alias does.
     pub(super) fn changes_content(&self) -> bool {
         !(self.from == Change::Keep

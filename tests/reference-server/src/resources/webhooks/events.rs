@@ -18,7 +18,7 @@ use crate::paging::{Mode, Page, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::resources::timestamp::iso;
 use crate::routes::Context;
-use crate::state::ledger::Ledger;
+use crate::store::ledger::Ledger;
 
 /// `GET /webhooks/{webhook_id}/events`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {

@@ -1,8 +1,36 @@
 //! Items in the order in which they came, found by id.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
 use uuid::Uuid;
+
+/// A list that is shown page by page. Each item has a place; a newer item has a higher one.
+pub(crate) trait Ordered {
+    type Item: Clone;
+
+    /// The place of the item with this ID, in the list or beside it.
+    fn place(&self, id: Uuid) -> Option<u64>;
+
+    fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item>;
+
+    fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item>;
+}
+
+/// What is written to disk record by record, and read back.
+pub(crate) trait Persist<T> {
+    /// The places at which something has changed since the last call; none on the first call, which starts the tracking.
+    fn take_touched(&mut self) -> Option<Vec<u64>>;
+
+    /// Every place that has a record.
+    fn taken(&self) -> Vec<u64>;
+
+    fn at(&self, place: u64) -> Option<&(Uuid, Arc<T>)>;
+
+    /// Puts a record back where it was, which doesn't count as a change.
+    fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>);
+}
 
 /// A store that finds an item by its id, and its neighbours from there.
 ///
@@ -22,11 +50,23 @@ impl<T> Ledger<T> {
         Self { items: BTreeMap::new(), places: HashMap::new(), next: 0, touched: None }
     }
 
-    pub(crate) fn insert(&mut self, id: Uuid, item: T) {
-        self.note(self.next);
-        self.places.insert(id, self.next);
-        self.items.insert(self.next, (id, item));
+    /// Adds an item. Returns its place.
+    pub(crate) fn insert(&mut self, id: Uuid, item: T) -> u64 {
+        let place = self.next;
+        self.note(place);
+        self.places.insert(id, place);
+        self.items.insert(place, (id, item));
         self.next += 1;
+        place
+    }
+
+    pub(crate) fn place(&self, id: Uuid) -> Option<u64> {
+        self.places.get(&id).copied()
+    }
+
+    /// The items at these places, in the same order.
+    pub(crate) fn at_all(&self, places: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
+        places.filter_map(|place| self.items.get(&place)).map(|(_, item)| item)
     }
 
     pub(crate) fn get(&self, id: Uuid) -> Option<&T> {
@@ -103,12 +143,12 @@ impl<T> Ledger<T> {
         self.items.values().map(|(id, _)| *id)
     }
 
-    /// Forgets the item that came first.
-    pub(crate) fn take_oldest(&mut self) -> Option<T> {
+    /// Removes the item that came first. Returns its place too.
+    pub(crate) fn take_oldest(&mut self) -> Option<(u64, T)> {
         let (place, (id, item)) = self.items.pop_first()?;
         self.note(place);
         self.places.remove(&id);
-        Some(item)
+        Some((place, item))
     }
 
     pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &T> {
@@ -118,16 +158,38 @@ impl<T> Ledger<T> {
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = &T> {
         self.items.values().rev().map(|(_, item)| item)
     }
+}
 
-    /// The items older than this one, newest first. None if there is no such item.
-    pub(crate) fn older_than(&self, id: Uuid) -> Option<impl Iterator<Item = &T>> {
-        let place = *self.places.get(&id)?;
-        Some(self.items.range(..place).rev().map(|(_, (_, item))| item))
+impl<T: Clone> Ordered for Ledger<T> {
+    type Item = T;
+
+    fn place(&self, id: Uuid) -> Option<u64> {
+        self.place(id)
     }
 
-    /// The items newer than this one, oldest first. None if there is no such item.
-    pub(crate) fn newer_than(&self, id: Uuid) -> Option<impl Iterator<Item = &T>> {
-        let place = *self.places.get(&id)?;
-        Some(self.items.range(place + 1..).map(|(_, (_, item))| item))
+    fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &T> {
+        self.items.range(range).rev().map(|(_, (_, item))| item)
+    }
+
+    fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &T> {
+        self.items.range(range).map(|(_, (_, item))| item)
+    }
+}
+
+impl<T> Persist<T> for Ledger<Arc<T>> {
+    fn take_touched(&mut self) -> Option<Vec<u64>> {
+        self.take_touched()
+    }
+
+    fn taken(&self) -> Vec<u64> {
+        self.taken()
+    }
+
+    fn at(&self, place: u64) -> Option<&(Uuid, Arc<T>)> {
+        self.at(place)
+    }
+
+    fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>) {
+        self.put_back(place, id, record);
     }
 }

@@ -1,0 +1,317 @@
+//! No operation costs more because there is more that it doesn't concern.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Service;
+use crate::delivery::webhooks::book::Told;
+use crate::lock::lock;
+use crate::resources::logs::Entry;
+use crate::settings::{ClockStart, Settings};
+use crate::state::Tenant;
+use crate::store::ledger::Ledger;
+use crate::store::table::{Record, Table};
+
+const KEY: &str = "sb_test";
+const FEW: usize = 1_000;
+const MANY: usize = 20_000;
+/// How much more an operation may cost among many records than among few.
+const TOLERATED: f64 = 1.5;
+
+/// A service with this number of records of every kind, most of which no operation concerns.
+struct World {
+    service: Arc<Service>,
+    tenant: Arc<Tenant>,
+    /// IDs of the records that operations name.
+    ids: Value,
+}
+
+/// Where a record is asked for: a name for messages, method, path with `{…}` for IDs, and the body of the nth repetition.
+type Operation = (&'static str, &'static str, fn(usize) -> Value);
+
+const OPERATIONS: &[Operation] = &[
+    ("POST", "/emails", |_| email()),
+    (
+        "POST",
+        "/emails",
+        |_| json!({"from": "a@known.test", "to": "c@d.test", "template": {"id": "known", "variables": {}}}),
+    ),
+    ("GET", "/emails/{email}", |_| Value::Null),
+    ("GET", "/emails?limit=20", |_| Value::Null),
+    ("GET", "/emails/receiving?limit=20", |_| Value::Null),
+    ("GET", "/logs?limit=20", |_| Value::Null),
+    ("POST", "/templates", |n| json!({"name": "t", "alias": format!("new-{n}"), "html": "<p>x</p>"})),
+    ("PATCH", "/templates/known", |_| json!({"alias": "known", "subject": "s"})),
+    ("GET", "/templates/known", |_| Value::Null),
+    ("GET", "/templates/{template}", |_| Value::Null),
+    ("GET", "/templates?limit=20", |_| Value::Null),
+    ("GET", "/templates?limit=20&before={template}", |_| Value::Null),
+    ("POST", "/domains", |n| json!({"name": format!("new-{n}.test")})),
+    ("GET", "/domains/{domain}", |_| Value::Null),
+    ("GET", "/domains?limit=20", |_| Value::Null),
+    ("POST", "/contacts", |n| {
+        let email = format!("new-{n}@example.com");
+        json!({"email": email, "properties": {"known": "x", "known2": "y"}, "segments": []})
+    }),
+    ("POST", "/contacts", |_| json!({"email": "Known@example.com", "first_name": "Ada"})),
+    ("GET", "/contacts/known@example.com", |_| Value::Null),
+    ("GET", "/contacts/{contact}", |_| Value::Null),
+    (
+        "PATCH",
+        "/contacts/{contact}",
+        |n| json!({"email": format!("known@EXAMPLE{}.com", if n % 2 == 0 { "" } else { "2" })}),
+    ),
+    ("GET", "/contacts?limit=20", |_| Value::Null),
+    ("GET", "/contacts?limit=20&segment_id={segment}", |_| Value::Null),
+    ("GET", "/segments/{segment}/contacts?limit=2", |_| Value::Null),
+    ("GET", "/segments/{segment}/contacts?limit=1&before={contact}", |_| Value::Null),
+    ("GET", "/contacts/{contact}/segments?limit=20", |_| Value::Null),
+    ("GET", "/contacts/{contact}/topics?limit=20", |_| Value::Null),
+    ("POST", "/contact-properties", |n| json!({"key": format!("new_{n}"), "type": "string"})),
+    ("GET", "/contact-properties/{property}", |_| Value::Null),
+    ("GET", "/contact-properties?limit=20", |_| Value::Null),
+    ("POST", "/segments", |_| json!({"name": "s"})),
+    ("GET", "/segments/{segment}", |_| Value::Null),
+    ("GET", "/segments?limit=20", |_| Value::Null),
+    ("POST", "/topics", |_| json!({"name": "t", "default_subscription": "opt_in"})),
+    ("GET", "/topics/{topic}", |_| Value::Null),
+    ("GET", "/topics?limit=20", |_| Value::Null),
+    ("POST", "/events", |n| json!({"name": format!("new.{n}")})),
+    ("GET", "/events/known.event", |_| Value::Null),
+    ("GET", "/events?limit=20", |_| Value::Null),
+    ("POST", "/events/send", |_| json!({"event": "known.event", "email": "known@example.com"})),
+    ("POST", "/events/send", |_| json!({"event": "nothing.happens", "email": "known@example.com"})),
+    ("POST", "/events/send", |_| json!({"event": "nothing.happens", "email": "unknown@example.com"})),
+    ("POST", "/automations", |_| automation("new.event")),
+    ("GET", "/automations/{automation}", |_| Value::Null),
+    ("GET", "/automations?limit=20", |_| Value::Null),
+    ("GET", "/automations?limit=20&status=disabled", |_| Value::Null),
+    ("GET", "/automations/{quiet}/runs?limit=20", |_| Value::Null),
+    ("GET", "/automations/{quiet}/runs?limit=20&status=running,failed", |_| Value::Null),
+    ("GET", "/automations/{automation}/runs?limit=20&status=completed", |_| Value::Null),
+    ("POST", "/automations/{quiet}/stop", |_| Value::Null),
+    ("POST", "/webhooks", |_| webhook("suppression.removed")),
+    ("GET", "/webhooks/{webhook}", |_| Value::Null),
+    ("GET", "/webhooks?limit=20", |_| Value::Null),
+    ("GET", "/webhooks/{webhook}/events?limit=20", |_| Value::Null),
+    ("GET", "/_/messages/{email}/timeline", |_| Value::Null),
+    ("POST", "/api-keys", |_| json!({"name": "k"})),
+    ("GET", "/api-keys?limit=20", |_| Value::Null),
+    ("GET", "/broadcasts/{broadcast}", |_| Value::Null),
+    ("GET", "/broadcasts?limit=20", |_| Value::Null),
+];
+
+fn email() -> Value {
+    json!({"from": "Acme <hi@known.test>", "to": "ada@example.com", "subject": "Hello", "text": "It works"})
+}
+
+fn webhook(event: &str) -> Value {
+    json!({"endpoint": "http://127.0.0.1:1/", "events": [event]})
+}
+
+fn automation(event: &str) -> Value {
+    let wait = json!({"key": "w", "type": "wait_for_event", "config": {"event_name": "never", "timeout": "30 days"}});
+    let trigger = json!({"key": "t", "type": "trigger", "config": {"event_name": event}});
+    json!({"name": "a", "status": "enabled", "steps": [trigger, wait], "connections": [{"from": "t", "to": "w"}]})
+}
+
+impl World {
+    fn new(many: usize) -> Self {
+        let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
+        let service = Service::new(settings);
+        let tenant = service.state.tenant(KEY);
+        let mut world = Self { service, tenant, ids: json!({}) };
+        world.make_known();
+        world.fill(many);
+        world
+    }
+
+    /// The records that operations name: they are the oldest of each kind.
+    fn make_known(&mut self) {
+        self.make("webhook", "/webhooks", &webhook("email.sent"));
+        self.make("segment", "/segments", &json!({"name": "s"}));
+        self.make("topic", "/topics", &json!({"name": "t", "default_subscription": "opt_in"}));
+        self.make("property", "/contact-properties", &json!({"key": "known", "type": "string"}));
+        self.make("property", "/contact-properties", &json!({"key": "known2", "type": "string"}));
+        let segments = json!([{"id": self.ids["segment"]}]);
+        for email in ["known@example.com", "b@example.com", "c@example.com"] {
+            self.make("contact", "/contacts", &json!({"email": email, "segments": segments}));
+        }
+        self.make(
+            "template",
+            "/templates",
+            &json!({"name": "t", "alias": "known", "subject": "s", "html": "<p>x</p>"}),
+        );
+        self.send("POST", "/templates/known/publish", &Value::Null);
+        self.make("domain", "/domains", &json!({"name": "known.test"}));
+        self.make("event", "/events", &json!({"name": "known.event", "schema": {}}));
+        self.make("quiet", "/automations", &automation("quiet.event"));
+        self.send("POST", "/events/send", &json!({"event": "quiet.event", "email": "known@example.com"}));
+        self.make("automation", "/automations", &automation("known.event"));
+        self.send("POST", "/events/send", &json!({"event": "known.event", "email": "known@example.com"}));
+        self.make("email", "/emails", &email());
+        self.make("key", "/api-keys", &json!({"name": "k"}));
+        let broadcast =
+            json!({"segment_id": self.ids["segment"], "from": "a@known.test", "subject": "s", "html": "x"});
+        self.make("broadcast", "/broadcasts", &broadcast);
+        let mail = "From: a@b.test\r\nSubject: s\r\n\r\nx";
+        self.service.receive(KEY, &["c@known.test"], mail).unwrap();
+    }
+
+    fn make(&mut self, name: &str, path: &str, body: &Value) {
+        let answer = self.send("POST", path, body);
+        if self.ids[name].is_null() {
+            self.ids[name] = answer["id"].clone();
+        }
+    }
+
+    fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        let (succeeded, answer) = self.answer(self.request(method, path, body));
+        assert!(succeeded, "{method} {path}: {answer}");
+        answer
+    }
+
+    fn request(&self, method: &str, path: &str, body: &Value) -> Request<Bytes> {
+        let mut uri = path.to_owned();
+        for (name, id) in self.ids.as_object().unwrap() {
+            uri = uri.replace(&format!("{{{name}}}"), id.as_str().unwrap_or_default());
+        }
+        let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
+        let request = Request::builder().method(Method::from_bytes(method.as_bytes()).unwrap()).uri(uri);
+        request.header("authorization", format!("Bearer {KEY}")).body(body).unwrap()
+    }
+
+    fn answer(&self, request: Request<Bytes>) -> (bool, Value) {
+        let response = self.service.handle(request);
+        (response.status().is_success(), serde_json::from_slice(response.body()).unwrap_or_default())
+    }
+
+    /// Copies of the first record of each kind, under names that no operation uses.
+    fn fill(&self, many: usize) {
+        let tenant = &self.tenant;
+        fill(&tenant.templates, many, |n, record| record["alias"] = format!("other-{n}").into());
+        fill(&tenant.domains, many, |n, record| record["setup"]["name"] = format!("other-{n}.test").into());
+        fill(&tenant.contacts, many, |n, record| {
+            record["email"] = format!("other-{n}@example.com").into();
+            record["segments"] = json!([]);
+        });
+        fill(&tenant.contact_properties, many, |n, record| record["key"] = format!("other_{n}").into());
+        fill(&tenant.segments, many, |_, _| {});
+        fill(&tenant.topics, many, |_, _| {});
+        fill(&tenant.events, many, |n, record| record["name"] = format!("other.{n}").into());
+        fill(&tenant.automations, many, |n, record| {
+            record["definition"]["steps"][0]["action"]["Trigger"]["event_name"] = format!("other.{n}").into();
+        });
+        let busy = self.ids["automation"].clone();
+        fill(&tenant.runs, many, |_, record| record["automation"] = busy.clone());
+        fill(&tenant.broadcasts, many, |_, _| {});
+        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["suppression.added"]));
+        fill(&tenant.api_keys, many, |n, record| record["token"] = format!("sb_key_{n}").into());
+        fill_ledger(&mut lock(&tenant.emails), many);
+        fill_ledger(&mut lock(&tenant.received), many);
+        for n in 0..many {
+            let other = Told::new(
+                id(n),
+                Uuid::nil(),
+                "email.sent",
+                Timestamp::UNIX_EPOCH,
+                Some(Uuid::nil()),
+                Bytes::new(),
+            );
+            tenant.told.lock().insert(other.id, Arc::new(other));
+            self.log(n);
+        }
+    }
+
+    fn log(&self, n: usize) {
+        let entry = Entry {
+            id: id(n),
+            created_at: Timestamp::UNIX_EPOCH,
+            endpoint: "/emails".into(),
+            method: "GET".into(),
+            response_status: 200,
+            user_agent: None,
+            request_body: None,
+            response_body: None,
+        };
+        self.service.state.log(&self.tenant, entry);
+    }
+
+    /// What an operation costs at least, in seconds of a processor.
+    fn cost(&self, (method, path, body): &Operation, from: usize) -> f64 {
+        let costs = (from..from + 7).map(|n| {
+            let request = self.request(method, path, &body(n));
+            let start = processor_time();
+            let (succeeded, answer) = self.answer(request);
+            let took = processor_time() - start;
+            assert!(succeeded, "{method} {path}: {answer}");
+            took
+        });
+        costs.fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// What this thread has had of a processor, in seconds.
+fn processor_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap().as_secs_f64()
+}
+
+fn id(n: usize) -> Uuid {
+    Uuid::from_u128(u128::try_from(n).unwrap() + 1)
+}
+
+fn copy<T: Serialize + DeserializeOwned>(pattern: &Value, n: usize, change: impl Fn(usize, &mut Value)) -> T {
+    let mut record = pattern.clone();
+    record["id"] = json!(id(n));
+    change(n, &mut record);
+    serde_json::from_value(record).unwrap()
+}
+
+fn fill<T>(table: &Table<T>, many: usize, change: impl Fn(usize, &mut Value))
+where
+    T: Record + Serialize + DeserializeOwned,
+{
+    let pattern = serde_json::to_value(&*table.all().pop().unwrap()).unwrap();
+    for n in 0..many {
+        table.lock().insert(id(n), Arc::new(copy(&pattern, n, &change)));
+    }
+}
+
+fn fill_ledger<T: Serialize + DeserializeOwned>(ledger: &mut Ledger<Arc<T>>, many: usize) {
+    let pattern = serde_json::to_value(&**ledger.oldest_first().next().unwrap()).unwrap();
+    for n in 0..many {
+        ledger.insert(id(n), Arc::new(copy(&pattern, n, |_, _| {})));
+    }
+}
+
+/// Measures an operation up to three times: noise can only add, and seldom each time.
+fn compare(few: &World, many: &World, operation: &Operation) -> Result<(), String> {
+    let mut report = String::new();
+    for from in [0, 10, 20] {
+        let (less, more) = (few.cost(operation, from), many.cost(operation, from));
+        if more <= TOLERATED * less {
+            return Ok(());
+        }
+        let (method, path, _) = operation;
+        report = format!("{method} {path}: {:.0} µs, then {:.0} µs\n", 1e6 * less, 1e6 * more);
+    }
+    Err(report)
+}
+
+#[test]
+fn no_operation_costs_more_among_many_records() {
+    let (few, many) = (World::new(FEW), World::new(MANY));
+    let slow: String =
+        OPERATIONS.iter().filter_map(|operation| compare(&few, &many, operation).err()).collect();
+    assert!(slow.is_empty(), "among {FEW} and {MANY} records:\n{slow}");
+}

@@ -1,0 +1,428 @@
+//! The records of one resource of one tenant, with their indexes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use http::StatusCode;
+use uuid::Uuid;
+
+use super::ledger::{Ledger, Ordered, Persist};
+use crate::lock::lock;
+use crate::paging::{Page, Window};
+use crate::problem::Problem;
+
+/// What a table has to know of its records: the key that no two of them share, and the groups that they are looked up by.
+pub(crate) trait Record {
+    /// What they are, for the message when the table is full: `templates`.
+    const PLURAL: &'static str;
+
+    /// A set of records that is looked up or shown page by page; [`NoGroup`] where there is none.
+    type Group: Clone + Debug + Ord;
+
+    /// What names this record beside its ID. No two records of a table share it.
+    fn key(&self) -> Option<&str> {
+        None
+    }
+
+    /// The form in which two equal keys are the same text.
+    fn normalize(key: &str) -> Cow<'_, str> {
+        Cow::Borrowed(key)
+    }
+
+    /// Why this record can't have the key that another one holds.
+    fn conflict(&self, holder: &Self) -> Problem {
+        Problem::validation(format!("Two {} can't share the key {:?}.", Self::PLURAL, holder.key()))
+    }
+
+    /// The groups that it belongs to.
+    fn groups(&self) -> Vec<Self::Group> {
+        Vec::new()
+    }
+}
+
+/// A key whose case doesn't count.
+pub(crate) fn lower_case(key: &str) -> Cow<'_, str> {
+    if key.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Owned(key.to_ascii_lowercase());
+    }
+    Cow::Borrowed(key)
+}
+
+/// The group of records that have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NoGroup {}
+
+/// Records in the order of their creation, and not more of them than the settings allow.
+///
+/// Every lookup costs O(log n) in the number of records, and every page what the page itself costs. Records are shared while they are read, so
+/// that responses are written without the lock, and copied when they are changed meanwhile.
+#[derive(Debug)]
+pub(crate) struct Table<T: Record> {
+    most: usize,
+    rows: Mutex<Rows<T>>,
+}
+
+/// The content of a table, while it is locked.
+#[derive(Debug)]
+pub(crate) struct Rows<T: Record> {
+    records: Ledger<Arc<T>>,
+    /// The places of records by their normalized keys.
+    keys: HashMap<String, u64>,
+    /// The places of the members of each group.
+    members: BTreeSet<(T::Group, u64)>,
+}
+
+/// What the indexes have of a record.
+struct Entries<G> {
+    key: Option<String>,
+    groups: Vec<G>,
+}
+
+impl<T: Record> Table<T> {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, rows: Mutex::new(Rows::new()) }
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// If another record has its key, or the table is full.
+    pub(crate) fn add(&self, id: Uuid, record: T) -> Result<(), Problem> {
+        let mut rows = self.lock();
+        rows.check_key(&record, None)?;
+        self.check_room(&rows)?;
+        rows.insert(id, Arc::new(record));
+        Ok(())
+    }
+
+    fn check_room(&self, rows: &Rows<T>) -> Result<(), Problem> {
+        if rows.len() < self.most {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "validation_error",
+            format!("This sandbox keeps at most {} {}; delete some first.", self.most, T::PLURAL),
+        ))
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.lock().len() >= self.most
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().len() == 0
+    }
+
+    pub(crate) fn get(&self, id: Uuid) -> Option<Arc<T>> {
+        self.lock().get(id).cloned()
+    }
+
+    /// The record with this key.
+    pub(crate) fn by_key(&self, key: &str) -> Option<Arc<T>> {
+        self.lock().by_key(key).cloned()
+    }
+
+    /// Every record, newest first.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        self.lock().records.newest_first().cloned().collect()
+    }
+
+    /// The members of a group, newest first.
+    pub(crate) fn members(&self, group: &T::Group) -> Vec<Arc<T>> {
+        self.lock().members(group).rev().cloned().collect()
+    }
+
+    /// The oldest member of a group.
+    pub(crate) fn oldest(&self, group: &T::Group) -> Option<Arc<T>> {
+        self.lock().members(group).next().cloned()
+    }
+
+    pub(crate) fn remove(&self, id: Uuid) -> Option<Arc<T>> {
+        self.lock().remove(id)
+    }
+
+    /// The page of all records that a window shows.
+    pub(crate) fn page(&self, window: &Window) -> Result<Page<Arc<T>>, Problem> {
+        window.show(&self.lock().records)
+    }
+
+    /// The page of what belongs to one of these groups. The cursor can be any record that `knows` lets through.
+    pub(crate) fn page_of(
+        &self,
+        window: &Window,
+        groups: impl IntoIterator<Item = T::Group>,
+        knows: impl Fn(&T) -> bool,
+    ) -> Result<Page<Arc<T>>, Problem> {
+        let rows = self.lock();
+        window.within(|id| rows.get(id).is_some_and(|record| knows(record)))?;
+        window.show(&Members { rows: &rows, groups: groups.into_iter().collect() })
+    }
+
+    /// The page of the records with these IDs. The cursor can be any record.
+    pub(crate) fn page_with(
+        &self,
+        window: &Window,
+        ids: impl IntoIterator<Item = Uuid>,
+    ) -> Result<Page<Arc<T>>, Problem> {
+        let rows = self.lock();
+        let places = ids.into_iter().filter_map(|id| rows.records.place(id)).collect();
+        window.show(&Selection { rows: &rows, places })
+    }
+
+    /// The rows themselves, to look and act under one lock.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<T>> {
+        lock(&self.rows)
+    }
+}
+
+impl<T: Record + Clone> Table<T> {
+    /// Changes a record. None if there is none with this ID.
+    pub(crate) fn change<R>(&self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.lock().change(id, change)
+    }
+
+    /// Changes a record, unless the change fails or takes the key of another; nothing is changed then. None if there is none with this ID.
+    pub(crate) fn try_change<R>(
+        &self,
+        id: Uuid,
+        change: impl FnOnce(&mut T) -> Result<R, Problem>,
+    ) -> Option<Result<R, Problem>> {
+        let mut rows = self.lock();
+        let mut changed = T::clone(rows.get(id)?);
+        let made = change(&mut changed).and_then(|made| {
+            rows.check_key(&changed, Some(id))?;
+            rows.replace(id, changed);
+            Ok(made)
+        });
+        Some(made)
+    }
+
+    /// Changes every member of a group.
+    pub(crate) fn change_all(&self, group: &T::Group, id: impl Fn(&T) -> Uuid, change: impl Fn(&mut T)) {
+        let mut rows = self.lock();
+        let ids: Vec<_> = rows.members(group).map(|record| id(record)).collect();
+        for id in ids {
+            rows.change(id, &change);
+        }
+    }
+
+    /// Writes into the record with this key; if there is none, a `blank` one is added first. Returns its ID.
+    ///
+    /// # Errors
+    /// If a record would have to be added and the table is full.
+    pub(crate) fn put(
+        &self,
+        key: &str,
+        blank: impl FnOnce() -> (Uuid, T),
+        write: impl FnOnce(&mut T),
+    ) -> Result<Uuid, Problem> {
+        let mut rows = self.lock();
+        let known = rows.keys.get(&*T::normalize(key)).and_then(|place| rows.records.at(*place));
+        if let Some(id) = known.map(|(id, _)| *id) {
+            rows.change(id, write);
+            return Ok(id);
+        }
+        self.check_room(&rows)?;
+        let (id, mut record) = blank();
+        write(&mut record);
+        rows.insert(id, Arc::new(record));
+        Ok(id)
+    }
+}
+
+impl<T: Record> Rows<T> {
+    fn new() -> Self {
+        Self { records: Ledger::new(), keys: HashMap::new(), members: BTreeSet::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(crate) fn get(&self, id: Uuid) -> Option<&Arc<T>> {
+        self.records.get(id)
+    }
+
+    pub(crate) fn by_key(&self, key: &str) -> Option<&Arc<T>> {
+        let place = self.keys.get(&*T::normalize(key))?;
+        self.records.at(*place).map(|(_, record)| record)
+    }
+
+    /// The members of a group, oldest first.
+    pub(crate) fn members(&self, group: &T::Group) -> impl DoubleEndedIterator<Item = &Arc<T>> {
+        self.places(group, 0..u64::MAX).filter_map(|place| self.records.at(place)).map(|(_, record)| record)
+    }
+
+    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.records.oldest_first()
+    }
+
+    fn places(&self, group: &T::Group, range: Range<u64>) -> impl DoubleEndedIterator<Item = u64> {
+        let range = (group.clone(), range.start)..(group.clone(), range.end);
+        self.members.range(range).map(|(_, place)| *place)
+    }
+
+    /// Refuses a record whose key another one holds.
+    fn check_key(&self, record: &T, id: Option<Uuid>) -> Result<(), Problem> {
+        let holder = record.key().and_then(|key| self.keys.get(&*T::normalize(key)));
+        match holder.and_then(|place| self.records.at(*place)) {
+            Some((holder, known)) if Some(*holder) != id => Err(record.conflict(known)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a record whose key is known to be free.
+    pub(crate) fn insert(&mut self, id: Uuid, record: Arc<T>) {
+        let entries = Entries::of(&*record);
+        let place = self.records.insert(id, record);
+        self.index(place, entries);
+    }
+
+    pub(crate) fn remove(&mut self, id: Uuid) -> Option<Arc<T>> {
+        let place = self.records.place(id)?;
+        let record = self.records.remove(id)?;
+        self.unindex(place, Entries::of(&*record));
+        Some(record)
+    }
+
+    /// Removes the record that was added first.
+    pub(crate) fn remove_oldest(&mut self) -> Option<Arc<T>> {
+        let (place, record) = self.records.take_oldest()?;
+        self.unindex(place, Entries::of(&*record));
+        Some(record)
+    }
+
+    /// Notes that a record has changed within itself.
+    pub(crate) fn touch(&mut self, id: Uuid) {
+        self.records.touch(id);
+    }
+
+    fn replace(&mut self, id: Uuid, record: T) {
+        if let (Some(place), Some(known)) = (self.records.place(id), self.records.get_mut(id)) {
+            let (before, after) = (Entries::of(&**known), Entries::of(&record));
+            *known = Arc::new(record);
+            self.reindex(place, before, after);
+        }
+    }
+
+    fn change<R>(&mut self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R>
+    where
+        T: Clone,
+    {
+        let place = self.records.place(id)?;
+        let record = self.records.get_mut(id)?;
+        let before = Entries::of(&**record);
+        let made = change(Arc::make_mut(record));
+        let after = Entries::of(&**record);
+        self.reindex(place, before, after);
+        Some(made)
+    }
+
+    fn reindex(&mut self, place: u64, before: Entries<T::Group>, after: Entries<T::Group>) {
+        if before.key != after.key || before.groups != after.groups {
+            self.unindex(place, before);
+            self.index(place, after);
+        }
+    }
+
+    fn index(&mut self, place: u64, entries: Entries<T::Group>) {
+        if let Some(key) = entries.key {
+            self.keys.insert(key, place);
+        }
+        self.members.extend(entries.groups.into_iter().map(|group| (group, place)));
+    }
+
+    fn unindex(&mut self, place: u64, entries: Entries<T::Group>) {
+        if let Some(key) = entries.key.filter(|key| self.keys.get(key) == Some(&place)) {
+            self.keys.remove(&key);
+        }
+        for group in entries.groups {
+            self.members.remove(&(group, place));
+        }
+    }
+}
+
+impl<G> Entries<G> {
+    fn of<T: Record<Group = G>>(record: &T) -> Self {
+        Self { key: record.key().map(|key| T::normalize(key).into_owned()), groups: record.groups() }
+    }
+}
+
+impl<T: Record> Persist<T> for Rows<T> {
+    fn take_touched(&mut self) -> Option<Vec<u64>> {
+        self.records.take_touched()
+    }
+
+    fn taken(&self) -> Vec<u64> {
+        self.records.taken()
+    }
+
+    fn at(&self, place: u64) -> Option<&(Uuid, Arc<T>)> {
+        self.records.at(place)
+    }
+
+    fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>) {
+        self.index(place, Entries::of(&*record));
+        self.records.put_back(place, id, record);
+    }
+}
+
+/// What belongs to one of these groups.
+struct Members<'a, T: Record> {
+    rows: &'a Rows<T>,
+    groups: BTreeSet<T::Group>,
+}
+
+impl<T: Record> Ordered for Members<'_, T> {
+    type Item = Arc<T>;
+
+    fn place(&self, id: Uuid) -> Option<u64> {
+        self.rows.records.place(id)
+    }
+
+    fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
+        let walk = |group| self.rows.places(group, range.clone()).rev().peekable();
+        let mut walks: Vec<_> = self.groups.iter().map(walk).collect();
+        let places = std::iter::from_fn(move || {
+            let newest = (0..walks.len()).max_by_key(|at| walks[*at].peek().copied())?;
+            walks[newest].next()
+        });
+        self.rows.records.at_all(places)
+    }
+
+    fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
+        let walk = |group| self.rows.places(group, range.clone()).peekable();
+        let mut walks: Vec<_> = self.groups.iter().map(walk).collect();
+        let places = std::iter::from_fn(move || {
+            let oldest = (0..walks.len()).min_by_key(|at| walks[*at].peek().copied().unwrap_or(u64::MAX))?;
+            walks[oldest].next()
+        });
+        self.rows.records.at_all(places)
+    }
+}
+
+/// Some records, by their places.
+struct Selection<'a, T: Record> {
+    rows: &'a Rows<T>,
+    places: BTreeSet<u64>,
+}
+
+impl<T: Record> Ordered for Selection<'_, T> {
+    type Item = Arc<T>;
+
+    fn place(&self, id: Uuid) -> Option<u64> {
+        self.rows.records.place(id)
+    }
+
+    fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
+        self.rows.records.at_all(self.places.range(range).rev().copied())
+    }
+
+    fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
+        self.rows.records.at_all(self.places.range(range).copied())
+    }
+}
