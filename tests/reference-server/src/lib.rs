@@ -66,7 +66,7 @@ mod state;
 mod validation;
 
 pub use clock::Clock;
-pub use delivery::captured::{CapturedAttachment, CapturedMail, Tag};
+pub use delivery::captured::{CapturedAttachment, CapturedMail, Lazy, Tag};
 pub use delivery::fetch::{Errand, FetchError, Fetched};
 pub use delivery::webhooks::post::{Posted, WebhookPost};
 pub use faults::Faults;

@@ -16,7 +16,7 @@ use self::ledger::Ledger;
 use self::requests::Requests;
 use self::retention::Retention;
 use self::room::Room;
-use crate::delivery::captured::CapturedMail;
+use crate::delivery::captured::Mail;
 use crate::delivery::webhooks::book::Book as ToldBook;
 use crate::idempotency::Keys;
 use crate::keys::KeyBook;
@@ -44,7 +44,7 @@ use crate::settings::Settings;
 pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
-    pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
+    pub(crate) captured: Mutex<Ledger<Arc<Mail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
     pub(crate) received: Mutex<Ledger<Arc<Received>>>,
     pub(crate) api_keys: Room<ApiKey>,
