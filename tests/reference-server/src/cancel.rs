@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::problem::Problem;
+
 /// Whether the answer to a request is still wanted. A mount puts it into the request's extensions; long work looks at it now and then.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancellation(Arc<AtomicBool>);
@@ -15,6 +17,11 @@ impl Cancellation {
 
     pub(crate) fn is_canceled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// Ends work whose answer nobody waits for any more.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        if self.is_canceled() { Err(Problem::application("The client has gone.")) } else { Ok(()) }
     }
 
     /// Cancels when it is dropped, as the future of an answer is when its connection closes.

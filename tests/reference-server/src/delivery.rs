@@ -4,6 +4,7 @@
 //! Leaving means: the mail is rendered as it would travel and kept in the inbox, and what its recipients' servers would
 //! say (see [`fate`]) is noted on the agenda, in small steps of the service's clock.
 
+pub(crate) mod bodies;
 pub(crate) mod broadcast;
 pub(crate) mod captured;
 pub(crate) mod fate;
@@ -17,7 +18,6 @@ pub(crate) mod tracking;
 pub(crate) mod unsubscribe;
 pub(crate) mod webhooks;
 
-use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use http::StatusCode;
@@ -25,8 +25,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use self::captured::CapturedMail;
+use self::captured::Mail;
 use self::fetch::{Errand, FetchError, Fetched};
+use self::tracking::Tracking;
 use self::webhooks::book::Told;
 use crate::clock::plus;
 use crate::lock::lock;
@@ -198,7 +199,7 @@ fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Times
         }
         return;
     }
-    leave(service, tenant, email, &draft, at);
+    leave(service, tenant, email, draft, at);
 }
 
 /// Takes up an email whose hosted attachments have been fetched, or could not be.
@@ -213,7 +214,7 @@ pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<Fetc
         }
         Ok(()) => {
             service.state().grow_mail(email.id, attachments::encoded_size(&draft.attachments) - before);
-            leave(service, &tenant, &email, &draft, now);
+            leave(service, &tenant, &email, draft, now);
         }
     }
 }
@@ -234,7 +235,7 @@ pub(crate) fn fail(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, 
     happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
 }
 
-fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Draft, at: Timestamp) {
+fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>, at: Timestamp) {
     let domain = tenant.domain(draft.from.domain());
     let enforced = domain.as_ref().is_some_and(|domain| domain.setup.tls == Tls::Enforced);
     let course = fate::course(draft.recipients(), enforced);
@@ -249,20 +250,9 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
     if !course.leaves {
         return;
     }
-    let tracked = domain.and_then(|domain| {
-        tracking::track(draft.html.as_deref()?, &domain, email.id, &service.links().own())
-    });
-    if let Some(html) = &tracked {
-        // In the mail and beside it.
-        service.state().grow_mail(email.id, 2 * html.len());
-    }
-    // The record shows what was sent; only the mail on its way is tracked.
-    let draft = match tracked {
-        Some(html) => Cow::Owned(Draft { html: Some(html), ..draft.clone() }),
-        None => Cow::Borrowed(draft),
-    };
-    let mail = Arc::new(CapturedMail::new(service.next_id(), email, &draft, enforced, at));
-    let id = mail.uuid();
+    let tracking = domain.and_then(|domain| Tracking::of(&domain, service.links().own()));
+    let id = service.next_id();
+    let mail = Arc::new(Mail::new(id, email, draft, enforced, tracking, at));
     // Kept only as long as its email is remembered.
     let remembered = lock(&tenant.emails).contains(email.id);
     if remembered {

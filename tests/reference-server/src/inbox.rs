@@ -43,6 +43,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use self::filter::Filter;
+use crate::cancel::Cancellation;
 use crate::lock::lock;
 use crate::news::What;
 use crate::oauth::consent;
@@ -62,6 +63,7 @@ pub(crate) fn is_control(path: &str) -> bool {
 pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
     let path = request.uri().path();
     let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
+    let canceled = Cancellation::of(request);
     if let Some(answer) = view::answer(service, request, &segments) {
         return answer.unwrap_or_else(Problem::into_response);
     }
@@ -72,14 +74,14 @@ pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<By
         (&Method::GET, ["export"]) => (
             Some(
                 view::viewer(service, request)
-                    .and_then(|tenant| export::answer(&tenant, request.uri().query())),
+                    .and_then(|tenant| export::answer(&tenant, request.uri().query(), &canceled)),
             ),
             &[],
         ),
         (&Method::GET, ["messages"]) => (
             Some(
                 view::viewer(service, request)
-                    .and_then(|tenant| messages::index(&tenant, request.uri().query())),
+                    .and_then(|tenant| messages::index(&tenant, request.uri().query(), &canceled)),
             ),
             &[],
         ),
@@ -152,17 +154,19 @@ pub(crate) fn takes_json(path: &str) -> bool {
     !matches!(segments.as_slice(), ["consent" | "unsubscribe", ..] | ["received"])
 }
 
-/// The page of a ledger that fits. A search through all of it doesn't hold up whoever adds to it meanwhile.
+/// The page of a ledger that fits. A search through all of it doesn't hold up whoever adds to it meanwhile, and ends when the client has gone.
 fn filtered<T: filter::Mail>(
     ledger: &Mutex<Ledger<Arc<T>>>,
     window: &Window,
     filter: &Filter,
+    canceled: &Cancellation,
 ) -> Result<Page<Arc<T>>, Problem> {
     if filter.is_open() {
         return window.look(&lock(ledger), |_| true);
     }
-    let copy = lock(ledger).clone();
-    window.look(&copy, |mail| filter.lets_through(&**mail))
+    let walk = window.walk(&lock(ledger))?;
+    let page = walk.look(|mail| canceled.is_canceled() || filter.lets_through(&**mail));
+    canceled.check().map(|()| page)
 }
 
 /// The routes by which time is moved and faults are scripted. Both are one for the whole service; any key may do it.

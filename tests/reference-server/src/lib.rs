@@ -67,7 +67,7 @@ mod store;
 mod validation;
 
 pub use clock::Clock;
-pub use delivery::captured::{CapturedAttachment, CapturedMail, Tag};
+pub use delivery::captured::{CapturedAttachment, CapturedMail, Lazy, Tag};
 pub use delivery::fetch::{Errand, FetchError, Fetched};
 pub use delivery::webhooks::post::{Posted, WebhookPost};
 pub use faults::Faults;

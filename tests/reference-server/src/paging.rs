@@ -119,12 +119,42 @@ impl Window {
         })
     }
 
+    /// All that the page may be made of, taken out of the ledger at once, for a look that takes its time.
+    pub(crate) fn walk<T: Clone>(&self, ledger: &Ledger<T>) -> Result<Walk<T>, Problem> {
+        let place = |name, id| ledger.place(id).ok_or_else(|| unknown_cursor(name, id));
+        let items = match self.cursor {
+            None => ledger.newest_first_of(0..u64::MAX).cloned().collect(),
+            Some(Cursor::After(id)) => ledger.newest_first_of(0..place("after", id)?).cloned().collect(),
+            Some(Cursor::Before(id)) => {
+                ledger.oldest_first_of(place("before", id)? + 1..u64::MAX).cloned().collect()
+            }
+        };
+        Ok(Walk { window: *self, items })
+    }
+
     fn take<'a, T: Clone + 'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Page<T> {
         let Some(limit) = self.limit else {
             return Page { items: items.cloned().collect(), has_more: false };
         };
         let page = items.by_ref().take(limit).cloned().collect();
         Page { items: page, has_more: items.next().is_some() }
+    }
+}
+
+/// The items of a list from a window's cursor on.
+pub(crate) struct Walk<T> {
+    window: Window,
+    items: Vec<T>,
+}
+
+impl<T: Clone> Walk<T> {
+    /// The page of the items that `wanted` lets through.
+    pub(crate) fn look(&self, wanted: impl Fn(&T) -> bool) -> Page<T> {
+        let mut page = self.window.take(self.items.iter().filter(|item| wanted(item)));
+        if let Some(Cursor::Before(_)) = self.window.cursor {
+            page.items.reverse();
+        }
+        page
     }
 }
 

@@ -22,7 +22,7 @@ use http::{HeaderValue, Method, Request, Response, header};
 use uuid::Uuid;
 
 use crate::clock::{Agenda, Clock};
-use crate::delivery::captured::CapturedMail;
+use crate::delivery::captured::{CapturedMail, Mail};
 use crate::delivery::fetch::FetchQueue;
 use crate::delivery::webhooks::outbox::Outbox;
 use crate::delivery::webhooks::post::Couriers;
@@ -82,7 +82,7 @@ pub struct Service {
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
     /// Mails that left and that the listeners have not heard of.
-    untold: Mutex<VecDeque<Arc<CapturedMail>>>,
+    untold: Mutex<VecDeque<Arc<Mail>>>,
     news: Bus,
     outbox: Outbox,
     couriers: Couriers,
@@ -340,7 +340,7 @@ impl Service {
     pub fn mails(&self, tenant: &str) -> Vec<CapturedMail> {
         self.run_due();
         let Some(tenant) = self.tenant_of(tenant) else { return Vec::new() };
-        lock(&tenant.captured).newest_first().map(|mail| CapturedMail::clone(mail)).collect()
+        lock(&tenant.captured).newest_first().map(Mail::shown).collect()
     }
 
     /// Takes in a mail (RFC 5322) that was addressed to these recipients, for a tenant that is named by its API key; gives the id under
@@ -426,7 +426,7 @@ impl Service {
     }
 
     /// Notes that a mail left. The listeners hear of it when no lock is held, so that they may ask the service.
-    pub(crate) fn note_captured(&self, mail: Arc<CapturedMail>) {
+    pub(crate) fn note_captured(&self, mail: Arc<Mail>) {
         lock(&self.untold).push_back(mail);
     }
 
@@ -434,6 +434,10 @@ impl Service {
         loop {
             let Some(mail) = lock(&self.untold).pop_front() else { return };
             let listeners = read(&self.listeners).clone();
+            if listeners.is_empty() {
+                continue;
+            }
+            let mail = mail.shown();
             for listener in listeners {
                 listener(&mail);
             }

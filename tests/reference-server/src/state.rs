@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use self::requests::Requests;
 use self::retention::Retention;
-use crate::delivery::captured::CapturedMail;
+use crate::delivery::captured::Mail;
 use crate::delivery::webhooks::book::Book as ToldBook;
 use crate::idempotency::Keys;
 use crate::keys::KeyBook;
@@ -42,7 +42,7 @@ use crate::store::table::Table;
 pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
-    pub(crate) captured: Mutex<Ledger<Arc<CapturedMail>>>,
+    pub(crate) captured: Mutex<Ledger<Arc<Mail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
     pub(crate) received: Mutex<Ledger<Arc<Received>>>,
     pub(crate) api_keys: Table<ApiKey>,

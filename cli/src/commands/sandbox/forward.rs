@@ -139,7 +139,7 @@ impl Queue {
     fn take(&self, mail: &CapturedMail) {
         let sender = self.send.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let Some(sender) = sender else { return };
-        let size = mail.mime.len();
+        let size = mail.held_bytes;
         let waiting = self.waiting.fetch_add(1, Ordering::SeqCst);
         let bytes = self.bytes.fetch_add(size, Ordering::SeqCst);
         let fits = waiting == 0 || bytes.saturating_add(size) <= MOST_BYTES;
@@ -163,10 +163,13 @@ impl Queue {
 
 async fn work(target: Target, mut mails: mpsc::Receiver<CapturedMail>, queue: Arc<Queue>) {
     while let Some(mail) = mails.recv().await {
+        // A large one takes a while to render.
+        let rendered = mail.clone();
+        let _ = tokio::task::spawn_blocking(move || rendered.mime.len()).await;
         if let Err(reason) = forward(&target, &mail).await {
             (queue.say)(&format!("the mail {} was not forwarded to {}: {reason}", mail.id, target.name));
         }
-        queue.let_go(mail.mime.len());
+        queue.let_go(mail.held_bytes);
         if mails.is_empty() {
             let dropped = queue.dropped.swap(0, Ordering::SeqCst);
             if dropped > 0 {

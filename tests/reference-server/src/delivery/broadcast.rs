@@ -7,18 +7,18 @@
 //! a hundred thousand of them; until the last has left the broadcast is `queued`, and can be stopped.
 
 mod audience;
-mod personal;
+pub(super) mod personal;
 
 use std::sync::{Arc, Weak};
 
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use self::personal::Letter;
+use self::personal::{Common, Letter};
 use super::{Work, accept};
 use crate::clock::plus;
 use crate::problem::Problem;
-use crate::resources::broadcasts::record::{Broadcast, Status};
+use crate::resources::broadcasts::record::Status;
 use crate::service::Service;
 use crate::state::Tenant;
 
@@ -33,11 +33,13 @@ pub(crate) struct Departure {
     broadcast: Uuid,
     /// The contacts whose turn has not come. The last one, who has been there longest, is the next.
     contacts: Vec<Uuid>,
+    /// What its mails share, once the first has left.
+    common: Option<Arc<Common>>,
 }
 
 impl Departure {
     pub(crate) fn new(tenant: &Arc<Tenant>, broadcast: Uuid, contacts: Vec<Uuid>) -> Self {
-        Self { tenant: Arc::downgrade(tenant), broadcast, contacts }
+        Self { tenant: Arc::downgrade(tenant), broadcast, contacts, common: None }
     }
 
     pub(crate) fn tenant(&self) -> Option<Arc<Tenant>> {
@@ -95,8 +97,9 @@ pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) 
     if broadcast.status != Status::Queued {
         return;
     }
+    let common = departure.common.get_or_insert_with(|| Arc::new(Common::of(broadcast)));
     let turn = departure.contacts.split_off(departure.contacts.len().saturating_sub(STEP));
-    leave(service, &tenant, &broadcast, &turn, at);
+    leave(service, &tenant, common, &turn, at);
     if departure.contacts.is_empty() {
         tenant.broadcasts.change(departure.broadcast, |broadcast| broadcast.finish(at));
     } else {
@@ -104,11 +107,11 @@ pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) 
     }
 }
 
-fn leave(service: &Service, tenant: &Arc<Tenant>, broadcast: &Broadcast, turn: &[Uuid], at: Timestamp) {
-    let letter = Letter::of(tenant, broadcast);
+fn leave(service: &Service, tenant: &Arc<Tenant>, common: &Arc<Common>, turn: &[Uuid], at: Timestamp) {
+    let letter = Letter::of(tenant, common);
     for contact in turn.iter().rev() {
-        let Some(contact) = audience::addressee(tenant, *contact, broadcast.message.topic) else { continue };
-        if let Some(draft) = letter.to(&contact, service) {
+        let Some(contact) = audience::addressee(tenant, *contact, common.topic()) else { continue };
+        if let Some(draft) = letter.to(contact, service) {
             accept(service, tenant, draft, at);
         }
     }

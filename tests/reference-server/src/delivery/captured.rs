@@ -1,21 +1,28 @@
 //! The mail that left, as the inbox keeps it.
+//!
+//! It is kept as what it is made of: its MIME, and a text that is derived from its HTML, are made for whoever reads them.
+
+mod lazy;
 
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+pub use self::lazy::Lazy;
+use super::tracking::Tracking;
 use super::{fate, mime};
 use crate::resources::emails::attachments::Content;
 use crate::resources::emails::draft::Draft;
+use crate::resources::emails::headers;
 use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::Email;
 pub use crate::resources::emails::tags::Tag;
 
 /// A mail as it would have left: its envelope, its bytes, and when.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CapturedMail {
     /// The mail's own identifier, as the inbox uses it.
@@ -32,8 +39,8 @@ pub struct CapturedMail {
     pub bcc: Vec<String>,
     /// The subject as given.
     pub subject: String,
-    /// The whole message as it would travel (RFC 5322).
-    pub mime: Bytes,
+    /// The whole message as it would travel (RFC 5322), rendered when it is first read.
+    pub mime: Lazy<Bytes>,
     /// When it left, by the service's clock.
     pub captured_at: Timestamp,
     /// The email's tags.
@@ -41,11 +48,11 @@ pub struct CapturedMail {
     /// What was attached, without its content.
     pub attachments: Vec<CapturedAttachment>,
     /// The HTML body.
-    pub html: Option<Arc<str>>,
-    /// The text body, given or derived.
-    pub text: Option<Arc<str>>,
-    uuid: Uuid,
-    email_uuid: Uuid,
+    pub html: Lazy<Option<Arc<str>>>,
+    /// The text body, given or derived; derived when it is first read.
+    pub text: Lazy<Option<Arc<str>>>,
+    /// About how many bytes it holds, read or not.
+    pub held_bytes: usize,
 }
 
 /// What a captured mail says of an attachment.
@@ -62,28 +69,154 @@ pub struct CapturedAttachment {
     pub content_id: Option<String>,
 }
 
-impl CapturedMail {
-    pub(crate) fn new(uuid: Uuid, email: &Email, draft: &Draft, enforced: bool, at: Timestamp) -> Self {
+/// A mail in the inbox.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Mail {
+    pub(crate) id: Uuid,
+    pub(crate) email_id: Uuid,
+    pub(crate) captured_at: Timestamp,
+    message_id: String,
+    draft: Box<Draft>,
+    /// Whether the sender's domain enforces TLS.
+    enforced: bool,
+    tracking: Option<Tracking>,
+    /// Of the rendered message, once somebody wanted to know.
+    #[serde(skip)]
+    size: OnceLock<usize>,
+}
+
+/// The bodies of a mail as it travels.
+pub(crate) struct MailBodies {
+    /// With what the sender's domain tracks.
+    pub(crate) html: Option<Arc<str>>,
+    pub(crate) text: Option<Arc<str>>,
+}
+
+impl Mail {
+    pub(crate) fn new(
+        id: Uuid,
+        email: &Email,
+        draft: Box<Draft>,
+        enforced: bool,
+        tracking: Option<Tracking>,
+        at: Timestamp,
+    ) -> Self {
+        let message_id = email.message_id.clone();
         Self {
-            id: uuid.to_string(),
-            email_id: email.id.to_string(),
-            from: draft.from.text.clone(),
-            to: left_for(&draft.to, enforced),
-            cc: left_for(draft.cc.as_deref().unwrap_or_default(), enforced),
-            bcc: left_for(draft.bcc.as_deref().unwrap_or_default(), enforced),
-            subject: draft.subject.clone(),
-            // Boxed, so that no spare capacity is kept for as long as the mail.
-            mime: mime::render(email, draft, at).into_boxed_slice().into(),
+            id,
+            email_id: email.id,
             captured_at: at,
-            tags: draft.tags.clone(),
-            attachments: draft.attachments.iter().map(CapturedAttachment::of).collect(),
-            html: draft.html.clone(),
-            text: email.text.clone(),
-            uuid,
-            email_uuid: email.id,
+            message_id,
+            draft,
+            enforced,
+            tracking,
+            size: OnceLock::new(),
         }
     }
 
+    /// The sender as given, with its friendly name.
+    pub(crate) fn from(&self) -> &str {
+        &self.draft.from.text
+    }
+
+    /// The recipients it left for, as given.
+    pub(crate) fn to(&self) -> Vec<&str> {
+        self.left_for(&self.draft.to)
+    }
+
+    pub(crate) fn cc(&self) -> Vec<&str> {
+        self.left_for(self.draft.cc.as_deref().unwrap_or_default())
+    }
+
+    pub(crate) fn bcc(&self) -> Vec<&str> {
+        self.left_for(self.draft.bcc.as_deref().unwrap_or_default())
+    }
+
+    fn left_for<'a>(&self, mailboxes: &'a [Mailbox]) -> Vec<&'a str> {
+        let left = mailboxes.iter().filter(|one| !fate::is_refused(one, self.enforced));
+        left.map(|one| one.text.as_str()).collect()
+    }
+
+    pub(crate) fn subject(&self) -> &str {
+        &self.draft.subject
+    }
+
+    pub(crate) fn tags(&self) -> &[Tag] {
+        &self.draft.tags
+    }
+
+    pub(crate) fn attachments(&self) -> Vec<CapturedAttachment> {
+        self.draft.attachments.iter().map(CapturedAttachment::of).collect()
+    }
+
+    /// Whether its text has this word in lower case, whatever its own case.
+    pub(crate) fn has_word(&self, word: &str) -> bool {
+        self.draft.bodies.has_word(word)
+    }
+
+    pub(crate) fn html(&self) -> Option<Arc<str>> {
+        let html = self.draft.bodies.html()?;
+        Some(match &self.tracking {
+            Some(tracking) => tracking.apply(&html, self.email_id).into(),
+            None => html,
+        })
+    }
+
+    pub(crate) fn text(&self) -> Option<Arc<str>> {
+        self.draft.bodies.text()
+    }
+
+    pub(crate) fn bodies(&self) -> MailBodies {
+        MailBodies { html: self.html(), text: self.text() }
+    }
+
+    /// The whole message as it would travel (RFC 5322).
+    pub(crate) fn mime(&self) -> Bytes {
+        self.render(&self.bodies())
+    }
+
+    /// The same for a reader that has the bodies.
+    pub(crate) fn render(&self, bodies: &MailBodies) -> Bytes {
+        let rendered = mime::render(&self.draft, bodies, self.email_id, &self.message_id, self.captured_at);
+        let _ = self.size.set(rendered.len());
+        rendered.into()
+    }
+
+    /// How large the message is as it would travel, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.size.get().copied().unwrap_or_else(|| self.mime().len())
+    }
+
+    /// How many bytes it holds besides its email, nearly.
+    pub(crate) fn held(&self) -> usize {
+        let files = self.draft.attachments.iter().map(|one| CapturedAttachment::of(one).size);
+        headers::size(&self.draft.headers) + files.sum::<usize>()
+    }
+
+    /// The mail for whoever embeds the service.
+    pub(crate) fn shown(self: &Arc<Self>) -> CapturedMail {
+        let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
+        let (mime, html, text) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        CapturedMail {
+            id: self.id.to_string(),
+            email_id: self.email_id.to_string(),
+            from: self.from().to_owned(),
+            to: owned(self.to()),
+            cc: owned(self.cc()),
+            bcc: owned(self.bcc()),
+            subject: self.subject().to_owned(),
+            mime: Lazy::new(move || mime.mime()),
+            captured_at: self.captured_at,
+            tags: self.tags().to_vec(),
+            attachments: self.attachments(),
+            html: Lazy::new(move || html.html()),
+            text: Lazy::new(move || text.text()),
+            held_bytes: self.held() + self.draft.bodies.size(),
+        }
+    }
+}
+
+impl CapturedMail {
     /// The address that it was sent from, without the friendly name: the sender of the envelope.
     pub fn sender(&self) -> &str {
         address(&self.from)
@@ -92,14 +225,6 @@ impl CapturedMail {
     /// The addresses that it left for, hidden ones too: the recipients of the envelope.
     pub fn recipients(&self) -> impl Iterator<Item = &str> {
         [&self.to, &self.cc, &self.bcc].into_iter().flatten().map(|one| address(one))
-    }
-
-    pub(crate) fn email_uuid(&self) -> Uuid {
-        self.email_uuid
-    }
-
-    pub(crate) fn uuid(&self) -> Uuid {
-        self.uuid
     }
 }
 
@@ -122,8 +247,4 @@ impl CapturedAttachment {
 fn address(text: &str) -> &str {
     let bracketed = text.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>'));
     bracketed.map_or(text, |(address, _)| address).trim()
-}
-
-fn left_for(mailboxes: &[Mailbox], enforced: bool) -> Vec<String> {
-    mailboxes.iter().filter(|one| !fate::is_refused(one, enforced)).map(|one| one.text.clone()).collect()
 }

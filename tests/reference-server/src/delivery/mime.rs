@@ -9,14 +9,21 @@ use jiff::Timestamp;
 use mail_builder::encoders::base64::base64_encode_mime;
 use mail_builder::headers::date::Date;
 use mail_builder::mime::{BodyPart, MimePart};
+use uuid::Uuid;
 
 use self::field::Fields;
-use crate::resources::emails::attachments::{Attachment, Content};
+use super::captured::MailBodies;
+use crate::resources::emails::attachments::{self, Attachment, Content};
 use crate::resources::emails::draft::Draft;
-use crate::resources::emails::record::Email;
 
 /// Renders the mail. Blind recipients are in the envelope alone, never here.
-pub(crate) fn render(email: &Email, draft: &Draft, at: Timestamp) -> Vec<u8> {
+pub(crate) fn render(
+    draft: &Draft,
+    bodies: &MailBodies,
+    email: Uuid,
+    message_id: &str,
+    at: Timestamp,
+) -> Vec<u8> {
     let mut fields = Fields::default();
     fields.addresses("From", std::slice::from_ref(&draft.from));
     fields.addresses("To", &draft.to);
@@ -28,33 +35,35 @@ pub(crate) fn render(email: &Email, draft: &Draft, at: Timestamp) -> Vec<u8> {
     }
     fields.text("Subject", &draft.subject);
     fields.plain("Date", &Date::new(at.as_second()).to_rfc822());
-    fields.plain("Message-ID", &email.message_id);
+    fields.plain("Message-ID", message_id);
     for (name, value) in &draft.headers {
         fields.custom(name, value);
     }
     fields.plain("MIME-Version", "1.0");
-    let mut output = Vec::with_capacity(draft.size());
-    body(draft, &Boundaries(email)).write(fields, &mut output);
+    let text = |body: &Option<std::sync::Arc<str>>| body.as_ref().map_or(0, |body| body.len());
+    let encoded = attachments::encoded_size(&draft.attachments);
+    let mut output = Vec::with_capacity(2_048 + text(&bodies.html) + text(&bodies.text) + encoded);
+    body(draft, bodies, &Boundaries(email)).write(fields, &mut output);
     output
 }
 
 /// Boundaries made from the email's id: they can't be guessed by whoever wrote the bodies, unless the ids are seeded.
-struct Boundaries<'a>(&'a Email);
+struct Boundaries(Uuid);
 
-impl Boundaries<'_> {
+impl Boundaries {
     fn multipart<'a>(&self, kind: &'static str, parts: Vec<Part<'a>>) -> Part<'a> {
-        Part::Multipart { kind, boundary: format!("=_{kind}_{}", self.0.id.simple()), parts }
+        Part::Multipart { kind, boundary: format!("=_{kind}_{}", self.0.simple()), parts }
     }
 }
 
-fn body<'a>(draft: &'a Draft, boundaries: &Boundaries<'_>) -> Part<'a> {
+fn body<'a>(draft: &'a Draft, bodies: &'a MailBodies, boundaries: &Boundaries) -> Part<'a> {
     let (inline, attached): (Vec<_>, Vec<_>) = draft
         .attachments
         .iter()
-        .partition(|attachment| attachment.content_id.is_some() && draft.html.is_some());
+        .partition(|attachment| attachment.content_id.is_some() && bodies.html.is_some());
 
-    let text = draft.text.as_deref().map(|text| Part::Text("text/plain", text));
-    let html = draft.html.as_deref().map(|html| {
+    let text = bodies.text.as_deref().map(|text| Part::Text("text/plain", text));
+    let html = bodies.html.as_deref().map(|html| {
         let html = Part::Text("text/html", html);
         if inline.is_empty() {
             return html;

@@ -58,6 +58,37 @@ pub(crate) fn fill_within<'v>(
     Some(filled)
 }
 
+/// How large a text becomes with values in it, without making it.
+pub(crate) struct Outline<'a> {
+    /// The bytes between the placeholders.
+    literal: usize,
+    /// Each with the bytes that it takes as it was written.
+    placeholders: Vec<(Placeholder<'a>, usize)>,
+}
+
+impl<'a> Outline<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let mut outline = Self { literal: 0, placeholders: Vec::new() };
+        for piece in (Pieces { rest: text }) {
+            match piece {
+                Piece::Text(text) => outline.literal += text.len(),
+                Piece::Placeholder(placeholder, written) => {
+                    outline.placeholders.push((placeholder, written.len()));
+                }
+            }
+        }
+        outline
+    }
+
+    /// The bytes that [`fill_within`] would make with these values.
+    pub(crate) fn filled<'v>(&self, value: impl Fn(Placeholder<'_>) -> Option<Cow<'v, str>>) -> usize {
+        let parts = self.placeholders.iter();
+        let values =
+            parts.map(|(placeholder, written)| value(*placeholder).map_or(*written, |value| value.len()));
+        values.fold(self.literal, usize::saturating_add)
+    }
+}
+
 /// A filled text as a line of a header. A line break in a value would begin another header: control characters become spaces. The
 /// specification is silent here.
 pub(crate) fn line(filled: &str) -> String {
@@ -241,6 +272,12 @@ mod tests {
                 prop_assert!(!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte)));
             }
             prop_assert_eq!(filled, found);
+        }
+
+        #[test]
+        fn an_outline_knows_the_size_of_the_filled_text(text in hostile(), value in prop::option::of("[{}a|é]{0,9}")) {
+            let of = |one: Placeholder<'_>| value.clone().filter(|_| one.name != "NAME").map(Cow::Owned);
+            prop_assert_eq!(Outline::of(&text).filled(of), fill(&text, of).len());
         }
 
         #[test]

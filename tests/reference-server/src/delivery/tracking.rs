@@ -4,31 +4,48 @@
 //! here a link to `https://a.test/` becomes `https://<label>.<domain>/click/<email id>?to=https%3A%2F%2Fa.test%2F`.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::resources::domains::record::Domain;
 
-/// The HTML with what the domain tracks, or none if it tracks nothing. Links that begin with `own` are the service's and stay as they are:
-/// who unsubscribes is not asked who they are.
-pub(crate) fn track(html: &str, domain: &Domain, email: Uuid, own: &str) -> Option<Arc<str>> {
-    let (opens, clicks) = (domain.setup.open_tracking, domain.setup.click_tracking);
-    let host = domain.tracking_host().filter(|_| opens || clicks)?;
-    let mut tracked = if clicks {
-        with_links(html, &format!("https://{host}/click/{email}?to="), own)
-    } else {
-        html.to_owned()
-    };
-    if opens {
-        let picture = format!(
-            r#"<img src="https://{host}/open/{email}" width="1" height="1" alt="" style="display:none">"#
-        );
-        let end = tracked.to_ascii_lowercase().rfind("</body").unwrap_or(tracked.len());
-        tracked.insert_str(end, &picture);
+/// What a domain tracks in a mail.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Tracking {
+    host: String,
+    opens: bool,
+    clicks: bool,
+    /// Links that begin with this are the service's and stay as they are: who unsubscribes is not asked who they are.
+    own: String,
+}
+
+impl Tracking {
+    /// None if the domain tracks nothing.
+    pub(crate) fn of(domain: &Domain, own: String) -> Option<Self> {
+        let (opens, clicks) = (domain.setup.open_tracking, domain.setup.click_tracking);
+        let host = domain.tracking_host().filter(|_| opens || clicks)?.to_string();
+        Some(Self { host, opens, clicks, own })
     }
-    Some(tracked.into())
+
+    /// The HTML with what is tracked.
+    pub(crate) fn apply(&self, html: &str, email: Uuid) -> String {
+        let Self { host, own, .. } = self;
+        let mut tracked = if self.clicks {
+            with_links(html, &format!("https://{host}/click/{email}?to="), own)
+        } else {
+            html.to_owned()
+        };
+        if self.opens {
+            let picture = format!(
+                r#"<img src="https://{host}/open/{email}" width="1" height="1" alt="" style="display:none">"#
+            );
+            let end = tracked.to_ascii_lowercase().rfind("</body").unwrap_or(tracked.len());
+            tracked.insert_str(end, &picture);
+        }
+        tracked
+    }
 }
 
 /// The first web address that an `a` element leads to, but for those that begin with `own`.

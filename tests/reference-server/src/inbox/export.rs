@@ -14,8 +14,9 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use super::filter::Filter;
-use super::messages::whole;
-use crate::delivery::captured::CapturedMail;
+use super::messages::{Whole, whole_of};
+use crate::cancel::Cancellation;
+use crate::delivery::captured::Mail;
 use crate::lock::lock;
 use crate::paging::quoted;
 use crate::problem::Problem;
@@ -33,17 +34,32 @@ enum Format {
     Json,
 }
 
-pub(super) fn answer(tenant: &Tenant, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+pub(super) fn answer(
+    tenant: &Tenant,
+    query: Option<&str>,
+    canceled: &Cancellation,
+) -> Result<Response<Bytes>, Problem> {
     let query = query.unwrap_or_default();
     let format = format(query)?;
-    let mails = mails(tenant, query)?;
-    let (body, content_type, name) = match format {
-        Format::Mbox => (mbox(&mails), "application/mbox", "attachment; filename=\"sandbox.mbox\""),
-        Format::Json => (
-            json(tenant, &mails)?,
-            "application/json; charset=utf-8",
-            "attachment; filename=\"sandbox.json\"",
-        ),
+    let mails = mails(tenant, query, canceled)?;
+    let mut body = Vec::new();
+    let mut left = MOST;
+    for (place, mail) in mails.iter().enumerate() {
+        canceled.check()?;
+        let bodies = mail.bodies();
+        let raw = mail.render(&bodies);
+        left = left.checked_sub(raw.len()).ok_or_else(|| too_large(mails.len()))?;
+        match format {
+            Format::Mbox => mbox(&mut body, mail, &raw),
+            Format::Json => json(&mut body, place, &whole_of(tenant, mail, bodies, &raw))?,
+        }
+    }
+    let (content_type, name) = match format {
+        Format::Mbox => ("application/mbox", "attachment; filename=\"sandbox.mbox\""),
+        Format::Json => {
+            body.extend_from_slice(if mails.is_empty() { b"[\n]\n" } else { b"\n]\n" });
+            ("application/json; charset=utf-8", "attachment; filename=\"sandbox.json\"")
+        }
     };
     let mut response = Response::new(Bytes::from(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -63,7 +79,7 @@ fn format(query: &str) -> Result<Format, Problem> {
     }
 }
 
-fn mails(tenant: &Tenant, query: &str) -> Result<Vec<Arc<CapturedMail>>, Problem> {
+fn mails(tenant: &Tenant, query: &str, canceled: &Cancellation) -> Result<Vec<Arc<Mail>>, Problem> {
     let filter = Filter::read(query)?;
     let mut ids = Vec::new();
     for (_, value) in form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "id") {
@@ -78,46 +94,39 @@ fn mails(tenant: &Tenant, query: &str) -> Result<Vec<Arc<CapturedMail>>, Problem
         )));
     }
     let captured = lock(&tenant.captured);
-    let all: Vec<_> = if ids.is_empty() {
-        captured.newest_first().filter(|mail| filter.lets_through(&***mail)).cloned().collect()
+    let mut mails: Vec<_> = if ids.is_empty() {
+        captured.oldest_first().cloned().collect()
     } else {
         // One that was forgotten meanwhile is left out: who walks a long list does not start again because of it.
-        let mut named: Vec<_> = ids.into_iter().filter_map(|id| captured.get(id).cloned()).collect();
-        named.reverse();
-        named.retain(|mail| filter.lets_through(&**mail));
-        named
+        ids.into_iter().filter_map(|id| captured.get(id).cloned()).collect()
     };
     drop(captured);
-    let size: usize = all.iter().map(|mail| mail.mime.len()).sum();
-    if size > MOST {
-        return Err(Problem::validation(format!(
-            "These {} mails have {size} bytes, and one answer holds at most {MOST}; narrow the choice, or use `posthaste sandbox export`.",
-            all.len()
-        )));
-    }
-    Ok(all.into_iter().rev().collect())
+    mails.retain(|mail| !canceled.is_canceled() && filter.lets_through(&**mail));
+    canceled.check()?;
+    Ok(mails)
 }
 
-/// The mails as an mbox (RFC 4155), lines ended by LF. Lines that look like the separator are quoted reversibly, as readers of `mboxrd` expect.
-fn mbox(mails: &[Arc<CapturedMail>]) -> Vec<u8> {
-    let mut written = Vec::with_capacity(mails.iter().map(|mail| mail.mime.len() + 128).sum());
-    for mail in mails {
-        let at = mail.captured_at.to_zoned(TimeZone::UTC).strftime("%a %b %e %H:%M:%S %Y");
-        // Writing to memory does not fail.
-        let _ = writeln!(written, "From {} {at}", sender(&mail.from));
-        let lines = mail.mime.strip_suffix(b"\n").unwrap_or(&mail.mime).split(|byte| *byte == b'\n');
-        for line in lines {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            let quotes = line.iter().take_while(|byte| **byte == b'>').count();
-            if line[quotes..].starts_with(b"From ") {
-                written.push(b'>');
-            }
-            written.extend_from_slice(line);
-            written.push(b'\n');
+fn too_large(mails: usize) -> Problem {
+    Problem::validation(format!(
+        "These {mails} mails have more than {MOST} bytes, the most that one answer holds; narrow the choice, or use `posthaste sandbox export`.",
+    ))
+}
+
+/// Adds a mail to an mbox (RFC 4155), lines ended by LF. Lines that look like the separator are quoted reversibly, as readers of `mboxrd` expect.
+fn mbox(written: &mut Vec<u8>, mail: &Mail, raw: &[u8]) {
+    let at = mail.captured_at.to_zoned(TimeZone::UTC).strftime("%a %b %e %H:%M:%S %Y");
+    // Writing to memory does not fail.
+    let _ = writeln!(written, "From {} {at}", sender(mail.from()));
+    for line in raw.strip_suffix(b"\n").unwrap_or(raw).split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let quotes = line.iter().take_while(|byte| **byte == b'>').count();
+        if line[quotes..].starts_with(b"From ") {
+            written.push(b'>');
         }
+        written.extend_from_slice(line);
         written.push(b'\n');
     }
-    written
+    written.push(b'\n');
 }
 
 /// The address of a sender as the separator takes it: without a name, and in one piece.
@@ -128,13 +137,8 @@ fn sender(from: &str) -> String {
     if one_piece { address } else { "MAILER-DAEMON".to_owned() }
 }
 
-fn json(tenant: &Tenant, mails: &[Arc<CapturedMail>]) -> Result<Vec<u8>, Problem> {
-    let mut written = vec![b'['];
-    for (i, mail) in mails.iter().enumerate() {
-        written.extend_from_slice(if i == 0 { b"\n" } else { b",\n" });
-        let failed = |error: serde_json::Error| Problem::application(error.to_string());
-        serde_json::to_writer(&mut written, &whole(tenant, mail)).map_err(failed)?;
-    }
-    written.extend_from_slice(b"\n]\n");
-    Ok(written)
+/// Adds a mail to an array, which has to be closed.
+fn json(written: &mut Vec<u8>, place: usize, mail: &Whole<'_>) -> Result<(), Problem> {
+    written.extend_from_slice(if place == 0 { b"[\n" } else { b",\n" });
+    serde_json::to_writer(written, mail).map_err(|error| Problem::application(error.to_string()))
 }

@@ -2,13 +2,11 @@
 
 use url::form_urlencoded;
 
-use crate::delivery::captured::{CapturedMail, Tag};
+use crate::delivery::bodies;
+use crate::delivery::captured::{Mail as SentMail, Tag};
 use crate::paging::quoted;
 use crate::problem::Problem;
 use crate::resources::received::record::Received;
-
-/// How much of a text body `query` looks into, in bytes.
-const LOOKED_INTO: usize = 64 << 10;
 
 /// The most words of `query` and the most tags: each is looked for in every mail.
 const MAX_TERMS: usize = 32;
@@ -20,28 +18,29 @@ pub(super) trait Mail {
     fn recipients(&self) -> impl Iterator<Item = &str>;
     fn subject(&self) -> &str;
     fn tags(&self) -> &[Tag];
-    fn text(&self) -> Option<&str>;
+    /// Whether the text has this word in lower case, whatever its own case.
+    fn has_in_text(&self, word: &str) -> bool;
 }
 
-impl Mail for CapturedMail {
+impl Mail for SentMail {
     fn from(&self) -> &str {
-        &self.from
+        self.from()
     }
 
     fn recipients(&self) -> impl Iterator<Item = &str> {
-        self.to.iter().chain(&self.cc).chain(&self.bcc).map(String::as_str)
+        self.to().into_iter().chain(self.cc()).chain(self.bcc())
     }
 
     fn subject(&self) -> &str {
-        &self.subject
+        self.subject()
     }
 
     fn tags(&self) -> &[Tag] {
-        &self.tags
+        self.tags()
     }
 
-    fn text(&self) -> Option<&str> {
-        self.text.as_deref()
+    fn has_in_text(&self, word: &str) -> bool {
+        self.has_word(word)
     }
 }
 
@@ -64,8 +63,8 @@ impl Mail for Received {
         &[]
     }
 
-    fn text(&self) -> Option<&str> {
-        self.text.as_deref()
+    fn has_in_text(&self, word: &str) -> bool {
+        self.text.as_deref().is_some_and(|text| bodies::has_word(text, word))
     }
 }
 
@@ -138,5 +137,5 @@ fn has(mail: &impl Mail, word: &str) -> bool {
         || holds(mail.from())
         || mail.recipients().any(holds)
         || mail.tags().iter().any(|tag| format!("{}={}", tag.name, tag.value).to_lowercase().contains(word))
-        || mail.text().is_some_and(|text| holds(&text[..text.floor_char_boundary(LOOKED_INTO)]))
+        || mail.has_in_text(word)
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod defused;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use super::messages;
 use crate::cancel::Cancellation;
-use crate::delivery::captured::CapturedMail;
+use crate::delivery::captured::Mail;
 use crate::lock::lock;
 use crate::mime;
 use crate::problem::{self, Problem};
@@ -31,7 +32,7 @@ pub(super) enum Tray {
 
 /// One mail.
 pub(super) enum Letter {
-    Sent(Arc<CapturedMail>),
+    Sent(Arc<Mail>),
     Received(Arc<Received>),
 }
 
@@ -49,43 +50,43 @@ impl Letter {
 
     pub(super) fn id(&self) -> String {
         match self {
-            Self::Sent(mail) => mail.id.clone(),
+            Self::Sent(mail) => mail.id.to_string(),
             Self::Received(mail) => mail.id.to_string(),
         }
     }
 
-    fn source(&self) -> &Bytes {
+    fn source(&self) -> Bytes {
         match self {
-            Self::Sent(mail) => &mail.mime,
-            Self::Received(mail) => &mail.raw,
+            Self::Sent(mail) => mail.mime(),
+            Self::Received(mail) => mail.raw.clone(),
         }
     }
 
-    fn html(&self) -> Option<&str> {
+    fn html(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Sent(mail) => mail.html.as_deref(),
-            Self::Received(mail) => mail.html.as_deref(),
+            Self::Sent(mail) => mail.html().map(|html| html.to_string().into()),
+            Self::Received(mail) => mail.html.as_deref().map(Cow::Borrowed),
         }
     }
 
-    fn text(&self) -> Option<&str> {
+    fn text(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Sent(mail) => mail.text.as_deref(),
-            Self::Received(mail) => mail.text.as_deref(),
+            Self::Sent(mail) => mail.text().map(|text| text.to_string().into()),
+            Self::Received(mail) => mail.text.as_deref().map(Cow::Borrowed),
         }
     }
 
     /// The HTML body as a document that can do nothing: no script, nothing from elsewhere; what it shows of the mail's own parts is in it.
     pub(super) fn html_page(&self, canceled: &Cancellation) -> Result<Response<Bytes>, Problem> {
         let html = self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))?;
-        let page = defused::document(html, || self.pictures(), canceled);
+        let page = defused::document(&html, || self.pictures(), canceled);
         page.map(defused::response).ok_or_else(|| Problem::application("The client has gone."))
     }
 
     /// What the HTML may refer to. Of a mail that is not parsed the pictures stay away.
     fn pictures(&self) -> defused::Pictures {
         let mut pictures = defused::Pictures::new();
-        for (file, bytes) in contents(self.source()).unwrap_or_default() {
+        for (file, bytes) in contents(&self.source()).unwrap_or_default() {
             if let Some(id) = file.content_id {
                 // Of two with the same id the first one counts.
                 pictures.entry(id).or_insert((file.content_type, bytes));
@@ -105,28 +106,28 @@ impl Letter {
 
     /// The mail as it travels, to be saved.
     pub(super) fn download(&self) -> Response<Bytes> {
-        let bytes = self.source().clone();
+        let bytes = self.source();
         saved(bytes, "message/rfc822", &format!("{}.eml", self.id()))
     }
 
     /// One of the files in it, to be saved.
     pub(super) fn file(&self, place: &str) -> Result<Response<Bytes>, Problem> {
         let source = self.source();
-        let files = attachments(source).map_err(|reason| Problem::validation(reason.not_shown()))?;
+        let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
         let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
-        let bytes = content_of(source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
+        let bytes = content_of(&source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
         Ok(saved(bytes, &file.content_type, &file.filename))
     }
 
     /// All that is known of it but its bodies.
     pub(super) fn about(&self, tenant: &Tenant) -> Response<Bytes> {
         let source = self.source();
-        let parsed = mime::headers(source);
+        let parsed = mime::headers(&source);
         let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
         let headers =
             headers.map(|(name, value)| Header { name, value: messages::unfolded(value) }).collect();
-        let (files, not_shown) = match attachments(source) {
+        let (files, not_shown) = match attachments(&source) {
             Ok(files) => (files, None),
             Err(reason) => (Vec::new(), Some(reason.not_shown())),
         };
@@ -137,8 +138,8 @@ impl Letter {
                     Self::Sent(mail) => Item::Sent(messages::Item::of(tenant, mail)),
                     Self::Received(mail) => Item::Received(ReceivedItem::of(mail)),
                 },
-                html_size: self.html().map(str::len),
-                text_size: self.text().map(str::len),
+                html_size: self.html().map(|html| html.len()),
+                text_size: self.text().map(|text| text.len()),
                 headers,
                 files: files.iter().map(File::of).collect(),
                 not_shown,

@@ -1,6 +1,8 @@
 //! Captured mails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`,
 //! `DELETE /_/messages`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
@@ -9,7 +11,8 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use super::filter::Filter;
-use crate::delivery::captured::{CapturedAttachment, CapturedMail, Tag};
+use crate::cancel::Cancellation;
+use crate::delivery::captured::{CapturedAttachment, Mail, MailBodies, Tag};
 use crate::lock::lock;
 use crate::mime;
 use crate::news::What;
@@ -19,12 +22,16 @@ use crate::resources::timestamp::database;
 use crate::service::Service;
 use crate::state::Tenant;
 
-pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+pub(super) fn index(
+    tenant: &Tenant,
+    query: Option<&str>,
+    canceled: &Cancellation,
+) -> Result<Response<Bytes>, Problem> {
     let query = query.unwrap_or_default();
     let filter = Filter::read(query)?;
     let query = renamed(query);
     let window = Window::read(Some(&query), Mode::A)?;
-    let page = super::filtered(&tenant.captured, &window, &filter)?;
+    let page = super::filtered(&tenant.captured, &window, &filter, canceled)?;
     let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
     Ok(list(&crate::paging::Page { items, has_more: page.has_more }))
 }
@@ -42,12 +49,19 @@ pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem
 }
 
 /// All that is known of a mail.
-pub(super) fn whole<'a>(tenant: &Tenant, mail: &'a CapturedMail) -> Whole<'a> {
-    let parsed = mime::headers(&mail.mime);
+fn whole<'a>(tenant: &Tenant, mail: &'a Mail) -> Whole<'a> {
+    let bodies = mail.bodies();
+    let raw = mail.render(&bodies);
+    whole_of(tenant, mail, bodies, &raw)
+}
+
+/// The same for who has its bodies and its source.
+pub(super) fn whole_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Whole<'a> {
+    let parsed = mime::headers(raw);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
     let headers =
         headers.map(|(name, value)| Header { name: name.to_owned(), value: unfolded(value) }).collect();
-    Whole { item: Item::of(tenant, mail), html: mail.html.as_deref(), text: mail.text.as_deref(), headers }
+    Whole { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers }
 }
 
 /// A header's value on one line (RFC 5322, 2.2.3).
@@ -57,7 +71,7 @@ pub(super) fn unfolded(value: &str) -> String {
 
 pub(super) fn raw(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
     let mail = find(tenant, id)?;
-    let mut response = Response::new(mail.mime.clone());
+    let mut response = Response::new(mail.mime());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("message/rfc822"));
     Ok(response)
 }
@@ -72,7 +86,7 @@ pub(super) fn forget(service: &Service, tenant: &Tenant) -> Response<Bytes> {
 }
 
 /// The mail with this id, or that of the email with it.
-pub(super) fn find(tenant: &Tenant, id: &str) -> Result<std::sync::Arc<CapturedMail>, Problem> {
+pub(super) fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
     let id = Uuid::try_parse(id).ok();
     let of_email = |id| lock(&tenant.emails).get(id).and_then(|email| email.captured());
     let by_id = |id| lock(&tenant.captured).get(id).cloned();
@@ -83,37 +97,37 @@ pub(super) fn find(tenant: &Tenant, id: &str) -> Result<std::sync::Arc<CapturedM
 /// A captured mail in a list.
 #[derive(Serialize)]
 pub(super) struct Item<'a> {
-    id: &'a str,
-    email_id: &'a str,
+    id: String,
+    email_id: String,
     from: &'a str,
-    to: &'a [String],
-    cc: &'a [String],
-    bcc: &'a [String],
+    to: Vec<&'a str>,
+    cc: Vec<&'a str>,
+    bcc: Vec<&'a str>,
     subject: &'a str,
     created_at: String,
     /// Of the whole message, in bytes.
     size: usize,
     last_event: Option<&'static str>,
     tags: &'a [Tag],
-    attachments: &'a [CapturedAttachment],
+    attachments: Vec<CapturedAttachment>,
 }
 
 impl<'a> Item<'a> {
-    pub(super) fn of(tenant: &Tenant, mail: &'a CapturedMail) -> Self {
-        let email = lock(&tenant.emails).get(mail.email_uuid()).cloned();
+    pub(super) fn of(tenant: &Tenant, mail: &'a Mail) -> Self {
+        let email = lock(&tenant.emails).get(mail.email_id).cloned();
         Self {
-            id: &mail.id,
-            email_id: &mail.email_id,
-            from: &mail.from,
-            to: &mail.to,
-            cc: &mail.cc,
-            bcc: &mail.bcc,
-            subject: &mail.subject,
+            id: mail.id.to_string(),
+            email_id: mail.email_id.to_string(),
+            from: mail.from(),
+            to: mail.to(),
+            cc: mail.cc(),
+            bcc: mail.bcc(),
+            subject: mail.subject(),
             created_at: database(mail.captured_at),
-            size: mail.mime.len(),
+            size: mail.size(),
             last_event: email.map(|email| email.last_event().as_str()),
-            tags: &mail.tags,
-            attachments: &mail.attachments,
+            tags: mail.tags(),
+            attachments: mail.attachments(),
         }
     }
 }
@@ -122,8 +136,8 @@ impl<'a> Item<'a> {
 pub(super) struct Whole<'a> {
     #[serde(flatten)]
     item: Item<'a>,
-    html: Option<&'a str>,
-    text: Option<&'a str>,
+    html: Option<Arc<str>>,
+    text: Option<Arc<str>>,
     headers: Vec<Header>,
 }
 

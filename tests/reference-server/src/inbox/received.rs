@@ -9,7 +9,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use url::form_urlencoded;
 
-use crate::delivery::mime;
+use crate::delivery::captured::Mail;
 use crate::problem::{self, Problem};
 use crate::resources::emails::attachments::Content;
 use crate::resources::emails::draft::{Draft, Form};
@@ -66,7 +66,8 @@ fn written(service: &Service, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Ve
     let all = [Some(&draft.to), draft.cc.as_ref(), draft.bcc.as_ref()];
     let recipients = all.into_iter().flatten().flatten().map(|one: &Mailbox| one.address.clone()).collect();
     let email = Email::new(service.next_id(), Box::new(draft.clone()), now);
-    Ok((mime::render(&email, &draft, now).into(), recipients))
+    let mail = Mail::new(email.id, &email, Box::new(draft), false, None, now);
+    Ok((mail.mime(), recipients))
 }
 
 /// The addresses that a mail names as its recipients.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::delivery::captured::CapturedMail;
+use crate::delivery::captured::Mail;
 use crate::problem::{self, Problem};
 use crate::resources::logs;
 use crate::resources::timestamp::database;
@@ -54,13 +54,10 @@ pub(super) fn show(service: &Service, tenant: &str, number: &str) -> Result<Resp
 }
 
 /// `GET /_/messages/{id}/request`: the request that was answered with this mail's email.
-pub(super) fn that_made(
-    service: &Service,
-    tenant: &str,
-    mail: &CapturedMail,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn that_made(service: &Service, tenant: &str, mail: &Mail) -> Result<Response<Bytes>, Problem> {
     let mut whose = Whose::new(service, tenant);
-    let id = mail.email_id.as_bytes();
+    let id = mail.email_id.to_string();
+    let id = id.as_bytes();
     let all = service.state().requests.shared();
     let made = all.iter().find(|request| {
         // Anything that lists an email is longer than an answer to who sent it, and came by another method.

@@ -40,8 +40,8 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<
         object: "preview",
         from: version.from.as_ref().map(|from| from.text.as_str()),
         subject: rendered.subject,
-        text: rendered.text,
-        html_size: rendered.html.len(),
+        text: rendered.bodies.text(),
+        html_size: rendered.bodies.html().map_or(0, |html| html.len()),
         missing,
     };
     Ok(problem::json(StatusCode::OK, &preview))
@@ -56,7 +56,8 @@ pub(super) fn html(
 ) -> Result<Response<Bytes>, Problem> {
     let (version, wish) = asked(tenant, id, query)?;
     let rendered = wish.render(tenant, &version)?;
-    let page = defused::document(&rendered.html, defused::Pictures::new, canceled);
+    let page =
+        defused::document(&rendered.bodies.html().unwrap_or_default(), defused::Pictures::new, canceled);
     page.map(defused::response).ok_or_else(|| Problem::application("The client has gone."))
 }
 
@@ -124,7 +125,7 @@ struct Preview<'a> {
     object: &'static str,
     from: Option<&'a str>,
     subject: Option<String>,
-    text: Option<String>,
+    text: Option<Arc<str>>,
     html_size: usize,
     /// The variables for which a send would have to bring a value.
     missing: Vec<String>,

@@ -66,7 +66,7 @@ pub(super) fn happens(
     id: &str,
     request: &Request<Bytes>,
 ) -> Result<Response<Bytes>, Problem> {
-    let email = messages::find(tenant, id)?.email_uuid();
+    let email = messages::find(tenant, id)?.email_id;
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(request, &HAPPENS, "detail")?;

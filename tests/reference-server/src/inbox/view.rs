@@ -40,7 +40,7 @@ pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str])
         ["assets", name] => page::asset(name),
         ["stream"] => viewer().map(|viewer| live::answer(service, &viewer.name)),
         ["tenants"] => Ok(tenants(service, request)),
-        ["received"] => viewer().and_then(|viewer| received(&viewer, query)),
+        ["received"] => viewer().and_then(|viewer| received(&viewer, query, &canceled)),
         ["received", id] if Uuid::try_parse(id).is_ok() => {
             letter("received", id).map(|(viewer, letter)| letter.about(&viewer))
         }
@@ -59,7 +59,7 @@ pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str])
         }
         ["messages" | "received", id, "timeline"] => {
             letter(path[0], id).map(|(viewer, letter)| match letter {
-                Letter::Sent(mail) => timeline::of_sent(&viewer, mail.email_uuid()),
+                Letter::Sent(mail) => timeline::of_sent(&viewer, mail.email_id),
                 Letter::Received(mail) => timeline::of_received(&viewer, mail.id),
             })
         }
@@ -127,11 +127,11 @@ fn tenants(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
 }
 
 /// `GET /_/received`, mode A: what came in, with the filters of `GET /_/messages`.
-fn received(tenant: &Tenant, query: Option<&str>) -> Outcome {
+fn received(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Outcome {
     let query = query.unwrap_or_default();
     let filter = Filter::read(query)?;
     let query = messages::renamed(query);
-    let page = filtered(&tenant.received, &Window::read(Some(&query), Mode::A)?, &filter)?;
+    let page = filtered(&tenant.received, &Window::read(Some(&query), Mode::A)?, &filter, canceled)?;
     let items = page.items.iter().map(|mail| ReceivedItem::of(mail)).collect();
     Ok(list(&Page { items, has_more: page.has_more }))
 }
@@ -139,7 +139,7 @@ fn received(tenant: &Tenant, query: Option<&str>) -> Outcome {
 /// `GET /_/latest.html?to=…`: the newest captured mail that fits, for a test that has a browser and nothing else.
 fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled: &Cancellation) -> Outcome {
     let filter = Filter::read(query.unwrap_or_default())?;
-    let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter)?;
+    let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter, canceled)?;
     let mail = page.items.into_iter().next();
     let letter = mail.map(Letter::Sent).ok_or_else(|| Problem::not_found("No captured mail fits."))?;
     match name {

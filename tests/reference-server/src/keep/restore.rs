@@ -124,7 +124,7 @@ fn count_mails(service: &Service) {
         let captured = lock(&tenant.captured);
         for email in lock(&tenant.emails).oldest_first() {
             let mail = email.captured().and_then(|id| captured.get(id));
-            let size = email.size() + mail.map_or(0, |mail| mail.mime.len());
+            let size = email.size() + mail.map_or(0, |mail| mail.held());
             mails.push((email.created_at, email.id, size, Arc::clone(&tenant)));
         }
         for mail in lock(&tenant.received).oldest_first() {

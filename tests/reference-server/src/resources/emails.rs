@@ -11,6 +11,8 @@ pub(crate) mod schedule;
 pub(crate) mod tags;
 pub(crate) mod template;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
@@ -105,8 +107,8 @@ struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
     item: Item,
-    html: Option<&'a str>,
-    text: Option<&'a str>,
+    html: Option<Arc<str>>,
+    text: Option<Arc<str>>,
     tags: &'a [Tag],
     topic_id: Option<String>,
 }
@@ -116,8 +118,8 @@ impl<'a> Record<'a> {
         Self {
             object: "email",
             item: Item::of(email),
-            html: email.html.as_deref(),
-            text: email.text.as_deref(),
+            html: email.bodies.html(),
+            text: email.bodies.text(),
             tags: &email.tags,
             topic_id: email.topic.map(|id| id.to_string()),
         }

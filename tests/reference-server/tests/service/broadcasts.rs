@@ -1,5 +1,7 @@
 //! Broadcasts from the request to the mails, on a clock that the test moves.
 
+use std::time::Instant;
+
 use http::Method;
 use mail_parser::MessageParser;
 use posthaste_reference_server::CapturedMail;
@@ -306,7 +308,7 @@ fn a_name_is_internal_and_a_preview_is_hidden_in_the_html() {
         let source = String::from_utf8_lossy(&mail.mime).into_owned();
         assert!(!source.contains("Secret plan"), "{source}");
         assert!(source.contains("Reply-To: help@acme.test"), "{source}");
-        let html = mail.html.unwrap();
+        let html = mail.html.as_deref().unwrap();
         assert!(html.starts_with("<html><body class=x><div style=\"display:none;"), "{html}");
         assert!(html.contains(">For Ada &amp; co</div><p>Hi</p>"), "{html}");
         assert_eq!(mail.text.as_deref().map(str::trim), Some("Hi"));
@@ -675,4 +677,81 @@ fn a_link_that_was_tampered_with_is_refused() {
     assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 404);
     stage.sandbox.ask(Method::POST, "/_/reset").send("");
     assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 403);
+}
+
+/// HTML of about so many bytes, as newsletters have it.
+fn newsletter(bytes: usize) -> String {
+    let row = "<tr><td style=\"padding:4px\"><a href=\"https://acme.test/a\">Read more</a></td>\
+               <td><p>A paragraph of some words that is laid out over several lines of text.</p></td></tr>";
+    format!("<html><body><table>{}</table></body></html>", row.repeat(bytes / row.len()))
+}
+
+#[test]
+fn the_text_of_a_broadcasts_mail_is_derived_when_it_is_read() {
+    let stage = Stage::of(Sandbox::unread());
+    for i in 0..200 {
+        stage.contact(&format!("c{i}@example.com"), &json!({"first_name": format!("Name{i}")}));
+    }
+    let html = format!("<p>Hello {{{{{{FIRST_NAME}}}}}}</p>{}", newsletter(55_000));
+    let id = stage.created(&json!({"text": null, "html": html}));
+    let started = Instant::now();
+    assert_eq!(stage.send(&id, "").status, 200);
+    assert_eq!(stage.status(&id), "sent");
+    let sending = started.elapsed();
+
+    let mails = stage.sandbox.mails();
+    let started = Instant::now();
+    for (i, mail) in mails.iter().take(10).enumerate() {
+        let text = mail.text.as_deref().unwrap();
+        assert!(text.starts_with(&format!("Hello {}\n", format!("Name{}", 199 - i))), "{}", &text[..40]);
+    }
+    let reading = started.elapsed();
+    assert!(
+        sending < reading,
+        "sending 200 mails took {sending:?}, deriving the text of 10 took {reading:?}"
+    );
+}
+
+#[test]
+fn a_derived_text_is_the_same_for_every_way_to_make_it() {
+    // Wrapped lines, markup in a value, a word longer than a line, the preview, and the link.
+    let long = "x".repeat(200);
+    let body = "Hello {{{FIRST_NAME|friend}}}, this line is long enough to be broken somewhere near its end, not before.";
+    let html = format!(
+        "<body><h1>{body}</h1><p>{body} <a href=\"{{{{{{SERVICE_UNSUBSCRIBE_URL}}}}}}\">leave</a></p></body>"
+    );
+    let only_link = "<p>News.</p><p><a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">leave</a></p>";
+    for (html, preview) in
+        [(html.as_str(), None), (html.as_str(), Some("Hi {{{FIRST_NAME}}}")), (only_link, Some("Hi"))]
+    {
+        let stage = Stage::new();
+        for name in ["Ada", "<b>Ada</b> & Co", long.as_str(), ""] {
+            let address = format!("c{}@example.com", name.len());
+            stage.contact(&address, &json!({"first_name": name}));
+        }
+        let id = stage.created(&json!({"text": null, "html": html, "preview_text": preview}));
+        stage.send(&id, "");
+        let mails = stage.sandbox.mails();
+        assert_eq!(mails.len(), 4);
+        for mail in &mails {
+            let link = format!("http://sandbox.invalid{}", link(mail));
+            // What a plain send of the filled HTML derives, with a short word in place of the link and without the preview.
+            let html = mail.html.as_deref().unwrap();
+            let shown = match html.find("<div style=\"display:none") {
+                Some(at) => {
+                    format!("{}{}", &html[..at], &html[at + html[at..].find("</div>").unwrap() + 6..])
+                }
+                None => html.to_owned(),
+            };
+            let plain = Sandbox::new();
+            plain.sent(&json!({
+                "from": "hi@acme.test", "to": "ada@example.com", "subject": "s",
+                "html": shown.replace(&link, "\u{e000}link\u{e000}"),
+            }));
+            let expected = plain.mail().text.as_deref().unwrap().replace("\u{e000}link\u{e000}", &link);
+            assert_eq!(mail.text.as_deref().unwrap(), expected);
+            let parsed = MessageParser::default().parse(&mail.mime[..]).unwrap();
+            assert_eq!(parsed.body_text(0).unwrap().replace("\r\n", "\n"), expected);
+        }
+    }
 }

@@ -159,7 +159,7 @@ fn email_18_the_text_is_derived_from_the_html_when_absent() {
     assert!(text.contains("Hi Ada") && text.contains("& that.") && !text.contains("<p>"), "{text}");
     assert!(text.contains("https://acme.test/x"), "links survive: {text}");
     assert_eq!(parsed.body_html(0).unwrap().trim_end(), html);
-    assert_eq!(sandbox.record(&id)["text"], *mail.text.unwrap());
+    assert_eq!(sandbox.record(&id)["text"], *mail.text.as_deref().unwrap());
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) const KEY: &str = "sb_test";
 pub(crate) struct Sandbox {
     pub(crate) service: Arc<Service>,
     /// Fails the test when the sandbox goes, if a mail said something else than its email.
-    _readers: SecondParser,
+    _readers: Option<SecondParser>,
 }
 
 #[derive(Debug)]
@@ -58,7 +58,14 @@ impl Sandbox {
 
     /// Around a service that was made elsewhere.
     pub(crate) fn over(service: Arc<Service>) -> Self {
-        Self { _readers: SecondParser::over(&service), service }
+        Self { _readers: Some(SecondParser::over(&service)), service }
+    }
+
+    /// The same, with nobody who reads every mail.
+    pub(crate) fn unread() -> Self {
+        let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
+        Self { _readers: None, service: Service::new(settings) }
     }
 
     pub(crate) fn ask(&self, method: Method, path: impl Into<String>) -> Ask<'_> {

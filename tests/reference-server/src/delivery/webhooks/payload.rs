@@ -59,7 +59,7 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
     }
     if let Some((field, mut usual)) = kind(event).and_then(|kind| detail(kind, &iso(at))) {
         if event == Event::Clicked
-            && let Some(link) = email.html.as_deref().and_then(|html| tracking::first_link(html, own))
+            && let Some(link) = email.bodies.html().and_then(|html| tracking::first_link(&html, own))
         {
             usual["link"] = link.into();
         }

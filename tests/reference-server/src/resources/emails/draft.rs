@@ -11,7 +11,7 @@ use super::attachments::{self, Attachment};
 use super::recipients::{self, Mailbox};
 use super::tags::{self, Tag};
 use super::{headers, template};
-use crate::delivery::text::derive;
+use crate::delivery::bodies::Bodies;
 use crate::paging::quoted;
 use crate::resources::templates::version::{LARGEST, Version};
 use crate::schedule;
@@ -37,9 +37,8 @@ pub(crate) struct Draft {
     pub(crate) bcc: Option<Vec<Mailbox>>,
     pub(crate) reply_to: Option<Vec<Mailbox>>,
     pub(crate) subject: String,
-    pub(crate) html: Option<Arc<str>>,
-    /// The given text, or the derived one; none if the sender switched the derivation off.
-    pub(crate) text: Option<Arc<str>>,
+    #[serde(flatten)]
+    pub(crate) bodies: Bodies,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) attachments: Vec<Attachment>,
     pub(crate) tags: Vec<Tag>,
@@ -125,11 +124,12 @@ impl Draft {
         if !problems.is_empty() {
             return None;
         }
-        let text = match (text, &html) {
-            (Some(text), _) if text.is_empty() => None,
-            (Some(text), _) => Some(Arc::from(&*text)),
-            (None, Some(html)) => Some(Arc::from(derive(html))),
-            (None, None) => None,
+        let html = html.filter(|html| !html.is_empty()).map(|html| Arc::from(&*html));
+        let bodies = match (html, text) {
+            (Some(html), None) => Bodies::of_html(html),
+            (html, text) => {
+                Bodies::given(html, text.filter(|text| !text.is_empty()).map(|text| Arc::from(&*text)))
+            }
         };
         let own_subject = subject.is_some();
         let own_reply_to = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("reply-to"));
@@ -142,8 +142,7 @@ impl Draft {
             // A header of that name says it too.
             reply_to: reply_to.or_else(|| version?.reply_to.clone().filter(|_| !own_reply_to)),
             subject: subject.unwrap_or_default().into_owned(),
-            html: html.filter(|html| !html.is_empty()).map(|html| Arc::from(&*html)),
-            text,
+            bodies,
             headers,
             attachments,
             tags,
@@ -176,8 +175,7 @@ impl Draft {
         if !own_subject {
             self.subject = rendered.subject.unwrap_or_default();
         }
-        self.html = Some(Arc::from(rendered.html));
-        self.text = rendered.text.map(Arc::from);
+        self.bodies = rendered.bodies;
         Some(())
     }
 
@@ -186,13 +184,11 @@ impl Draft {
         self.to.iter().chain(self.cc.iter().flatten()).chain(self.bcc.iter().flatten())
     }
 
-    /// About how many bytes it will take as a mail.
+    /// About how many bytes its record and its mail will hold.
     pub(crate) fn size(&self) -> usize {
         let attached = attachments::encoded_size(&self.attachments);
-        let html = self.html.as_ref().map_or(0, |html| html.len());
-        let text = self.text.as_ref().map_or(0, |text| text.len());
-        // The bodies and headers are kept twice: in the record, and in the mail.
-        2_048 + 2 * (html + text + headers::size(&self.headers)) + attached
+        // The headers are kept twice: in the record, and in the mail.
+        2_048 + self.bodies.size() + 2 * headers::size(&self.headers) + attached
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn take(
 }
 
 /// How much memory headers take, in bytes.
-pub(super) fn size(headers: &[(String, String)]) -> usize {
+pub(crate) fn size(headers: &[(String, String)]) -> usize {
     headers.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 

@@ -1,7 +1,7 @@
 //! What the service remembers of an email, and what has happened to it.
 
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::draft::{Draft, Origin};
 use super::headers::size;
 use super::tags::Tag;
+use crate::delivery::bodies::Bodies;
 use crate::lock::lock;
 
 /// How many events of an email are remembered.
@@ -27,9 +28,8 @@ pub(crate) struct Email {
     pub(crate) bcc: Option<Vec<String>>,
     pub(crate) reply_to: Option<Vec<String>>,
     pub(crate) subject: String,
-    pub(crate) html: Option<Arc<str>>,
-    /// The given text, or the derived one.
-    pub(crate) text: Option<Arc<str>>,
+    #[serde(flatten)]
+    pub(crate) bodies: Bodies,
     /// The custom headers; not those that the service adds to the mails of a broadcast.
     #[serde(default)]
     pub(crate) headers: Vec<(String, String)>,
@@ -102,8 +102,7 @@ impl Email {
             bcc: draft.bcc.as_deref().map(texts),
             reply_to: draft.reply_to.as_deref().map(texts),
             subject: draft.subject.clone(),
-            html: draft.html.clone(),
-            text: draft.text.clone(),
+            bodies: draft.bodies.clone(),
             headers,
             tags: draft.tags.clone(),
             topic: draft.topic,
@@ -185,9 +184,8 @@ impl Email {
 
     /// How much memory it takes, in bytes, nearly.
     pub(crate) fn size(&self) -> usize {
-        let bodies = [&self.html, &self.text].into_iter().flatten().map(|body| body.len()).sum::<usize>();
         let waiting = lock(&self.progress).waiting.as_ref().map_or(0, |draft| draft.size());
-        bodies + size(&self.headers) + self.subject.len() + waiting
+        self.bodies.size() + size(&self.headers) + self.subject.len() + waiting
     }
 
     pub(crate) fn captured(&self) -> Option<Uuid> {

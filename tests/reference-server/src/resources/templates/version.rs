@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::delivery::bodies::Bodies;
 use crate::delivery::placeholders::{Placeholder, fill_within, line, placeholders};
-use crate::delivery::text::derive;
 use crate::resources::contacts::book::{Contact, PropertyValue};
 use crate::resources::emails::recipients::Mailbox;
 
@@ -65,8 +66,7 @@ impl Type {
 #[derive(Debug)]
 pub(crate) struct Rendered {
     pub(crate) subject: Option<String>,
-    pub(crate) html: String,
-    pub(crate) text: Option<String>,
+    pub(crate) bodies: Bodies,
 }
 
 /// The most bytes that a subject or a body may have with its values. The specification is silent on it; it is what attachments may have.
@@ -113,17 +113,17 @@ impl Version {
             let (address, contact) = recipient?;
             of_recipient(name, address, contact, fallback).map(Cow::Owned)
         };
-        let html = fill_within(&self.html, LARGEST, value)?;
-        let text = match self.text.as_deref() {
-            None => Some(derive(&html)),
-            Some("") => None,
-            Some(text) => Some(fill_within(text, LARGEST, value)?),
+        let html = Arc::from(fill_within(&self.html, LARGEST, value)?);
+        let bodies = match self.text.as_deref() {
+            None => Bodies::of_html(html),
+            Some("") => Bodies::given(Some(html), None),
+            Some(text) => Bodies::given(Some(html), Some(fill_within(text, LARGEST, value)?.into())),
         };
         let subject = match self.subject.as_deref() {
             None => None,
             Some(subject) => Some(line(&fill_within(subject, LARGEST, value)?)),
         };
-        Some(Rendered { subject, html, text })
+        Some(Rendered { subject, bodies })
     }
 }
 
