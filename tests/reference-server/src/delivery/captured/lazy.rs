@@ -25,6 +25,12 @@ impl<T> Deref for Lazy<T> {
     }
 }
 
+impl<R: ?Sized, T: AsRef<R>> AsRef<R> for Lazy<T> {
+    fn as_ref(&self) -> &R {
+        (**self).as_ref()
+    }
+}
+
 impl<T> Clone for Lazy<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
