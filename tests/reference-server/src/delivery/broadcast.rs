@@ -70,18 +70,15 @@ pub(crate) fn send(
     let due = due.filter(|due| *due > now);
     let sent = tenant.broadcasts.change(id, |broadcast| broadcast.send(due));
     sent.ok_or_else(|| Problem::not_found("Broadcast not found."))??;
-    match due {
-        Some(due) => {
-            let work = Work::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
-            service.agenda().note(due, work);
-        }
-        // The first step is the request's own work.
-        None => {
-            let mut rest = depart(service, tenant, id, now);
-            while let Some(departure) = rest {
-                rest = go_on(service, departure, now);
-            }
-        }
+    if let Some(due) = due {
+        let work = Work::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
+        service.agenda().note(due, work);
+        return Ok(());
+    }
+    // The first step is the request's own work.
+    let mut rest = depart(service, tenant, id, now);
+    while let Some(departure) = rest {
+        rest = go_on(service, departure, now);
     }
     Ok(())
 }
