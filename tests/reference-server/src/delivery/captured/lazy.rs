@@ -54,3 +54,9 @@ impl PartialEq<Lazy<Bytes>> for Bytes {
         *self == **other
     }
 }
+
+impl AsRef<[u8]> for Lazy<Bytes> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
