@@ -46,14 +46,14 @@ async fn main() -> Result<(), Failure> {
     let total = started.elapsed();
     sent.await??;
     waits.sort_unstable();
-    let at = |part: f64| waits[((waits.len() as f64 * part) as usize).min(waits.len() - 1)];
+    let at = |permille: usize| waits[(waits.len() * permille / 1_000).min(waits.len() - 1)];
     println!(
         "{} requests in {total:.1?}: median {:.1?}, p99 {:.1?}, p99.9 {:.1?}, longest {:.1?}",
         waits.len(),
-        at(0.5),
-        at(0.99),
-        at(0.999),
-        at(1.0)
+        at(500),
+        at(990),
+        at(999),
+        at(1_000)
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Due work, done in batches: by one thread at a time and in order, and between two batches anybody else may go on.
+//! Due work, done in batches: by one thread at a time and in order, and other threads may go on between two batches.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::lock::lock;
 /// How long a batch takes, but for the end of its last job.
 const BATCH: Duration = Duration::from_millis(1);
 /// How long a request waits for a batch that is being done.
-const PATIENCE: Duration = Duration::from_millis(5);
+const MAX_WAIT: Duration = Duration::from_millis(5);
 
 /// Whose turn it is to do due work.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Waiting {
     requests: usize,
 }
 
-/// While it lives, nobody else does due work.
+/// While it lives, no other thread does due work.
 struct Turn<'a>(&'a Turns);
 
 impl Turns {
@@ -46,7 +46,7 @@ impl Turns {
     fn take_soon(&self) -> Option<Turn<'_>> {
         let mut state = lock(&self.state);
         state.requests += 1;
-        let waited = self.free.wait_timeout_while(state, PATIENCE, |state| state.busy);
+        let waited = self.free.wait_timeout_while(state, MAX_WAIT, |state| state.busy);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.requests -= 1;
         if state.busy {
@@ -81,7 +81,7 @@ impl Service {
         }
     }
 
-    /// Does some of what has fallen due, before a request: all of it, unless it is much or somebody else is doing it.
+    /// Does some of what has fallen due, before a request: all of it, unless it is much or another thread is doing it.
     pub(crate) fn run_some_due(&self) {
         let now = self.clock.now();
         if !self.agenda.is_due(now) && !self.turns.is_busy() {
