@@ -48,7 +48,7 @@ mod tests {
         let mails = server.service().mails("sb_test");
         let [mail] = &mails[..] else { panic!("{} mails left", mails.len()) };
         assert_eq!(mail.subject, "Welcome, Ada");
-        let body = MessageParser::default().parse(&mail.mime).unwrap().body_text(0).unwrap().into_owned();
+        let body = MessageParser::default().parse(&mail.mime[..]).unwrap().body_text(0).unwrap().into_owned();
         assert_eq!(body.trim(), "Hello Ada, your plan is free.");
     }
 }

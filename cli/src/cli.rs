@@ -105,6 +105,15 @@ impl Command {
         }
     }
 
+    /// Whether it serves requests of many programs for a long time.
+    pub(crate) fn serves(&self) -> bool {
+        match self {
+            #[cfg(feature = "sandbox")]
+            Self::Sandbox(Noun(command)) => command.serves(),
+            _ => false,
+        }
+    }
+
     /// Whether it goes on until a signal comes, which is then how it ends and no failure.
     pub(crate) fn ends_by_signal(&self) -> bool {
         match self {

@@ -1,11 +1,13 @@
 //! From arguments to exit code: parse, run one command, tell its failure. The only place where a failure becomes a number.
 
 use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use crate::cli::{self, Cli, Command, Noun};
@@ -93,7 +95,7 @@ fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
             if let Err(fail) = enough_files() {
                 return (Err(fail), None);
             }
-            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            let runtime = match runtime(&networked) {
                 Ok(runtime) => runtime,
                 Err(error) => {
                     return (Err(Fail::local("the program cannot wait for the network", error)), None);
@@ -105,6 +107,13 @@ fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
             ended
         }
     }
+}
+
+/// One thread is enough for a client; the sandbox answers requests side by side.
+fn runtime(command: &Command) -> io::Result<Runtime> {
+    let mut builder =
+        if command.serves() { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    builder.enable_all().build()
 }
 
 /// Whether the program may open as many files as it needs, after it has asked for them.

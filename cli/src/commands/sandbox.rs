@@ -104,6 +104,10 @@ impl Command {
     pub(crate) fn handles_signals(&self) -> bool {
         matches!(self, Self::Serve(_) | Self::Run(_))
     }
+
+    pub(crate) fn serves(&self) -> bool {
+        matches!(self, Self::Serve(_))
+    }
 }
 
 /// Runs one of them.

@@ -1,8 +1,8 @@
 //! Time that a test can move, and work that falls due.
 //!
 //! Nothing in the service sleeps. What should happen later is noted on an [`Agenda`] with the instant at which it is
-//! due, and done when the clock is found to have passed it: at the start of every request, whenever a test moves the
-//! clock, and on the tick of the long-running mount. So a test sees a day pass without waiting, and a sandbox on the
+//! due, and done when the clock is found to have passed it: whenever a test moves the clock, on the tick of the
+//! long-running mount, and, unless it is much, at the start of every request. So a test sees a day pass without waiting, and a sandbox on the
 //! real clock does its work on time.
 
 use std::collections::BTreeMap;
@@ -205,13 +205,25 @@ impl<W> Agenda<W> {
         waiting.work.insert(turn, work);
     }
 
-    /// Takes the next piece of work that is due at `now`, with the instant at which it was due.
-    pub(crate) fn take_due(&self, now: Timestamp) -> Option<(Timestamp, W)> {
+    /// Takes the next piece of work that is due at `now`, with its turn.
+    pub(crate) fn take_due(&self, now: Timestamp) -> Option<(Turn, W)> {
         let mut waiting = lock(&self.waiting);
         let next = waiting.work.first_entry().filter(|next| next.key().0 <= now)?;
         let (turn, work) = next.remove_entry();
         waiting.touch(turn);
-        Some((turn.0, work))
+        Some((turn, work))
+    }
+
+    /// Puts back what is left of a piece of work, in its old turn.
+    pub(crate) fn go_on(&self, turn: Turn, rest: W) {
+        let mut waiting = lock(&self.waiting);
+        waiting.touch(turn);
+        waiting.work.insert(turn, rest);
+    }
+
+    /// Whether any work is due at `now`.
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        lock(&self.waiting).work.first_key_value().is_some_and(|(turn, _)| turn.0 <= now)
     }
 
     pub(crate) fn clear(&self) {

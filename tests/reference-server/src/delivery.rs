@@ -111,9 +111,15 @@ pub(crate) fn schedule(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Emai
     service.agenda().note(due, work);
 }
 
-/// Does a piece of work that was due at `due`.
-pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
+/// Does a piece of work that was due at `due`; answers what is left of it, if it is more than is done at a time.
+pub(crate) fn run(service: &Service, due: Timestamp, work: Work) -> Option<Work> {
     match work {
+        Work::SendBroadcast { tenant, broadcast } => {
+            return broadcast::fall_due(service, &tenant, broadcast, due).map(Work::GoOnWithBroadcast);
+        }
+        Work::GoOnWithBroadcast(departure) => {
+            return broadcast::go_on(service, departure, due).map(Work::GoOnWithBroadcast);
+        }
         Work::Depart { tenant, email } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
                 depart(service, &tenant, &email, due);
@@ -139,7 +145,7 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
             }
         }
         Work::CheckDomain { tenant: owner, domain, number } => {
-            let Some(tenant) = owner.upgrade() else { return };
+            let tenant = owner.upgrade()?;
             let end = |domain: &mut Domain| verification::end(domain, number);
             let next = domains::changed_status(service, &tenant, domain, due, end).flatten();
             if let Some(Check { number, due_after }) = next {
@@ -147,9 +153,8 @@ pub(crate) fn run(service: &Service, due: Timestamp, work: Work) {
                 service.agenda().note(plus(due, due_after), work);
             }
         }
-        Work::SendBroadcast { tenant, broadcast } => broadcast::fall_due(service, &tenant, broadcast, due),
-        Work::GoOnWithBroadcast(departure) => broadcast::go_on(service, departure, due),
     }
+    None
 }
 
 /// Something happens to an email: it is noted, and told to whoever wants to know. `detail` is what is known of it, in the field that events of this

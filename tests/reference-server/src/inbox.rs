@@ -59,6 +59,11 @@ pub(crate) fn is_control(path: &str) -> bool {
     path == "/_" || path.starts_with("/_/")
 }
 
+/// Whether a request moves the clock.
+pub(crate) fn moves_clock(request: &Request<Bytes>) -> bool {
+    request.method() == Method::POST && request.uri().path().trim_matches('/') == "_/clock"
+}
+
 /// Answers a request under `/_/`.
 pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
     let path = request.uri().path();

@@ -5,6 +5,7 @@
 //! back an earlier answer · the route's handler answers · the exchange is logged. There is no socket in it; the
 //! mounts are the doors to this one room.
 
+mod due;
 mod errands;
 mod logins;
 mod record;
@@ -21,12 +22,13 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use uuid::Uuid;
 
+use self::due::Turns;
 use crate::clock::{Agenda, Clock};
 use crate::delivery::captured::{CapturedMail, Mail};
 use crate::delivery::fetch::FetchQueue;
 use crate::delivery::webhooks::outbox::Outbox;
 use crate::delivery::webhooks::post::Couriers;
-use crate::delivery::{self, Work, outside};
+use crate::delivery::{Work, outside};
 use crate::faults::{Action, Faults, Wire, too_many};
 use crate::idempotency::{self, Turn};
 use crate::keep::gate::Gate;
@@ -69,8 +71,7 @@ pub struct Service {
     settings: Settings,
     clock: Clock,
     agenda: Agenda<Work>,
-    /// Held while due work is done, so that it is done in order and whole.
-    at_work: Mutex<()>,
+    turns: Turns,
     faults: Faults,
     ids: Ids,
     request_ids: Ids,
@@ -103,7 +104,7 @@ impl Service {
         let service = Arc::new(Self {
             clock: Clock::new(settings.clock),
             agenda: Agenda::new(),
-            at_work: Mutex::new(()),
+            turns: Turns::default(),
             faults: Faults::new(settings.seed),
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
@@ -142,7 +143,8 @@ impl Service {
     /// [`Wire`]; without a fault there is none.
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let _inside = self.gate.enter();
+        // Moving the clock may take long, and each batch of that work is inside by itself.
+        let _inside = (!inbox::moves_clock(&request)).then(|| self.gate.enter());
         let (mut response, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request)))
             .unwrap_or_else(|panic| {
                 let text = panic
@@ -180,7 +182,7 @@ impl Service {
         if let Some(refusal) = guard::refusal(self, request) {
             return self.unserved(refusal);
         }
-        self.run_due();
+        self.run_some_due();
         let path = request.uri().path();
         if inbox::is_control(path) {
             return (inbox::answer(self, request), Allowance::uncounted(self.settings.rate_limit));
@@ -356,7 +358,7 @@ impl Service {
         recipients: &[&str],
         message: impl Into<Bytes>,
     ) -> Result<String, NotReceived> {
-        self.run_due();
+        self.run_some_due();
         let _inside = self.gate.enter();
         let credential = keys::credential(tenant, &self.state.key_book).ok_or(NotReceived::UnknownKey)?;
         let tenant = self.state.tenant(&credential.tenant);
@@ -408,21 +410,6 @@ impl Service {
         self.state.reset();
         self.oauth.reset();
         self.news.tell_all(What::Forgotten);
-    }
-
-    /// Does what has fallen due. Every request and every move of the clock does this too; a mount that lives long
-    /// calls it now and then, so that a scheduled mail leaves on time.
-    pub fn run_due(&self) {
-        let _inside = self.gate.enter();
-        {
-            let _at_work = lock(&self.at_work);
-            let now = self.clock.now();
-            // Work may be noted while work is done; it is done too if it is due.
-            while let Some((due, work)) = self.agenda.take_due(now) {
-                delivery::run(self, due, work);
-            }
-        }
-        self.tell();
     }
 
     /// Notes that a mail left. The listeners hear of it when no lock is held, so that they may ask the service.

@@ -57,6 +57,8 @@ mod inbox_view;
 mod keep;
 #[path = "service/keys.rs"]
 mod keys;
+#[path = "service/latency.rs"]
+mod latency;
 #[path = "service/lists.rs"]
 mod lists;
 #[path = "service/nesting.rs"]

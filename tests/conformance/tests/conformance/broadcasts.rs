@@ -164,7 +164,8 @@ async fn what_a_contact_is_called_is_in_its_mail_and_what_the_broadcast_is_calle
         .send_now();
     stage.created(&broadcast).await;
     let mails = stage.bench.mails();
-    let html = |to: &str| Option::clone(&mails.iter().find(|mail| mail.to == [to]).unwrap().html).unwrap();
+    let html =
+        |to: &str| mails.iter().find(|mail| mail.to == [to]).unwrap().html.as_deref().unwrap().to_owned();
     assert!(html("ada@example.com").starts_with("<p>Ada ada@example.com "));
     assert!(html("bob@example.com").starts_with("<p>friend bob@example.com "));
     let link = format!("<a href=\"{}/_/unsubscribe/", stage.bench.base_url());

@@ -250,7 +250,7 @@ async fn values_take_the_place_of_variables_and_fallbacks_of_values() {
     client.emails().send(&email).await.unwrap();
     let mail = bench.mails()[0].clone();
     assert_eq!(mail.subject, "Welcome, Ada <3");
-    let mail = MessageParser::default().parse(&mail.mime).unwrap().body_html(0).unwrap().into_owned();
+    let mail = MessageParser::default().parse(&mail.mime[..]).unwrap().body_html(0).unwrap().into_owned();
     assert!(mail.contains("Hello Ada <3, 3 apples"), "values go in as they are: {mail}");
     client.emails().send(&email.clone().variable("APPLES", 5)).await.unwrap();
     assert!(text_of(&bench).contains("5 apples"));

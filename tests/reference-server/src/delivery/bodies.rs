@@ -97,8 +97,8 @@ impl Bodies {
         }
     }
 
-    /// Whether the text has this word in lower case, whatever its own case. A text that nobody has read yet isn't derived for this: the words are looked
-    /// for in the HTML without its tags.
+    /// Whether the text has this word in lower case, whatever its own case. A text that was not read yet isn't derived for this: the search is
+    /// in the HTML without its tags.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         match self {
             Self::Written(written) => written.has_word(word),

@@ -24,6 +24,8 @@ use crate::state::Tenant;
 
 /// How many mails leave in one step.
 const STEP: usize = 1_000;
+/// How many of a step are made at a time.
+const SLICE: usize = 25;
 /// How much later the next step is.
 const PAUSE: SignedDuration = SignedDuration::from_millis(100);
 
@@ -33,13 +35,15 @@ pub(crate) struct Departure {
     broadcast: Uuid,
     /// The contacts whose turn has not come. The last one, who has been there longest, is the next.
     contacts: Vec<Uuid>,
+    /// How many of the step have left.
+    left: usize,
     /// What its mails share, once the first has left.
     common: Option<Arc<Common>>,
 }
 
 impl Departure {
     pub(crate) fn new(tenant: &Arc<Tenant>, broadcast: Uuid, contacts: Vec<Uuid>) -> Self {
-        Self { tenant: Arc::downgrade(tenant), broadcast, contacts, common: None }
+        Self { tenant: Arc::downgrade(tenant), broadcast, contacts, left: 0, common: None }
     }
 
     pub(crate) fn tenant(&self) -> Option<Arc<Tenant>> {
@@ -66,45 +70,58 @@ pub(crate) fn send(
     let due = due.filter(|due| *due > now);
     let sent = tenant.broadcasts.change(id, |broadcast| broadcast.send(due));
     sent.ok_or_else(|| Problem::not_found("Broadcast not found."))??;
-    match due {
-        Some(due) => {
-            let work = Work::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
-            service.agenda().note(due, work);
-        }
-        None => depart(service, tenant, id, now),
+    if let Some(due) = due {
+        let work = Work::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
+        service.agenda().note(due, work);
+        return Ok(());
+    }
+    // The first step is the request's own work.
+    let mut rest = depart(service, tenant, id, now);
+    while let Some(departure) = rest {
+        rest = go_on(service, departure, now);
     }
     Ok(())
 }
 
 /// The schedule of a broadcast is due, unless it was taken back or changed.
-pub(crate) fn fall_due(service: &Service, tenant: &Weak<Tenant>, id: Uuid, due: Timestamp) {
-    let Some(tenant) = tenant.upgrade() else { return };
-    if tenant.broadcasts.change(id, |broadcast| broadcast.fall_due(due)) == Some(true) {
-        depart(service, &tenant, id, due);
-    }
+pub(crate) fn fall_due(
+    service: &Service,
+    tenant: &Weak<Tenant>,
+    id: Uuid,
+    due: Timestamp,
+) -> Option<Departure> {
+    let tenant = tenant.upgrade()?;
+    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.fall_due(due))?;
+    is_due.then(|| depart(service, &tenant, id, due)).flatten()
 }
 
-fn depart(service: &Service, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) {
-    let Some(broadcast) = tenant.broadcasts.get(id) else { return };
+fn depart(service: &Service, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<Departure> {
+    let broadcast = tenant.broadcasts.get(id)?;
     let contacts = audience::members(tenant, broadcast.message.segment);
-    go_on(service, Departure::new(tenant, id, contacts), at);
+    go_on(service, Departure::new(tenant, id, contacts), at)
 }
 
-/// Lets the next mails leave.
-pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) {
-    let Some(tenant) = departure.tenant.upgrade() else { return };
-    let Some(broadcast) = tenant.broadcasts.get(departure.broadcast) else { return };
+/// Lets the next mails leave, and answers what else leaves in the same step.
+pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) -> Option<Departure> {
+    let tenant = departure.tenant.upgrade()?;
+    let broadcast = tenant.broadcasts.get(departure.broadcast)?;
     if broadcast.status != Status::Queued {
-        return;
+        return None;
     }
     let common = departure.common.get_or_insert_with(|| Arc::new(Common::of(broadcast)));
-    let turn = departure.contacts.split_off(departure.contacts.len().saturating_sub(STEP));
+    let turn = departure.contacts.split_off(departure.contacts.len().saturating_sub(SLICE));
     leave(service, &tenant, common, &turn, at);
     if departure.contacts.is_empty() {
         tenant.broadcasts.change(departure.broadcast, |broadcast| broadcast.finish(at));
-    } else {
-        service.agenda().note(plus(at, PAUSE), Work::GoOnWithBroadcast(departure));
+        return None;
     }
+    departure.left += turn.len();
+    if departure.left < STEP {
+        return Some(departure);
+    }
+    departure.left = 0;
+    service.agenda().note(plus(at, PAUSE), Work::GoOnWithBroadcast(departure));
+    None
 }
 
 fn leave(service: &Service, tenant: &Arc<Tenant>, common: &Arc<Common>, turn: &[Uuid], at: Timestamp) {

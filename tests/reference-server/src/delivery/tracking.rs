@@ -25,7 +25,7 @@ impl Tracking {
     /// None if the domain tracks nothing.
     pub(crate) fn of(domain: &Domain, own: String) -> Option<Self> {
         let (opens, clicks) = (domain.setup.open_tracking, domain.setup.click_tracking);
-        let host = domain.tracking_host().filter(|_| opens || clicks)?.to_string();
+        let host = domain.tracking_host().filter(|_| opens || clicks)?.clone();
         Some(Self { host, opens, clicks, own })
     }
 

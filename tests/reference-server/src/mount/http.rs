@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -58,15 +58,10 @@ pub async fn serve(
     let mut stop = pin!(stop);
     let (stopping, stopped) = watch::channel(false);
     let room = Arc::new(Semaphore::new(service.settings().max_connections));
-    let mut tick = tokio::time::interval(TICK);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let due_work = tokio::spawn(do_due_work(Arc::clone(&service)));
     loop {
         tokio::select! {
             () = &mut stop => break,
-            _ = tick.tick() => {
-                service.run_due();
-                outside::run_all(&service);
-            }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let (service, stopped) = (Arc::clone(&service), stopped.clone());
@@ -86,11 +81,27 @@ pub async fn serve(
             },
         }
     }
+    due_work.abort();
     drop(stopped);
     // Every connection holds a receiver: when the last is gone, all are done.
     let _ = stopping.send(true);
     let _ = tokio::time::timeout(FAREWELL, stopping.closed()).await;
     Ok(())
+}
+
+/// Does what falls due, away from the tasks that serve the sockets.
+async fn do_due_work(service: Arc<Service>) {
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        if service.has_due() {
+            let service = Arc::clone(&service);
+            // A panic has said so; what was taken up then is lost, and the rest is done at the next tick.
+            let _ = tokio::task::spawn_blocking(move || service.run_due()).await;
+        }
+        outside::run_all(&service);
+    }
 }
 
 /// Where a browser on this machine finds a listener: one on all addresses is on the machine's own, too.
@@ -208,8 +219,7 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
 }
 
 async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response<Bytes> {
-    // To look through a full inbox takes as long as to read a large body.
-    if request.body().len() < LARGE && !inbox::is_control(request.uri().path()) {
+    if request.body().len() < LARGE && !takes_long(&request) {
         return service.handle(request);
     }
     let service = Arc::clone(service);
@@ -220,6 +230,16 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response
     tokio::task::spawn_blocking(move || service.handle(request))
         .await
         .unwrap_or_else(|error| Problem::application(error.to_string()).into_response())
+}
+
+/// Whether an answer takes as long as to read a large body: a look through a full inbox, the first mails of a broadcast, a text that is derived.
+fn takes_long(request: &Request<Bytes>) -> bool {
+    let path = request.uri().path();
+    match *request.method() {
+        Method::GET => inbox::is_control(path) || path.starts_with("/emails/"),
+        Method::POST => inbox::is_control(path) || path.starts_with("/broadcasts"),
+        _ => inbox::is_control(path),
+    }
 }
 
 /// A body that may end in a lost connection.

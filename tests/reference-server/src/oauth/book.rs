@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -77,7 +77,7 @@ pub(crate) struct Kept {
 /// Everything about logins, under one lock: of two requests with the same code or token, one comes first.
 #[derive(Debug)]
 pub(crate) struct Book {
-    pub(crate) key: SigningKey,
+    key: OnceLock<SigningKey>,
     seeds: Vec<OAuthClient>,
     most: usize,
     inner: Mutex<Changed<Inner>>,
@@ -131,7 +131,12 @@ pub(crate) struct Refreshed {
 impl Book {
     pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize) -> Self {
         let inner = Mutex::new(Changed::new(Inner::new(&seeds)));
-        Self { key: SigningKey::make(), seeds, most, inner }
+        Self { key: OnceLock::new(), seeds, most, inner }
+    }
+
+    /// The key that tokens are signed with, made when it is first used: most runs of the sandbox log nobody in.
+    pub(crate) fn key(&self) -> &SigningKey {
+        self.key.get_or_init(SigningKey::make)
     }
 
     /// Everything that outlives a run, if something has changed since this was asked last.
@@ -140,7 +145,7 @@ impl Book {
         if !inner.take() {
             return None;
         }
-        let (pkcs8, key_id) = self.key.parts();
+        let (pkcs8, key_id) = self.key().parts();
         Some(Kept {
             pkcs8: pkcs8.to_vec(),
             key_id: key_id.to_owned(),
@@ -161,7 +166,7 @@ impl Book {
             }
             inner.tokens.extend(kept.tokens);
         }
-        Some(Self { key, ..self })
+        Some(Self { key: key.into(), ..self })
     }
 
     pub(crate) fn reset(&self) {
@@ -381,7 +386,7 @@ impl Book {
 
     /// What an access token says and whom it acts for, if it is good: signed here, alive, and its grant not revoked.
     pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<(Claims, String)> {
-        let claims = self.key.verify(token, now)?;
+        let claims = self.key().verify(token, now)?;
         let inner = lock(&self.inner);
         let grant = inner.grants.get(claims.grant).filter(|grant| grant.revoked.is_none())?;
         Some((claims, grant.tenant.clone()))
@@ -411,7 +416,7 @@ impl Book {
             jti: id,
             grant: refreshed.grant.id,
         };
-        self.key.sign(claims, now)
+        self.key().sign(claims, now)
     }
 }
 

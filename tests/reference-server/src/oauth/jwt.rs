@@ -1,6 +1,6 @@
 //! Access tokens: JWTs signed with ES256 (`SPEC.md`, OAuth artifacts).
 //!
-//! The key is made when the service starts. A service whose state is kept (`posthaste sandbox serve --data DIR`) writes it there, into a file that
+//! The key is made when it is first needed. A service whose state is kept (`posthaste sandbox serve --data DIR`) writes it there, into a file that
 //! only its owner can read (mode 0600), and its tokens stay good over a restart; without that it is never written, and the tokens of an earlier run
 //! are refused.
 

@@ -42,7 +42,7 @@ pub(crate) fn resource(service: &Service, _: &Request<Bytes>) -> Response<Bytes>
 
 /// `GET /.well-known/jwks.json`.
 pub(crate) fn keys(service: &Service, _: &Request<Bytes>) -> Response<Bytes> {
-    public(&json!({ "keys": [service.oauth().key.public()] }))
+    public(&json!({ "keys": [service.oauth().key().public()] }))
 }
 
 fn public(document: &Value) -> Response<Bytes> {

@@ -37,7 +37,7 @@ impl Service {
         let _inside = self.gate.enter();
         let webhook = webhooks::finish(self, post, posted);
         self.outbox.done(webhook);
-        self.run_due();
+        self.run_some_due();
     }
 
     pub(crate) fn outbox(&self) -> &Outbox {

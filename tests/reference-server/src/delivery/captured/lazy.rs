@@ -25,12 +25,6 @@ impl<T> Deref for Lazy<T> {
     }
 }
 
-impl<R: ?Sized, T: AsRef<R>> AsRef<R> for Lazy<T> {
-    fn as_ref(&self) -> &R {
-        (**self).as_ref()
-    }
-}
-
 impl<T> Clone for Lazy<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -58,5 +52,11 @@ impl<T: fmt::Debug> fmt::Debug for Lazy<T> {
 impl PartialEq<Lazy<Bytes>> for Bytes {
     fn eq(&self, other: &Lazy<Bytes>) -> bool {
         *self == **other
+    }
+}
+
+impl AsRef<[u8]> for Lazy<Bytes> {
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }

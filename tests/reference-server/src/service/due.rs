@@ -1,0 +1,113 @@
+//! Due work, done in batches: by one thread at a time and in order, and other threads may go on between two batches.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::Service;
+use crate::delivery;
+use crate::lock::lock;
+
+/// How long a batch takes, but for the end of its last job.
+const BATCH: Duration = Duration::from_millis(1);
+/// How long a request waits for a batch that is being done.
+const MAX_WAIT: Duration = Duration::from_millis(5);
+
+/// Whose turn it is to do due work.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    state: Mutex<Waiting>,
+    free: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    busy: bool,
+    /// Requests that wait; they go first.
+    requests: usize,
+}
+
+/// While it lives, no other thread does due work.
+struct Turn<'a>(&'a Turns);
+
+impl Turns {
+    fn take(&self) -> Turn<'_> {
+        let waiting = self.free.wait_while(lock(&self.state), |state| state.busy || state.requests > 0);
+        waiting.unwrap_or_else(PoisonError::into_inner).busy = true;
+        Turn(self)
+    }
+
+    fn is_busy(&self) -> bool {
+        lock(&self.state).busy
+    }
+
+    /// None if others take too long.
+    fn take_soon(&self) -> Option<Turn<'_>> {
+        let mut state = lock(&self.state);
+        state.requests += 1;
+        let waited = self.free.wait_timeout_while(state, MAX_WAIT, |state| state.busy);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.requests -= 1;
+        if state.busy {
+            return None;
+        }
+        state.busy = true;
+        Some(Turn(self))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.state).busy = false;
+        self.0.free.notify_all();
+    }
+}
+
+impl Service {
+    /// Does all that has fallen due. Every move of the clock does this too; a mount that lives long calls it now and then, so that a scheduled mail
+    /// leaves on time. Requests are answered meanwhile.
+    pub fn run_due(&self) {
+        let now = self.clock.now();
+        loop {
+            let _inside = self.gate.enter();
+            let turn = self.turns.take();
+            let is_more = self.batch(now);
+            drop(turn);
+            self.tell();
+            if !is_more {
+                return;
+            }
+        }
+    }
+
+    /// Does some of what has fallen due, before a request: all of it, unless it is much or another thread is doing it.
+    pub(crate) fn run_some_due(&self) {
+        let now = self.clock.now();
+        if !self.agenda.is_due(now) && !self.turns.is_busy() {
+            return;
+        }
+        let _inside = self.gate.enter();
+        if let Some(_turn) = self.turns.take_soon() {
+            self.batch(now);
+        }
+        self.tell();
+    }
+
+    /// Whether anything has fallen due.
+    pub(crate) fn has_due(&self) -> bool {
+        self.agenda.is_due(self.clock.now())
+    }
+
+    /// Does a batch, and answers whether it left anything. Work may be noted while work is done; it is done too if it is due.
+    fn batch(&self, now: Timestamp) -> bool {
+        let started = Instant::now();
+        while started.elapsed() < BATCH {
+            let Some((turn, work)) = self.agenda.take_due(now) else { return false };
+            if let Some(rest) = delivery::run(self, turn.0, work) {
+                self.agenda.go_on(turn, rest);
+            }
+        }
+        true
+    }
+}
