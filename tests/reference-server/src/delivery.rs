@@ -42,6 +42,7 @@ use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::{Email, Event};
 use crate::service::Service;
 use crate::state::Tenant;
+use crate::store::size::Size;
 
 /// Work on the agenda.
 pub(crate) enum Work {
@@ -87,11 +88,10 @@ pub(crate) fn check_hosted(service: &Service, draft: &Draft) -> Result<(), Probl
 /// Takes an email in and starts it on its way.
 pub(crate) fn accept(service: &Service, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
     let id = service.next_id();
-    let size = draft.size();
     let due = draft.scheduled_at.filter(|due| *due > now);
     let email = Arc::new(Email::new(id, Box::new(draft), now));
     lock(&tenant.emails).insert(id, Arc::clone(&email));
-    service.state().hold_mail(tenant, id, size);
+    service.state().hold_mail(tenant, id, email.size());
     match due {
         Some(due) => {
             happen(service, tenant, &email, now, Event::Scheduled, None);
@@ -153,6 +153,7 @@ pub(crate) fn happen(
 ) {
     email.note(at, event);
     lock(&tenant.emails).touch(email.id);
+    service.state().grow_mail(email.id, size_of::<(Timestamp, Event)>());
     service.news().tell(&tenant.name, What::EmailEvent { email: email.id, event: event.as_str() });
     if let Some(kind) = webhooks::payload::kind(event) {
         webhooks::tell(service, tenant, at, kind, Some(email.id), || {
@@ -190,16 +191,12 @@ fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Times
 pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<Fetched>, FetchError>) {
     let now = service.clock().now();
     let Some((tenant, email, mut draft)) = errand.open() else { return };
-    let before = attachments::encoded_size(&draft.attachments);
     match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
         Err(error) => fail(service, &tenant, &email, now, error.reason()),
         Ok(()) if attachments::check(&draft.attachments).is_err() => {
             fail(service, &tenant, &email, now, "attachment_too_complex");
         }
-        Ok(()) => {
-            service.state().grow_mail(email.id, attachments::encoded_size(&draft.attachments) - before);
-            leave(service, &tenant, &email, &draft, now);
-        }
+        Ok(()) => leave(service, &tenant, &email, &draft, now),
     }
 }
 
@@ -217,6 +214,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 /// Lets an email fail that can't leave. Its request was answered long ago; the failure shows in the email's events.
 pub(crate) fn fail(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
     happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
+    service.state().resize_mail(email.id, email.size());
 }
 
 fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Draft, at: Timestamp) {
@@ -232,15 +230,12 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
         }
     }
     if !course.leaves {
+        service.state().resize_mail(email.id, email.size());
         return;
     }
     let tracked = domain.and_then(|domain| {
         tracking::track(draft.html.as_deref()?, &domain, email.id, &service.links().own())
     });
-    if let Some(html) = &tracked {
-        // In the mail and beside it.
-        service.state().grow_mail(email.id, 2 * html.len());
-    }
     // The record shows what was sent; only the mail on its way is tracked.
     let draft = match tracked {
         Some(html) => Cow::Owned(Draft { html: Some(html), ..draft.clone() }),
@@ -254,6 +249,7 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: &Dr
         email.set_captured(id);
         lock(&tenant.emails).touch(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
+        service.state().resize_mail(email.id, email.size() + mail.size_beside(email));
         service.news().tell(&tenant.name, What::Mail { id, email: email.id });
     }
     service.note_captured(mail);

@@ -13,6 +13,7 @@ use crate::resources::emails::draft::Draft;
 use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::Email;
 pub use crate::resources::emails::tags::Tag;
+use crate::store::size::Size;
 
 /// A mail as it would have left: its envelope, its bytes, and when.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -60,6 +61,33 @@ pub struct CapturedAttachment {
     pub size: usize,
     /// What the HTML refers to as `cid:<content_id>`.
     pub content_id: Option<String>,
+}
+
+impl CapturedMail {
+    /// The bytes that it takes beside its email, which may share the bodies.
+    pub(crate) fn size_beside(&self, email: &Email) -> usize {
+        let own = |body: &Option<Arc<str>>, of_email: &Option<Arc<str>>| match (body, of_email) {
+            (Some(body), Some(shared)) if Arc::ptr_eq(body, shared) => 0,
+            _ => body.heap_size(),
+        };
+        self.size() + own(&self.html, &email.html) + own(&self.text, &email.text)
+    }
+}
+
+/// Without its bodies.
+impl Size for CapturedMail {
+    fn heap_size(&self) -> usize {
+        let texts = [&self.id, &self.email_id, &self.from, &self.subject].map(Size::heap_size);
+        let lists = [&self.to, &self.cc, &self.bcc].map(Size::heap_size);
+        let attached = self.tags.heap_size() + self.attachments.heap_size();
+        texts.iter().chain(&lists).sum::<usize>() + self.mime.heap_size() + attached
+    }
+}
+
+impl Size for CapturedAttachment {
+    fn heap_size(&self) -> usize {
+        self.filename.heap_size() + self.content_type.heap_size() + self.content_id.heap_size()
+    }
 }
 
 impl CapturedMail {

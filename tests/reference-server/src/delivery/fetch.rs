@@ -49,7 +49,7 @@ pub struct Fetched {
 
 impl Errand {
     pub(crate) fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
-        Self { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email), size: draft.size(), draft }
+        Self { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email), size: draft.mail_size(), draft }
     }
 
     /// Where to fetch from, with the place of each in the email's attachments.

@@ -33,8 +33,9 @@ pub(crate) fn render(email: &Email, draft: &Draft, at: Timestamp) -> Vec<u8> {
         fields.custom(name, value);
     }
     fields.plain("MIME-Version", "1.0");
-    let mut output = Vec::with_capacity(draft.size());
+    let mut output = Vec::with_capacity(draft.mail_size());
     body(draft, &Boundaries(email)).write(fields, &mut output);
+    output.shrink_to_fit();
     output
 }
 

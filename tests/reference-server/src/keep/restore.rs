@@ -25,6 +25,7 @@ use crate::service::Service;
 use crate::settings::Settings;
 use crate::state::Tenant;
 use crate::store::ledger::Persist;
+use crate::store::size::Size;
 
 /// The records of one tenant, by room.
 type Records = HashMap<u8, Vec<(u64, Vec<u8>)>>;
@@ -124,7 +125,7 @@ fn count_mails(service: &Service) {
         let captured = lock(&tenant.captured);
         for email in lock(&tenant.emails).oldest_first() {
             let mail = email.captured().and_then(|id| captured.get(id));
-            let size = email.size() + mail.map_or(0, |mail| mail.mime.len());
+            let size = email.size() + mail.map_or(0, |mail| mail.size_beside(email));
             mails.push((email.created_at, email.id, size, Arc::clone(&tenant)));
         }
         for mail in lock(&tenant.received).oldest_first() {

@@ -16,6 +16,7 @@ use crate::paging::quoted;
 use crate::resources::templates::version::{LARGEST, Version};
 use crate::schedule;
 use crate::state::Tenant;
+use crate::store::size::Size;
 use crate::validation::{Fields, Ignored, Problems};
 
 /// What an email was made of, where it was not written for its own sake.
@@ -184,12 +185,23 @@ impl Draft {
     }
 
     /// About how many bytes it will take as a mail.
-    pub(crate) fn size(&self) -> usize {
-        let attached = attachments::encoded_size(&self.attachments);
-        let html = self.html.as_ref().map_or(0, |html| html.len());
-        let text = self.text.as_ref().map_or(0, |text| text.len());
-        // The bodies and headers are kept twice: in the record, and in the mail.
-        2_048 + 2 * (html + text + headers::size(&self.headers)) + attached
+    pub(crate) fn mail_size(&self) -> usize {
+        let bodies = [&self.html, &self.text].map(Size::heap_size).iter().sum::<usize>();
+        2_048 + 2 * (bodies + self.headers.heap_size()) + attachments::encoded_size(&self.attachments)
+    }
+}
+
+/// Without its bodies: the email that it belongs to shares them.
+impl Size for Draft {
+    fn heap_size(&self) -> usize {
+        let lists = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
+        lists
+            + self.from.heap_size()
+            + self.to.heap_size()
+            + self.subject.heap_size()
+            + self.headers.heap_size()
+            + self.attachments.heap_size()
+            + self.tags.heap_size()
     }
 }
 
