@@ -43,6 +43,7 @@ use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::{Email, Event};
 use crate::service::Service;
 use crate::state::Tenant;
+use crate::store::size::Size;
 
 /// Work on the agenda.
 pub(crate) enum Work {
@@ -90,11 +91,10 @@ pub(crate) fn check_hosted(service: &Service, draft: &Draft) -> Result<(), Probl
 /// Takes an email in and starts it on its way.
 pub(crate) fn accept(service: &Service, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
     let id = service.next_id();
-    let size = draft.size();
     let due = draft.scheduled_at.filter(|due| *due > now);
     let email = Arc::new(Email::new(id, Box::new(draft), now));
     lock(&tenant.emails).insert(id, Arc::clone(&email));
-    service.state().hold_mail(tenant, id, size);
+    service.state().hold_mail(tenant, id, email.size());
     match due {
         Some(due) => {
             happen(service, tenant, &email, now, Event::Scheduled, None);
@@ -169,6 +169,7 @@ pub(crate) fn happen(
 ) {
     email.note(at, event);
     lock(&tenant.emails).touch(email.id);
+    service.state().grow_mail(email.id, size_of::<(Timestamp, Event)>());
     service.news().tell(&tenant.name, What::EmailEvent { email: email.id, event: event.as_str() });
     if let Some(kind) = webhooks::payload::kind(event) {
         webhooks::tell(service, tenant, at, kind, Some(email.id), || {
@@ -211,16 +212,12 @@ fn depart(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Times
 pub(crate) fn resume(service: &Service, errand: Errand, outcome: Result<Vec<Fetched>, FetchError>) {
     let now = service.clock().now();
     let Some((tenant, email, mut draft)) = errand.open() else { return };
-    let before = attachments::encoded_size(&draft.attachments);
     match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
         Err(error) => fail(service, &tenant, &email, now, error.reason()),
         Ok(()) if attachments::check(&draft.attachments).is_err() => {
             fail(service, &tenant, &email, now, "attachment_too_complex");
         }
-        Ok(()) => {
-            service.state().grow_mail(email.id, attachments::encoded_size(&draft.attachments) - before);
-            leave(service, &tenant, &email, draft, now);
-        }
+        Ok(()) => leave(service, &tenant, &email, draft, now),
     }
 }
 
@@ -238,6 +235,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 /// Lets an email fail that can't leave. Its request was answered long ago; the failure shows in the email's events.
 pub(crate) fn fail(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
     happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
+    service.state().resize_mail(email.id, email.size());
 }
 
 fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>, at: Timestamp) {
@@ -253,6 +251,7 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box
         }
     }
     if !course.leaves {
+        service.state().resize_mail(email.id, email.size());
         return;
     }
     let tracking = domain.and_then(|domain| Tracking::of(&domain, service.links().own()));
@@ -264,6 +263,7 @@ fn leave(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box
         email.set_captured(id);
         lock(&tenant.emails).touch(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
+        service.state().resize_mail(email.id, email.size() + mail.held());
         service.news().tell(&tenant.name, What::Mail { id, email: email.id });
     }
     service.note_captured(mail);

@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::clock::plus;
 use crate::lock::lock;
 use crate::problem::Problem;
+use crate::store::size::Size;
 
 /// How long a key is remembered (`SPEC.md`, Limits).
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
@@ -191,12 +192,17 @@ impl Keys {
         }
         let mut slots = lock(&self.slots);
         slots.touched.get_or_insert_default();
-        slots.bytes += answer.body().len();
+        slots.bytes += answer_size(&answer);
         slots.count = slots.count.max(number + 1);
         slots.order.push_back((number, kept.name));
         let slot = Slot { number, body: kept.body, used: kept.used, answer: Some(answer) };
         slots.used.insert(kept.name, slot);
     }
+}
+
+/// The bytes that an answered key takes.
+fn answer_size(answer: &Response<Bytes>) -> usize {
+    size_of::<Slot>() + answer.headers().size() + answer.body().heap_size()
 }
 
 impl Slots {
@@ -222,7 +228,7 @@ impl Slots {
     fn remove(&mut self, name: &Name) {
         let Some(slot) = self.used.remove(name) else { return };
         if let Some(answer) = slot.answer {
-            self.bytes -= answer.body().len();
+            self.bytes -= answer_size(&answer);
             self.touch(slot.number, *name);
         }
     }
@@ -243,7 +249,7 @@ impl Claim<'_> {
         let mut slots = lock(&self.keys.slots);
         if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
             slot.answer = Some(answer.clone());
-            slots.bytes += answer.body().len();
+            slots.bytes += answer_size(answer);
             slots.touch(self.number, self.name);
         }
     }

@@ -57,6 +57,14 @@ pub enum NotKept {
         /// The newest that is known.
         known: u64,
     },
+    /// An older version of this program wrote it, with emails in another shape. It was left as it is.
+    #[error("an older version of this program wrote it (format {found}; this one knows format {known})")]
+    Older {
+        /// The format that was found.
+        found: u64,
+        /// The one that is known.
+        known: u64,
+    },
     /// It can't be read. It was left as it is.
     #[error("it is damaged: {0}")]
     Damaged(String),

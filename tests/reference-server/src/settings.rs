@@ -33,8 +33,8 @@ pub struct Settings {
     pub keep_records: usize,
     /// How many requests are remembered, by [`Service::requests`](crate::Service::requests) and by `GET /logs`.
     pub keep_requests: usize,
-    /// How many bytes of request and answer bodies are remembered. An exchange that is larger on its own is
-    /// remembered without its bodies.
+    /// How many bytes of requests and responses are remembered, headers and addresses included. An exchange that is larger on its own is
+    /// remembered without its bodies, and without its headers if they are too large too.
     pub keep_request_bytes: usize,
     /// How many webhook events of each tenant are remembered; the oldest go first, and are then told no more.
     pub keep_webhook_events: usize,

@@ -35,6 +35,7 @@ use crate::resources::topics::Topic;
 use crate::resources::webhooks::Webhook;
 use crate::settings::Settings;
 use crate::store::ledger::Ledger;
+use crate::store::size::Size;
 use crate::store::table::Table;
 
 /// Everything of one tenant. Each table has a lock of its own.
@@ -229,6 +230,12 @@ impl State {
     /// The tenant that has this email, sent or received.
     pub(crate) fn owner(&self, email: Uuid) -> Option<Arc<Tenant>> {
         lock(&self.mails).get(email)?.upgrade()
+    }
+
+    /// Counts an email anew: its size has changed.
+    pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
+        let gone = lock(&self.mails).resize(id, bytes);
+        forget_mails(gone);
     }
 
     /// Counts what an email has grown by.

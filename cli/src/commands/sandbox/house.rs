@@ -148,6 +148,9 @@ fn go_on(folder: &Path, behaviour: &Behaviour, context: &Context) -> Result<(Arc
         let hint = match &error {
             NotKept::InUse => "stop the other one, or choose another folder",
             NotKept::Newer { .. } => "use the newer version, or choose another folder",
+            NotKept::Older { .. } => {
+                "take the emails out with the older version (posthaste sandbox export), or choose another folder"
+            }
             NotKept::Damaged(_) => {
                 "nothing in it was changed; move it away to begin anew, or choose another folder"
             }

@@ -16,10 +16,10 @@ use super::tracking::Tracking;
 use super::{fate, mime};
 use crate::resources::emails::attachments::Content;
 use crate::resources::emails::draft::Draft;
-use crate::resources::emails::headers;
 use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::Email;
 pub use crate::resources::emails::tags::Tag;
+use crate::store::size::Size;
 
 /// A mail as it would have left: its envelope, its bytes, and when.
 #[derive(Clone, Debug)]
@@ -187,10 +187,9 @@ impl Mail {
         self.size.get().copied().unwrap_or_else(|| self.mime().len())
     }
 
-    /// How many bytes it holds besides its email, nearly.
+    /// How many bytes it holds besides its email, which shares the bodies.
     pub(crate) fn held(&self) -> usize {
-        let files = self.draft.attachments.iter().map(|one| CapturedAttachment::of(one).size);
-        headers::size(&self.draft.headers) + files.sum::<usize>()
+        size_of::<Self>() + self.message_id.heap_size() + self.draft.size()
     }
 
     /// The mail for whoever embeds the service.

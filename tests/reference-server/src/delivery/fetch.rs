@@ -18,6 +18,7 @@ use crate::resources::emails::draft::Draft;
 use crate::resources::emails::record::Email;
 use crate::service::Service;
 use crate::state::Tenant;
+use crate::store::size::Size as _;
 
 /// Emails whose files are fetched at a time, each one file after the other. An email has at most 30 MiB of them, so at most 120 MiB are in flight.
 const MAX_RUNNING: usize = 4;
@@ -49,7 +50,12 @@ pub struct Fetched {
 
 impl Errand {
     pub(crate) fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
-        Self { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email), size: draft.size(), draft }
+        Self {
+            tenant: Arc::downgrade(tenant),
+            email: Arc::downgrade(email),
+            size: draft.size() + draft.bodies.size(),
+            draft,
+        }
     }
 
     /// Where to fetch from, with the place of each in the email's attachments.

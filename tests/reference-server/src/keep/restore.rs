@@ -25,6 +25,7 @@ use crate::service::Service;
 use crate::settings::Settings;
 use crate::state::Tenant;
 use crate::store::ledger::Persist;
+use crate::store::size::Size;
 
 /// The records of one tenant, by room.
 type Records = HashMap<u8, Vec<(u64, Vec<u8>)>>;

@@ -16,7 +16,7 @@ use super::batch::Batch;
 use super::glass::Glass;
 
 /// What this version writes.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 /// What the database may keep in memory of its file; the records themselves are in memory anyway.
 const CACHE: usize = 16 << 20;
 
@@ -55,6 +55,9 @@ impl Store {
                 let found = found.map_err(|_| NotKept::Damaged("it does not say its format".to_owned()))?;
                 if found > FORMAT {
                     return Err(NotKept::Newer { found, known: FORMAT });
+                }
+                if found < FORMAT {
+                    return Err(NotKept::Older { found, known: FORMAT });
                 }
             }
             None if fresh => store.set_about("format", &FORMAT.to_be_bytes())?,

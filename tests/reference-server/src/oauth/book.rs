@@ -1,7 +1,7 @@
 //! What is remembered of logins: requests that wait for a person, codes, grants and their refresh tokens.
 
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
@@ -23,6 +23,10 @@ use crate::store::ledger::Ledger;
 const KEPT_EVENTS: usize = 100_000;
 /// Clients that may register within an hour. The public service counts by address; this one has no addresses.
 const REGISTRATIONS: usize = 20;
+
+/// Refresh tokens of a grant that are remembered, so that the reuse of one revokes the grant (`TOK-26`). A client that refreshes whenever its access
+/// token expires gets 5,760 within the lifetime of a refresh token; an older one is refused as unknown.
+const MAX_TOKENS: u64 = 6_000;
 
 /// A checked authorization request, waiting for a person.
 #[derive(Clone, Debug)]
@@ -90,8 +94,10 @@ struct Inner {
     requests: HashMap<String, Request>,
     codes: HashMap<String, Code>,
     grants: Ledger<Grant>,
-    /// Refresh tokens that were ever good, with their grant and generation.
+    /// Refresh tokens that are or were good, with their grant and generation.
     tokens: HashMap<String, (Uuid, u64)>,
+    /// The same tokens by grant and generation.
+    generations: BTreeMap<(Uuid, u64), String>,
     events: VecDeque<TokenEvent>,
 }
 
@@ -104,6 +110,7 @@ impl Inner {
             codes: HashMap::new(),
             grants: Ledger::new(),
             tokens: HashMap::new(),
+            generations: BTreeMap::new(),
             events: VecDeque::new(),
         }
     }
@@ -113,6 +120,28 @@ impl Inner {
             self.events.pop_front();
         }
         self.events.push_back(TokenEvent { at, grant_id: grant.to_string(), kind });
+    }
+
+    /// Adds a refresh token of a grant, and forgets the one that is too old by then.
+    fn add_token(&mut self, token: String, grant: Uuid, generation: u64) {
+        if let Some(old) = generation.checked_sub(MAX_TOKENS)
+            && let Some(old) = self.generations.remove(&(grant, old))
+        {
+            self.tokens.remove(&old);
+        }
+        self.generations.insert((grant, generation), token.clone());
+        self.tokens.insert(token, (grant, generation));
+    }
+
+    /// Forgets a grant and its refresh tokens.
+    fn remove_grant(&mut self, id: Uuid) {
+        self.grants.remove(id);
+        let known = self.generations.range((id, 0)..=(id, u64::MAX)).map(|(at, _)| *at).collect::<Vec<_>>();
+        for at in known {
+            if let Some(token) = self.generations.remove(&at) {
+                self.tokens.remove(&token);
+            }
+        }
     }
 
     /// The client that may ask; a disabled one is none.
@@ -164,7 +193,11 @@ impl Book {
             for grant in kept.grants {
                 inner.grants.insert(grant.id, grant);
             }
-            inner.tokens.extend(kept.tokens);
+            let mut tokens = kept.tokens;
+            tokens.sort_by_key(|(_, good)| *good);
+            for (token, (grant, generation)) in tokens {
+                inner.add_token(token, grant, generation);
+            }
         }
         Some(Self { key: key.into(), ..self })
     }
@@ -183,10 +216,8 @@ impl Book {
             .map(|grant| grant.id)
             .collect();
         for id in gone {
-            inner.grants.remove(id);
+            inner.remove_grant(id);
         }
-        let Inner { grants, tokens, .. } = &mut **inner;
-        tokens.retain(|_, (grant, _)| grants.contains(*grant));
         inner.codes.retain(|_, code| code.tenant != tenant);
     }
 
@@ -354,7 +385,7 @@ impl Book {
         if let Some(grant) = inner.grants.get_mut(id) {
             (grant.generation, grant.issued_at) = (generation, now);
         }
-        inner.tokens.insert(next.clone(), (id, generation));
+        inner.add_token(next.clone(), id, generation);
         inner.note(now, id, TokenEventKind::Rotated { generation });
         Ok(Refreshed { grant, scope: scopes.join(" "), refresh_token: next })
     }
@@ -422,13 +453,11 @@ impl Book {
 
 fn open(inner: &mut Inner, most: usize, grant: Grant, refresh_token: String, now: Timestamp) -> Refreshed {
     while inner.grants.len() >= most.max(1) {
-        let oldest = inner.grants.newest_first().last().map(|grant| grant.id);
-        let Some(oldest) = oldest else { break };
-        inner.grants.remove(oldest);
-        inner.tokens.retain(|_, (grant, _)| *grant != oldest);
+        let Some(oldest) = inner.grants.oldest_first().next().map(|grant| grant.id) else { break };
+        inner.remove_grant(oldest);
     }
     inner.grants.insert(grant.id, grant.clone());
-    inner.tokens.insert(refresh_token.clone(), (grant.id, 1));
+    inner.add_token(refresh_token.clone(), grant.id, 1);
     inner.note(now, grant.id, TokenEventKind::Issued);
     Refreshed { scope: grant.scopes.join(" "), grant, refresh_token }
 }

@@ -13,6 +13,7 @@ use crate::lock::lock;
 use crate::paging::{Mode, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::size::Size;
 
 /// The largest body that is kept, in bytes. What is larger is shown as null.
 const LARGEST: usize = 64 << 10;
@@ -36,10 +37,10 @@ pub(crate) struct Entry {
     pub(crate) response_body: Option<Bytes>,
 }
 
-impl Entry {
-    /// What is kept of the bodies, in bytes.
-    pub(crate) fn size(&self) -> usize {
-        [&self.request_body, &self.response_body].into_iter().flatten().map(Bytes::len).sum()
+impl Size for Entry {
+    fn heap_size(&self) -> usize {
+        let texts = self.endpoint.heap_size() + self.method.heap_size() + self.user_agent.heap_size();
+        texts + self.request_body.heap_size() + self.response_body.heap_size()
     }
 }
 

@@ -24,6 +24,7 @@ use crate::problem::{Problem, json};
 use crate::routes::Context;
 use crate::service::Service;
 use crate::state::Tenant;
+use crate::store::size::Size;
 
 /// Why a mail was not taken in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 
 use crate::lock::lock;
+use crate::store::size::Size;
 
 /// A request that arrived, and how it was answered.
 #[derive(Clone, Debug)]
@@ -23,7 +24,7 @@ pub struct RecordedRequest {
     pub path: String,
     /// Without the `?`.
     pub query: Option<String>,
-    /// All of them, credentials included.
+    /// All of them, credentials included; none if the exchange was larger than what is kept even without its bodies.
     pub headers: HeaderMap,
     /// Empty if this exchange was larger than what is kept; see [`bodies_dropped`](Self::bodies_dropped).
     pub body: Bytes,
@@ -37,13 +38,32 @@ pub struct RecordedRequest {
     pub bodies_dropped: bool,
 }
 
-impl RecordedRequest {
-    fn size(&self) -> usize {
-        self.body.len() + self.answer_body.len()
+impl Size for RecordedRequest {
+    fn heap_size(&self) -> usize {
+        let head = self.path.heap_size() + self.query.heap_size() + self.headers.heap_size();
+        head + self.body.heap_size() + self.answer_headers.heap_size() + self.answer_body.heap_size()
     }
 }
 
-/// A log that is bounded in number and in bytes of bodies.
+impl RecordedRequest {
+    /// Leaves out what is too large to be kept: the bodies, then the headers, then the address.
+    fn shorten(&mut self, most_bytes: usize) {
+        if self.size() > most_bytes {
+            (self.body, self.answer_body) = (Bytes::new(), Bytes::new());
+            self.bodies_dropped = true;
+        }
+        if self.size() > most_bytes {
+            (self.headers, self.answer_headers) = (HeaderMap::new(), HeaderMap::new());
+        }
+        if self.size() > most_bytes {
+            (self.path, self.query) = (String::new(), None);
+        }
+    }
+}
+
+/// A log that is bounded in number and in bytes.
+///
+/// Headers are copied into it: those of a connection are parts of its read buffer, all of which they would keep.
 #[derive(Debug)]
 pub(crate) struct Requests {
     kept: Mutex<Kept>,
@@ -64,11 +84,8 @@ impl Requests {
     }
 
     pub(crate) fn record(&self, mut request: RecordedRequest) {
-        if request.size() > self.most_bytes {
-            request.body = Bytes::new();
-            request.answer_body = Bytes::new();
-            request.bodies_dropped = true;
-        }
+        request.headers = copy(&request.headers);
+        request.shorten(self.most_bytes);
         let mut kept = lock(&self.kept);
         kept.bytes += request.size();
         kept.counted += 1;
@@ -102,4 +119,14 @@ impl Requests {
         kept.requests.clear();
         kept.bytes = 0;
     }
+}
+
+fn copy(headers: &HeaderMap) -> HeaderMap {
+    let copied = headers.iter().filter_map(|(name, value)| {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes()).ok()?;
+        let mut copied = HeaderValue::from_bytes(value.as_bytes()).ok()?;
+        copied.set_sensitive(value.is_sensitive());
+        Some((name, copied))
+    });
+    copied.collect()
 }

@@ -33,6 +33,14 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         self.held.get(&key).map(|(_, value)| value)
     }
 
+    /// Notes that a thing takes this many bytes now, and hands back what must go.
+    pub(crate) fn resize(&mut self, key: K, bytes: usize) -> Vec<(K, V)> {
+        let Some((before, _)) = self.held.get_mut(&key) else { return Vec::new() };
+        self.bytes = self.bytes - *before + bytes;
+        *before = bytes;
+        self.trim()
+    }
+
     /// Notes that a thing has grown, and hands back what must go now.
     pub(crate) fn grow(&mut self, key: K, by: usize) -> Vec<(K, V)> {
         let Some((bytes, _)) = self.held.get_mut(&key) else { return Vec::new() };

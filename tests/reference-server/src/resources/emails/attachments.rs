@@ -13,6 +13,7 @@ use url::Url;
 use crate::delivery::mime::field::{MAX_WORD, is_plain};
 use crate::mime::{self, NotParsed};
 use crate::paging::quoted;
+use crate::store::size::Size;
 use crate::validation::{Fields, Ignored, Problems, kind, text};
 
 /// The most Base64 characters over all attachments of an email. `SPEC.md` says 40 MB and is silent on whether that
@@ -37,6 +38,16 @@ pub(crate) enum Content {
     Bytes(Bytes),
     /// To be fetched before the email goes out.
     Hosted(Url),
+}
+
+impl Size for Attachment {
+    fn heap_size(&self) -> usize {
+        let content = match &self.content {
+            Content::Bytes(bytes) => bytes.heap_size(),
+            Content::Hosted(url) => url.heap_size(),
+        };
+        content + self.filename.heap_size() + self.content_type.heap_size() + self.content_id.heap_size()
+    }
 }
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -16,6 +16,7 @@ use crate::paging::quoted;
 use crate::resources::templates::version::{LARGEST, Version};
 use crate::schedule;
 use crate::state::Tenant;
+use crate::store::size::Size;
 use crate::validation::{Fields, Ignored, Problems};
 
 /// What an email was made of, where it was not written for its own sake.
@@ -183,12 +184,19 @@ impl Draft {
     pub(crate) fn recipients(&self) -> impl Iterator<Item = &Mailbox> {
         self.to.iter().chain(self.cc.iter().flatten()).chain(self.bcc.iter().flatten())
     }
+}
 
-    /// About how many bytes its record and its mail will hold.
-    pub(crate) fn size(&self) -> usize {
-        let attached = attachments::encoded_size(&self.attachments);
-        // The headers are kept twice: in the record, and in the mail.
-        2_048 + self.bodies.size() + 2 * headers::size(&self.headers) + attached
+/// Without its bodies: the email that it belongs to shares them.
+impl Size for Draft {
+    fn heap_size(&self) -> usize {
+        let lists = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
+        lists
+            + self.from.heap_size()
+            + self.to.heap_size()
+            + self.subject.heap_size()
+            + self.headers.heap_size()
+            + self.attachments.heap_size()
+            + self.tags.heap_size()
     }
 }
 

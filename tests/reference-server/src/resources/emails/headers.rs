@@ -59,11 +59,6 @@ pub(super) fn take(
     headers
 }
 
-/// How much memory headers take, in bytes.
-pub(crate) fn size(headers: &[(String, String)]) -> usize {
-    headers.iter().map(|(name, value)| name.len() + value.len()).sum()
-}
-
 /// RFC 5322, 3.6.8: printable ASCII but colon. (Space is not printable there.)
 fn is_field_name(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')

@@ -4,6 +4,7 @@ use email_address::EmailAddress;
 use serde::{Deserialize, Serialize};
 
 use crate::paging::quoted;
+use crate::store::size::Size;
 use crate::validation::{Fields, MAX_ENTRIES, Problems, has_control, kind, text};
 
 /// The most addresses in `to` (`SPEC.md`, Limits). The specification is silent on `cc`, `bcc` and `reply_to`.
@@ -18,6 +19,12 @@ pub(crate) struct Mailbox {
     pub(crate) name: Option<String>,
     /// `local@domain`.
     pub(crate) address: String,
+}
+
+impl Size for Mailbox {
+    fn heap_size(&self) -> usize {
+        self.text.heap_size() + self.name.heap_size() + self.address.heap_size()
+    }
 }
 
 impl Mailbox {

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::draft::{Draft, Origin};
-use super::headers::size;
 use super::tags::Tag;
 use crate::delivery::bodies::Bodies;
 use crate::lock::lock;
+use crate::store::size::Size;
 
 /// How many events of an email are remembered.
 const LONGEST_HISTORY: usize = 200;
@@ -182,17 +182,30 @@ impl Email {
         lock(&self.progress).waiting.is_some()
     }
 
-    /// How much memory it takes, in bytes, nearly.
-    pub(crate) fn size(&self) -> usize {
-        let waiting = lock(&self.progress).waiting.as_ref().map_or(0, |draft| draft.size());
-        self.bodies.size() + size(&self.headers) + self.subject.len() + waiting
-    }
-
     pub(crate) fn captured(&self) -> Option<Uuid> {
         lock(&self.progress).captured
     }
 
     pub(crate) fn set_captured(&self, id: Uuid) {
         lock(&self.progress).captured = Some(id);
+    }
+}
+
+/// With all that is needed to send it, as long as it waits. The bodies are shared with that.
+impl Size for Email {
+    fn heap_size(&self) -> usize {
+        let progress = lock(&self.progress);
+        let history = progress.history.capacity() * size_of::<(Timestamp, Event)>();
+        let waiting = progress.waiting.as_ref().map_or(0, |draft| size_of::<Draft>() + draft.heap_size());
+        let mailboxes = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
+        let texts = [&self.message_id, &self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
+        texts
+            + mailboxes
+            + self.to.heap_size()
+            + self.bodies.size()
+            + self.headers.heap_size()
+            + self.tags.heap_size()
+            + history
+            + waiting
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::paging::quoted;
+use crate::store::size::Size;
 use crate::validation::{Fields, Ignored, Problems};
 
 /// The longest name or value, in characters.
@@ -16,6 +17,12 @@ pub struct Tag {
     pub name: String,
     /// As the name.
     pub value: String,
+}
+
+impl Size for Tag {
+    fn heap_size(&self) -> usize {
+        self.name.heap_size() + self.value.heap_size()
+    }
 }
 
 pub(super) fn read(

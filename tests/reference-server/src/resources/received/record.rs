@@ -14,6 +14,7 @@ use mail_parser::{Address, ContentType, Encoding, Message, MessagePart, MimeHead
 use uuid::Uuid;
 
 use crate::mime::{self, NotParsed};
+use crate::store::size::Size;
 
 /// One received email.
 #[derive(Debug, Deserialize, Serialize)]
@@ -100,16 +101,25 @@ impl Received {
         Ok(Some(Self { raw, ..received }))
     }
 
-    /// How much memory it takes, in bytes, nearly.
-    pub(crate) fn size(&self) -> usize {
-        let bodies = [&self.html, &self.text].into_iter().flatten().map(String::len).sum::<usize>();
-        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
-        self.raw.len() + bodies + headers
-    }
-
     /// The bytes of a file in it.
     pub(crate) fn content(&self, attachment: &Attachment) -> Result<Bytes, NotParsed> {
         content_of(&self.raw, attachment)
+    }
+}
+
+impl Size for Received {
+    fn heap_size(&self) -> usize {
+        let lists = [&self.recipients, &self.to, &self.cc, &self.bcc, &self.reply_to];
+        let lists = lists.map(Size::heap_size).iter().sum::<usize>();
+        let texts = [&self.from, &self.subject, &self.message_id].map(Size::heap_size).iter().sum::<usize>();
+        let bodies = self.html.heap_size() + self.text.heap_size() + self.raw.heap_size();
+        lists + texts + bodies + self.headers.heap_size() + self.attachments.heap_size()
+    }
+}
+
+impl Size for Attachment {
+    fn heap_size(&self) -> usize {
+        self.filename.heap_size() + self.content_type.heap_size() + self.content_id.heap_size()
     }
 }
 

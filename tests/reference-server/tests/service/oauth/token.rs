@@ -400,3 +400,23 @@ fn a_scope_is_one_or_more_words_and_each_counts_once() {
     let twice = with(refreshing("full", &refresh), "scope", Some("emails:send emails:send"));
     assert_eq!(token(&sandbox, &twice).json()["scope"], "emails:send");
 }
+
+#[test]
+fn of_a_grant_the_last_6000_refresh_tokens_are_remembered() {
+    // TOK-24, TOK-26
+    let sandbox = sandbox();
+    let first = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
+    let rotate = |shown: &str| token(&sandbox, &refreshing("full", shown));
+    let mut last = vec![first];
+    for _ in 0..6_100 {
+        let answer = rotate(&last[last.len() - 1]);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        last.push(answer.json()["refresh_token"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(refused(&rotate(&last[0])), "invalid_grant");
+    let answer = rotate(&last[6_100]);
+    assert_eq!(answer.status, 200, "a token that is too old to be remembered revokes nothing");
+    assert_eq!(refused(&rotate(&last[200])), "invalid_grant");
+    let newest = answer.json()["refresh_token"].as_str().unwrap().to_owned();
+    assert_eq!(refused(&rotate(&newest)), "invalid_grant", "the reuse has revoked the grant");
+}
