@@ -25,6 +25,7 @@
 //! | `delivery` | what becomes of an accepted email: its mail, its fate, its hosted attachments |
 //! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
 //! | `state` | what is remembered of each tenant, and the bounds on it |
+//! | `store` | tables with indexes, lists in order, and how much memory a record takes |
 //! | [`keep`] | state that outlives the process |
 //! | `mime` | reading mail, within limits: the only door to the parser |
 //! | `cancel` | work for a client that may have gone |
@@ -33,7 +34,7 @@
 //! | `news` | what has just happened, for whoever looks on |
 //! | `oauth` | logins: authorization, the consent page, codes, tokens, grants |
 //! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
-//! | [`mount`] | the two doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire |
+//! | [`mount`] | the doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire, SMTP |
 //!
 //! Where the specification is silent the modules say what was chosen.
 

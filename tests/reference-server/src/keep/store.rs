@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use redb::backends::FileBackend;
 use redb::{
@@ -17,6 +18,9 @@ use super::glass::Glass;
 
 /// What this version writes.
 const FORMAT: u64 = 2;
+/// How long a folder may be in use, and the pause between two attempts to open it.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// What the database may keep in memory of its file; the records themselves are in memory anyway.
 const CACHE: usize = 16 << 20;
 
@@ -32,8 +36,19 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the file of a folder, or makes it.
+    /// Opens the file of a folder, or makes it. One that is in use is tried again for a moment: a process that ends gives its locks back a little
+    /// later, and a child process holds those of its parent until it runs its own program.
     pub(super) fn open(folder: &Path) -> Result<Self, NotKept> {
+        let started = Instant::now();
+        loop {
+            match Self::try_open(folder) {
+                Err(NotKept::InUse) if started.elapsed() < LOCK_TIMEOUT => std::thread::sleep(LOCK_PAUSE),
+                opened => return opened,
+            }
+        }
+    }
+
+    fn try_open(folder: &Path) -> Result<Self, NotKept> {
         // The database has a lock of its own. This one is held already while the file is looked at.
         let lock = open(&folder.join("lock"))?;
         match lock.try_lock() {
