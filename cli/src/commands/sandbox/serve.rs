@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     open: bool,
     #[command(flatten)]
-    behaviour: Behaviour,
+    pub(super) behaviour: Behaviour,
 }
 
 /// Serves.
