@@ -21,7 +21,7 @@ export default async (client) => {
 
   assert.deepEqual(ids(value(await client.emails.receiving.list())), [id]);
   const record = value(await client.emails.receiving.get(id));
-  assert.deepEqual([record.from, record.to, record.subject], [mail.from, [mail.to], mail.subject]);
+  assert.deepEqual([record.from, record.to, record.subject], ['grace@example.com', [mail.to], mail.subject]);
   assert.ok(record.text.includes('Where is it?'));
   assert.equal(record.attachments.length, 1);
 
