@@ -66,6 +66,40 @@ async fn an_empty_inbox_says_how_to_send_and_a_mail_is_seen_as_soon_as_it_is_acc
     desk.end().await;
 }
 
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_that_arrives_while_the_list_is_loaded_stays_in_the_list() {
+    let desk = Desk::new().await;
+    desk.look().await;
+    // Holds the next list back, as it was before the mail, until `release` is called; `drawn` says that the page has had it.
+    desk.eval(
+        "(() => {
+           const real = window.fetch;
+           window.fetch = async (path, options) => {
+             const answer = await real(path, options);
+             if (!String(path).startsWith('/_/messages?')) return answer;
+             window.fetch = real;
+             const body = await answer.text();
+             await new Promise((go) => { window.release = go; });
+             setTimeout(() => requestAnimationFrame(() => { window.drawn = true; }));
+             return new Response(body, answer);
+           };
+           document.querySelector('input[type=search]').dispatchEvent(new Event('input'));
+           return true;
+         })()",
+    )
+    .await;
+    desk.holds("window.release !== undefined").await;
+    desk.send(&email("Meanwhile"));
+    desk.says(".tray[data-tray=sent] .count", "1").await;
+    desk.eval("(window.release(), true)").await;
+    desk.holds("window.drawn").await;
+    let rows =
+        desk.eval("[...document.querySelectorAll('.row .subject')].map((one) => one.textContent)").await;
+    assert_eq!(rows, json!(["Meanwhile"]));
+    desk.end().await;
+}
+
 #[expect(clippy::print_stderr, reason = "a figure for whoever runs the test with --nocapture")]
 fn report(late: &[f64]) {
     eprintln!(

@@ -45,6 +45,8 @@ class List {
   filter = {};
   asked = 0;
   loaded = false;
+  /** The mails that arrived while the list is being loaded: the answer may be older than they are. */
+  arrived = [];
 
   constructor(tray, pane, detail) {
     Object.assign(this, { tray, pane, detail });
@@ -104,6 +106,7 @@ class List {
 
   async load() {
     const asked = ++this.asked;
+    this.arrived = [];
     try {
       const page = await get(PATHS[this.tray], { limit: PAGE, ...this.filter });
       if (asked !== this.asked) return;
@@ -112,7 +115,7 @@ class List {
       const last = this.items.findIndex((item) => item.id === page.data.at(-1)?.id);
       const same = this.of === JSON.stringify(this.filter) && last >= 0 && this.scroll.scrollTop > 8;
       const kept = same ? this.items.slice(last + 1).filter((item) => !fresh.has(item.id)) : [];
-      this.items = [...page.data, ...kept];
+      this.items = [...this.arrived.filter((item) => !fresh.has(item.id)), ...page.data, ...kept];
       if (!kept.length) this.more = page.has_more;
       this.of = JSON.stringify(this.filter);
       this.loaded = true;
@@ -164,6 +167,7 @@ class List {
   put(fresh) {
     const known = new Set(this.items.map((item) => item.id));
     fresh = fresh.filter((item) => !known.has(item.id)).reverse();
+    this.arrived = [...fresh, ...this.arrived].slice(0, PAGE);
     if (!fresh.length || !this.loaded) return;
     this.items.unshift(...fresh);
     const rows = fresh.map((item) => this.row(item));
