@@ -134,7 +134,7 @@ pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
     confirm::confirm(&format!("delete {noun} {id}?"), context).await
 }
 
-/// Asks a person at a terminal before a change that can't be taken back.
+/// Asks for confirmation at a terminal before an irreversible change.
 pub(crate) async fn confirm(dry_run: bool, question: &str, context: &Context) -> Result<(), Fail> {
     if dry_run || !asks(context)? { Ok(()) } else { confirm::confirm(question, context).await }
 }

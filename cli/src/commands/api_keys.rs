@@ -163,7 +163,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Revokes a key that could not be shown: it would stay valid, and nobody would know it.
+/// Revokes a key that could not be shown: it would stay valid although its value is lost.
 async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
     let cause = match cause {
         Fail::BrokenPipe => "nobody reads standard output".to_owned(),

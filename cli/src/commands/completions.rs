@@ -16,7 +16,7 @@ use crate::settings::paths;
 /// The variable by which a script asks.
 pub(crate) const VARIABLE: &str = "POSTHASTE_COMPLETE";
 
-/// Zsh loads the script at the first completion, and takes the script itself for that completion.
+/// Zsh loads the script on the first completion and runs it as the completion function; without this line that first Tab completes nothing.
 const FIRST_CALL: &[u8] = b"[[ $funcstack[1] != _posthaste ]] || _clap_dynamic_completer_posthaste \"$@\"\n";
 
 /// Print completions for a shell, or install them

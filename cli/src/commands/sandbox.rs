@@ -105,8 +105,8 @@ impl Command {
         matches!(self, Self::Serve(_) | Self::Run(_))
     }
 
-    /// Whether it answers requests side by side. With a data folder it doesn't: requests on all cores would outrun the writer, and what is not
-    /// written yet is lost in a kill.
+    /// Whether it answers requests in parallel. With a data folder it doesn't: requests on all cores would outrun the writer, and a kill loses
+    /// whatever is not written yet.
     pub(crate) fn serves(&self) -> bool {
         matches!(self, Self::Serve(args) if args.behaviour.data.is_none())
     }

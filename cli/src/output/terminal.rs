@@ -95,7 +95,7 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     escape(text, is_hostile)
 }
 
-/// Text that may have lines of its own: line feeds and tabs stay. A line that ends as in mail, with CRLF, ends like the others.
+/// Text that may have lines of its own: line feeds and tabs stay. CRLF line ends, as in mail, become line feeds.
 pub(crate) fn safe_lines(text: &str) -> Cow<'_, str> {
     let hostile = |c| is_hostile(c) && c != '\n' && c != '\t';
     if text.contains("\r\n") {

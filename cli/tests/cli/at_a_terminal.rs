@@ -55,10 +55,10 @@ fn a_deletion_is_confirmed_at_a_terminal() {
 }
 
 #[test]
-fn access_is_taken_back_after_a_confirmation_at_a_terminal() {
+fn revoking_a_grant_is_confirmed_at_a_terminal() {
     let service = Service::start();
     let mut session = run(service.posthaste(), &["auth", "grants", "revoke", "650e8400"]);
-    session.pty.exp_string("revoke grant 650e8400? Its program is refused from then on [y/N] ").unwrap();
+    session.pty.exp_string("revoke grant 650e8400? The program loses its access [y/N] ").unwrap();
     let asked = service.asked();
     session.pty.send_line("n").unwrap();
     session.pty.exp_eof().unwrap();

@@ -1,11 +1,11 @@
-//! Work for a client that may have gone.
+//! Cancellation of work whose client has disconnected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::problem::Problem;
 
-/// Whether the answer to a request is still wanted. A mount puts it into the request's extensions; long work looks at it now and then.
+/// Whether a request's client has disconnected. A mount puts it into the request's extensions; long-running work polls it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancellation(Arc<AtomicBool>);
 
@@ -19,7 +19,7 @@ impl Cancellation {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Ends work whose answer nobody waits for any more.
+    /// Fails if the client has disconnected, to stop work on its response.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         if self.is_canceled() { Err(Problem::application("The client has gone.")) } else { Ok(()) }
     }

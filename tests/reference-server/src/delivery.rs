@@ -55,7 +55,7 @@ pub(crate) enum Work {
     TellWebhook { tenant: Weak<Tenant>, told: Weak<Told>, number: usize },
     /// A time that a run of an automation waited for has come.
     WakeRun { tenant: Weak<Tenant>, run: Uuid, number: u64 },
-    /// Automations may be triggered by an event of an email, or wait for it.
+    /// An event of an email triggers automations and resumes runs that wait for it.
     MoveAutomations { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
     /// The check of a domain's DNS records ends.
     CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },

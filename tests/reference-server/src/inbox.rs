@@ -159,7 +159,7 @@ pub(crate) fn takes_json(path: &str) -> bool {
     !matches!(segments.as_slice(), ["consent" | "unsubscribe", ..] | ["received"])
 }
 
-/// The page of a ledger that fits. A search through all of it doesn't hold up whoever adds to it meanwhile, and ends when the client has gone.
+/// The page of a ledger that fits. A search runs without the ledger's lock and stops when the client disconnects.
 fn filtered<T: filter::Mail>(
     ledger: &Mutex<Ledger<Arc<T>>>,
     window: &Window,

@@ -119,7 +119,7 @@ impl Window {
         })
     }
 
-    /// All that the page may be made of, taken out of the ledger at once, for a look that takes its time.
+    /// A snapshot of all items from the cursor on, for a filter that is too slow to run under the lock.
     pub(crate) fn walk<T: Clone>(&self, ledger: &Ledger<T>) -> Result<Walk<T>, Problem> {
         let place = |name, id| ledger.place(id).ok_or_else(|| unknown_cursor(name, id));
         let items = match self.cursor {

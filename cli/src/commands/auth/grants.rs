@@ -62,7 +62,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
             flags.finish()?;
             let doubt = "the access may be revoked; look: posthaste auth grants list";
-            let question = format!("revoke grant {}? Its program is refused from then on", args.id);
+            let question = format!("revoke grant {}? The program loses its access", args.id);
             mutation::confirm(dry_run.is_some(), &question, context).await?;
             let make = |client: &Client| client.oauth_grants().revoke(args.id.as_str());
             match mutation::carry_out(dry_run, doubt, context, make).await? {

@@ -11,23 +11,23 @@ use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::signals::Signals;
 
-/// Where the clients of Resend look for its address: those for Node.js, Go, PHP, Ruby and Rust in the first, the one for Python in the second.
+/// The variables in which Resend's clients look for the service's address: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python.
 const VENDOR_BASE_URLS: [&str; 2] = ["RESEND_BASE_URL", "RESEND_API_URL"];
-/// Where all of them look for an API key.
+/// The variable in which all of them look for an API key.
 const VENDOR_API_KEY: &str = "RESEND_API_KEY";
 
 /// Run a command with a sandbox of its own, and end with its exit code
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port and --smtp-tls-port its SMTP servers in POSTHASTE_SANDBOX_SMTP and POSTHASTE_SANDBOX_SMTPS. \
-    The clients of Resend find it in RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY: a live key in the environment is replaced.\n\nExamples:\n  \
+    Resend's own clients find it in RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY, which replaces a live key in the environment.\n\nExamples:\n  \
     posthaste sandbox run -- bash\n  \
     posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     behaviour: Behaviour,
-    /// Leave RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY as they are: the command may then send real emails
+    /// Leave RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY unchanged; the command may then send real emails
     #[arg(long)]
     no_vendor_env: bool,
     /// The command and its arguments
@@ -57,7 +57,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .env_remove("POSTHASTE_ACCESS_TOKEN")
         .envs(smtp);
     if args.no_vendor_env {
-        context.out.warn("RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY are left as they are: clients that read them may send real emails");
+        context.out.warn("RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY are unchanged: clients that read them may send real emails");
     } else {
         command.envs(VENDOR_BASE_URLS.map(|name| (name, &base_url))).env(VENDOR_API_KEY, KEY);
     }

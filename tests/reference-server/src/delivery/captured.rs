@@ -1,6 +1,6 @@
 //! The mail that left, as the inbox keeps it.
 //!
-//! It is kept as what it is made of: its MIME, and a text that is derived from its HTML, are made for whoever reads them.
+//! It is stored as its parts: the MIME message, and a text derived from the HTML, are rendered when they are read.
 
 mod lazy;
 
@@ -80,7 +80,7 @@ pub(crate) struct Mail {
     /// Whether the sender's domain enforces TLS.
     enforced: bool,
     tracking: Option<Tracking>,
-    /// Of the rendered message, once somebody wanted to know.
+    /// The size of the rendered message in bytes, once it has been rendered.
     #[serde(skip)]
     size: OnceLock<usize>,
 }
@@ -192,7 +192,7 @@ impl Mail {
         size_of::<Self>() + self.message_id.heap_size() + self.draft.size()
     }
 
-    /// The mail for whoever embeds the service.
+    /// The mail as the library's public type.
     pub(crate) fn shown(self: &Arc<Self>) -> CapturedMail {
         let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
         let (mime, html, text) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));

@@ -174,7 +174,7 @@ async fn fetch(service: &Service, errand: &Errand) -> Result<Vec<Fetched>, Fetch
     Ok(files)
 }
 
-/// Fetches a file that may have so many characters of Base64. A redirect isn't followed: it could lead from an address that the sender may use
+/// Fetches a file of at most `most` characters of Base64. A redirect isn't followed: it could lead from an address that the sender may use
 /// to one that only this machine reaches.
 async fn fetch_one(service: &Service, url: &Url, most: usize) -> Result<Bytes, FetchError> {
     let unreachable = |reason: &dyn fmt::Display| FetchError::Unreachable(format!("{url}: {reason}"));

@@ -18,7 +18,7 @@ use super::glass::Glass;
 
 /// What this version writes.
 const FORMAT: u64 = 2;
-/// How long a folder may be in use, and the pause between two attempts to open it.
+/// How long opening a folder that is in use is retried, and the pause between two attempts.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// What the database may keep in memory of its file; the records themselves are in memory anyway.
@@ -36,8 +36,8 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the file of a folder, or makes it. One that is in use is tried again for a moment: a process that ends gives its locks back a little
-    /// later, and a child process holds those of its parent until it runs its own program.
+    /// Opens the file of a folder, or creates it. A folder in use is retried for [`LOCK_TIMEOUT`]: an exiting process releases its locks with a delay,
+    /// and a forked child holds those of its parent until it calls `exec`.
     pub(super) fn open(folder: &Path) -> Result<Self, NotKept> {
         let started = Instant::now();
         loop {

@@ -97,7 +97,7 @@ async fn do_due_work(service: Arc<Service>) {
         tick.tick().await;
         if service.has_due() {
             let service = Arc::clone(&service);
-            // A panic has said so; what was taken up then is lost, and the rest is done at the next tick.
+            // The panic has been reported; the job that panicked is lost, and the others run at the next tick.
             let _ = tokio::task::spawn_blocking(move || service.run_due()).await;
         }
         outside::run_all(&service);

@@ -1,6 +1,6 @@
 //! TLS for the doors that offer it: a self-signed certificate of the run.
 //!
-//! Nobody has to trust it beforehand: a client that wants to know whom it talks to compares the fingerprint, which the sandbox prints at its start.
+//! It is not trusted in advance: a client that verifies the server compares the fingerprint, which the sandbox prints at startup.
 
 use std::io;
 use std::sync::Arc;

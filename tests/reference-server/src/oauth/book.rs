@@ -122,7 +122,7 @@ impl Inner {
         self.events.push_back(TokenEvent { at, grant_id: grant.to_string(), kind });
     }
 
-    /// Adds a refresh token of a grant, and forgets the one that is too old by then.
+    /// Adds a refresh token of a grant and drops the oldest beyond the limit.
     fn add_token(&mut self, token: String, grant: Uuid, generation: u64) {
         if let Some(old) = generation.checked_sub(MAX_TOKENS)
             && let Some(old) = self.generations.remove(&(grant, old))

@@ -11,7 +11,7 @@ use crate::lock::lock;
 
 /// How long a batch takes, but for the end of its last job.
 const BATCH: Duration = Duration::from_millis(1);
-/// How many jobs a batch does at least, unless one is large, however busy the machine is: what one request has caused is then done before the next.
+/// The fewest jobs in a batch, unless one is large: on a busy machine, too, the work that a request causes is done before the next request.
 const MIN_SMALL: usize = 32;
 /// How long a request waits for a batch that is being done.
 const MAX_WAIT: Duration = Duration::from_millis(5);

@@ -679,7 +679,7 @@ fn a_link_that_was_tampered_with_is_refused() {
     assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 403);
 }
 
-/// HTML of about so many bytes, as newsletters have it.
+/// HTML of about `bytes` bytes, like a newsletter.
 fn newsletter(bytes: usize) -> String {
     let row = "<tr><td style=\"padding:4px\"><a href=\"https://acme.test/a\">Read more</a></td>\
                <td><p>A paragraph of some words that is laid out over several lines of text.</p></td></tr>";

@@ -334,7 +334,7 @@ fn processor_time() -> f64 {
 }
 
 #[test]
-fn the_cost_of_a_list_or_a_map_grows_no_faster_than_its_length() {
+fn the_cost_of_a_list_or_a_map_grows_linearly_with_its_length() {
     let sandbox = Sandbox::new();
     let cost = |method: &Method, path: &str, body: &Value| {
         let body = body.to_string();
@@ -469,7 +469,7 @@ fn without_a_credential_no_key_is_handed_out() {
 type Make = Box<dyn Fn(usize) -> String>;
 
 #[test]
-fn the_cost_of_a_mail_that_comes_in_grows_no_faster_than_its_size() {
+fn the_cost_of_receiving_a_mail_grows_linearly_with_its_size() {
     let sandbox = Sandbox::new();
     let cost = |recipients: &[&str], mail: &str| {
         let took = (0..3).map(|_| {

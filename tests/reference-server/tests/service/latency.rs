@@ -15,7 +15,7 @@ const CONTACTS: usize = 5_000;
 /// Generous: a debug build, on a machine that has other work.
 const BOUND: Duration = Duration::from_millis(250);
 
-/// HTML of about so many bytes, as newsletters have it, with a value of the contact.
+/// HTML of about `bytes` bytes, like a newsletter, with a value of the contact.
 fn newsletter(bytes: usize) -> String {
     let row = "<tr><td><a href=\"https://acme.test/a\">Read more</a></td><td><p>A paragraph of some words.</p></td></tr>";
     format!("<p>Hello {{{{{{FIRST_NAME}}}}}}</p><table>{}</table>", row.repeat(bytes / row.len()))

@@ -280,7 +280,7 @@ async fn a_body_that_stops_coming_is_answered_408_after_thirty_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_comes_slowly_is_read() {
+async fn a_slow_body_is_read() {
     use tokio::io::AsyncWriteExt as _;
     let server = ReferenceServer::over_http(Settings::default()).await;
     let body = email().to_string();

@@ -50,7 +50,7 @@ impl Outbox {
         Self { most: most.max(1), queues: Mutex::default() }
     }
 
-    /// Adds an attempt. Returns the one that gives way where too many wait.
+    /// Adds an attempt. Returns the one that is dropped if the queue is full.
     pub(crate) fn push(&self, job: Job) -> Option<Job> {
         let mut queues = lock(&self.queues);
         let webhook = job.told.webhook;

@@ -75,8 +75,8 @@ pub(crate) fn happened(
     Ok(())
 }
 
-/// An event of an email, for the contacts among its recipients. One of an email that an automation sent moves the runs that wait for it and starts none:
-/// an automation that its own email triggers would never end.
+/// Handles an event of an email for the contacts among its recipients. If an automation sent the email, the event resumes waiting runs but starts none:
+/// an automation triggered by its own email would never end.
 pub(crate) fn email_event(
     service: &Service,
     tenant: &Arc<Tenant>,
@@ -94,7 +94,7 @@ pub(crate) fn email_event(
             contact: contact.id,
             payload: Arc::clone(payload),
         };
-        // Where there is no room for one more run, none starts: there is nobody to answer.
+        // At the limit of runs none starts, and there is no request that could report it.
         let _ = happened(service, tenant, &event, at);
     }
 }

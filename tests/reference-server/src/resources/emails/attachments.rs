@@ -89,7 +89,7 @@ pub(super) fn read(
     attachments
 }
 
-/// How many characters of Base64 so many bytes take.
+/// The length of `bytes` bytes in Base64, in characters.
 pub(crate) fn base64_size(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }

@@ -24,7 +24,7 @@ use crate::validation::{Fields, Ignored, Problems};
 pub(crate) struct Origin {
     pub(crate) broadcast: Option<Uuid>,
     pub(crate) template: Option<Uuid>,
-    /// Sent by a step of an automation, which its events start no more runs of.
+    /// Whether an automation sent it. Its events then start no runs.
     #[serde(default)]
     pub(crate) automation: bool,
 }

@@ -92,8 +92,8 @@ fn display_name(name: &str) -> Result<String, &'static str> {
     Ok(name.to_owned())
 }
 
-/// Takes a field that holds one address or several. None if it is absent or wrong. The specification is silent on an empty text; it is nobody, like
-/// an empty array: published integrations send `"cc": ""` with every email.
+/// Takes a field that holds one address or several. None if it is absent or wrong. The specification is silent on an empty text; it means
+/// no address, like an empty array: published integrations send `"cc": ""` with every email.
 pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<Vec<Mailbox>> {
     take_at_most(MAX_ENTRIES, fields, field, problems)
 }

@@ -280,7 +280,7 @@ fn address(moves: u32) -> String {
     format!("http://127.0.0.1:9/{path}")
 }
 
-/// Every sequence of so many operations.
+/// Every sequence of `length` operations.
 fn all(depth: u32) -> impl Iterator<Item = Vec<Operation>> + Clone + std::marker::Send {
     let sequence = move |number: usize| {
         let digit = |place| number / FEW.len().pow(place) % FEW.len();
