@@ -19,7 +19,6 @@
 mod account;
 mod body;
 mod clock;
-pub(crate) mod escape;
 mod export;
 mod faults;
 mod filter;
@@ -43,16 +42,16 @@ use serde_json::json;
 use uuid::Uuid;
 
 use self::filter::Filter;
-use crate::cancel::Cancellation;
 use crate::lock::lock;
-use crate::news::What;
 use crate::oauth::consent;
-use crate::paging::{Page, Window};
-use crate::problem::{self, Problem};
 use crate::routes::{no_such_route, wrong_method};
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::state::State;
+use crate::state::news::What;
+use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
+use crate::wire::cancel::Cancellation;
+use crate::wire::paging::{Page, Window};
+use crate::wire::problem::{self, Problem};
 
 /// Whether a path belongs to the sandbox itself, not to the service.
 pub(crate) fn is_control(path: &str) -> bool {
@@ -65,59 +64,57 @@ pub(crate) fn moves_clock(request: &Request<Bytes>) -> bool {
 }
 
 /// Answers a request under `/_/`.
-pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
+pub(crate) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let path = request.uri().path();
     let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
     let canceled = Cancellation::of(request);
-    if let Some(answer) = view::answer(service, request, &segments) {
+    if let Some(answer) = view::answer(state, request, &segments) {
         return answer.unwrap_or_else(Problem::into_response);
     }
     let (answer, allowed): (Option<Outcome>, &[&str]) = match (request.method(), segments.as_slice()) {
         (&Method::GET, ["ready"]) => {
-            (Some(Ok(problem::json(StatusCode::OK, &json!({"ready": true, "keeps": service.keeps()})))), &[])
+            (Some(Ok(problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_kept()})))), &[])
         }
         (&Method::GET, ["export"]) => (
             Some(
-                view::viewer(service, request)
+                view::viewer(state, request)
                     .and_then(|tenant| export::answer(&tenant, request.uri().query(), &canceled)),
             ),
             &[],
         ),
         (&Method::GET, ["messages"]) => (
             Some(
-                view::viewer(service, request)
+                view::viewer(state, request)
                     .and_then(|tenant| messages::index(&tenant, request.uri().query(), &canceled)),
             ),
             &[],
         ),
         (&Method::DELETE, ["messages"]) => {
-            (Some(tenant(service, request).map(|tenant| messages::forget(service, &tenant))), &[])
+            (Some(tenant(state, request).map(|tenant| messages::forget(state, &tenant))), &[])
         }
         (&Method::GET, ["messages", id]) => {
-            (Some(view::viewer(service, request).and_then(|tenant| messages::show(&tenant, id))), &[])
+            (Some(view::viewer(state, request).and_then(|tenant| messages::show(&tenant, id))), &[])
         }
         (&Method::GET, ["messages", id, "raw"]) => {
-            (Some(view::viewer(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
+            (Some(view::viewer(state, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
         }
-        (_, path @ ["clock" | "faults", ..]) => (Some(control(service, request, path)), &[]),
+        (_, path @ ["clock" | "faults", ..]) => (Some(control(state, request, path)), &[]),
         (&Method::POST, ["messages", id, "events"]) => (
-            Some(tenant(service, request).and_then(|tenant| trigger::happens(service, &tenant, id, request))),
+            Some(tenant(state, request).and_then(|tenant| trigger::happens(state, &tenant, id, request))),
             &[],
         ),
         (&Method::GET, ["events"]) => (Some(Ok(trigger::types())), &[]),
-        (&Method::POST, ["events"]) => (
-            Some(tenant(service, request).and_then(|tenant| trigger::make_up(service, &tenant, request))),
-            &[],
-        ),
-        (_, ["consent", name]) => (Some(Ok(consent::answer(service, request, name))), &[]),
-        (&Method::GET, ["unsubscribe", word]) => (Some(unsubscribe::ask(service, word)), &[]),
-        (&Method::POST, ["unsubscribe", word]) => (Some(unsubscribe::end(service, word)), &[]),
-        (&Method::POST, ["received"]) => (
-            Some(tenant(service, request).and_then(|tenant| received::arrive(service, &tenant, request))),
-            &[],
-        ),
-        (&Method::GET, ["received", word]) => (Some(received::download(service, word)), &[]),
-        (&Method::POST, ["reset"]) => (Some(reset(service, request)), &[]),
+        (&Method::POST, ["events"]) => {
+            (Some(tenant(state, request).and_then(|tenant| trigger::make_up(state, &tenant, request))), &[])
+        }
+        (_, ["consent", name]) => (Some(Ok(consent::answer(state, request, name))), &[]),
+        (&Method::GET, ["unsubscribe", word]) => (Some(unsubscribe::ask(state, word)), &[]),
+        (&Method::POST, ["unsubscribe", word]) => (Some(unsubscribe::end(state, word)), &[]),
+        (&Method::POST, ["received"]) => {
+            (Some(tenant(state, request).and_then(|tenant| received::arrive(state, &tenant, request))), &[])
+        }
+        (&Method::GET, ["received", word]) => (Some(received::download(state, word)), &[]),
+        (&Method::POST, ["reset"]) => (Some(reset(state, request)), &[]),
         (_, [] | ["ready" | "export"] | ["messages" | "received", _] | ["messages", _, "raw"]) => {
             (None, &["GET"])
         }
@@ -175,17 +172,17 @@ fn filtered<T: filter::Mail>(
 }
 
 /// The routes by which time is moved and faults are scripted. Both are one for the whole service; any key may do it.
-fn control(service: &Service, request: &Request<Bytes>, path: &[&str]) -> Outcome {
-    name_of(service, request)?;
+fn control(state: &State, request: &Request<Bytes>, path: &[&str]) -> Outcome {
+    name_of(state, request)?;
     let (method, body) = (request.method(), request.body());
     let allowed: &[&str] = match (method, path) {
-        (&Method::GET, ["clock"]) => return Ok(clock::show(service)),
-        (&Method::POST, ["clock"]) => return clock::change(service, body),
-        (&Method::GET, ["faults"]) => return Ok(faults::index(service)),
-        (&Method::POST, ["faults"]) => return faults::add(service, body),
-        (&Method::DELETE, ["faults"]) => return Ok(faults::clear(service)),
-        (&Method::GET, ["faults", id]) => return faults::show(service, id),
-        (&Method::DELETE, ["faults", id]) => return faults::take_back(service, id),
+        (&Method::GET, ["clock"]) => return Ok(clock::show(state)),
+        (&Method::POST, ["clock"]) => return clock::change(state, body),
+        (&Method::GET, ["faults"]) => return Ok(faults::index(state)),
+        (&Method::POST, ["faults"]) => return faults::add(state, body),
+        (&Method::DELETE, ["faults"]) => return Ok(faults::clear(state)),
+        (&Method::GET, ["faults", id]) => return faults::show(state, id),
+        (&Method::DELETE, ["faults", id]) => return faults::take_back(state, id),
         (_, ["clock"]) => &["GET", "POST"],
         (_, ["faults"]) => &["GET", "POST", "DELETE"],
         (_, ["faults", _]) => &["GET", "DELETE"],
@@ -197,24 +194,24 @@ fn control(service: &Service, request: &Request<Bytes>, path: &[&str]) -> Outcom
 type Outcome = Result<Response<Bytes>, Problem>;
 
 /// The name of the tenant whose key or account ID the request carries. A send-only key may look: there is nothing here to protect.
-fn name_of(service: &Service, request: &Request<Bytes>) -> Result<String, Problem> {
-    let account = account::bearer(request.headers()).and_then(|word| account::named(service, word));
+fn name_of(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
+    let account = account::bearer(request.headers()).and_then(|word| account::named(state, word));
     match account {
         Some(tenant) => Ok(tenant?.name.clone()),
-        None => Ok(service.credential(request.headers())?.tenant.into_owned()),
+        None => Ok(state.credential(request.headers())?.tenant.into_owned()),
     }
 }
 
 /// The tenant of that name, made if there is none.
-fn tenant(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
-    Ok(service.state().tenant(&name_of(service, request)?))
+fn tenant(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
+    Ok(state.tenants.tenant(&name_of(state, request)?))
 }
 
 /// `POST /_/reset`: forgets everything of the tenant.
-fn reset(service: &Service, request: &Request<Bytes>) -> Outcome {
-    let name = name_of(service, request)?;
-    service.state().reset_tenant(&name);
-    service.oauth().forget(&name);
-    service.news().tell(&name, What::Forgotten);
+fn reset(state: &State, request: &Request<Bytes>) -> Outcome {
+    let name = name_of(state, request)?;
+    state.tenants.reset_tenant(&name);
+    state.oauth.forget(&name);
+    state.news.tell(&name, What::Forgotten);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

@@ -11,13 +11,10 @@
 //! Not kept are requests and logs, faults, logins that were half made, and attachments that were being fetched: such an email has failed.
 
 mod batch;
-pub(crate) mod changed;
-pub(crate) mod gate;
 mod glass;
 mod restore;
 mod rooms;
 mod store;
-pub(crate) mod word;
 mod work;
 
 use std::collections::BTreeSet;
@@ -36,7 +33,6 @@ use crate::settings::Settings;
 
 /// How long a change may wait before it is written.
 const PAUSE: Duration = Duration::from_millis(100);
-
 /// How long after a failure it is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -102,10 +98,10 @@ pub fn open(
     make(folder)?;
     let store = Store::open(folder)?;
     let service = restore::service(&store, settings)?;
-    service.is_kept();
+    service.state().set_kept();
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
-    let known = service.state().all().iter().map(|tenant| tenant.name.clone()).collect();
+    let known = service.state().tenants.all().iter().map(|tenant| tenant.name.clone()).collect();
     let mut writer = Writer {
         folder: folder.to_owned(),
         store: Some(store),
@@ -240,7 +236,7 @@ impl Writer {
     }
 
     fn collect(&mut self, service: &Service) -> Result<(), NotKept> {
-        let closed = service.gate().close();
+        let closed = service.state().gate.close();
         let mut batch = Batch::collect(service, &mut self.known)?;
         drop(closed);
         let clock = encode(&service.clock().kept())?;

@@ -2,11 +2,11 @@
 
 use url::form_urlencoded;
 
-use crate::delivery::bodies;
-use crate::delivery::captured::{Mail as SentMail, Tag};
-use crate::paging::quoted;
-use crate::problem::Problem;
-use crate::resources::received::record::Received;
+use crate::model::email::written;
+use crate::model::mail::{Mail as SentMail, Tag};
+use crate::model::received::Received;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
 
 /// The most words of `query` and the most tags: each is looked for in every mail.
 const MAX_TERMS: usize = 32;
@@ -64,7 +64,7 @@ impl Mail for Received {
     }
 
     fn has_in_text(&self, word: &str) -> bool {
-        self.text.as_deref().is_some_and(|text| bodies::has_word(text, word))
+        self.text.as_deref().is_some_and(|text| written::has_word(text, word))
     }
 }
 

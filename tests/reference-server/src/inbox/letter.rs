@@ -11,15 +11,15 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::messages;
-use crate::cancel::Cancellation;
-use crate::delivery::captured::Mail;
+use crate::inbox::messages;
 use crate::lock::lock;
 use crate::mime;
-use crate::problem::{self, Problem};
-use crate::resources::received::record::{Attachment, Received, attachments, content_of, contents};
-use crate::resources::timestamp::database;
-use crate::state::Tenant;
+use crate::model::mail::Mail;
+use crate::model::received::{Attachment, Received, attachments, content_of, contents};
+use crate::state::tenant::Tenant;
+use crate::wire::cancel::Cancellation;
+use crate::wire::problem::{self, Problem};
+use crate::wire::timestamp::database;
 
 /// Where a mail is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,7 +278,7 @@ mod tests {
     /// As an earlier version took it in, which had no limit.
     fn stored(service: &Service) -> Uuid {
         let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
-        let id = service.next_id();
+        let id = service.state().next_id();
         let mail = Received {
             id,
             created_at: service.clock().now(),
@@ -296,7 +296,7 @@ mod tests {
             attachments: Vec::new(),
             raw: raw.into(),
         };
-        lock(&service.state().tenant(KEY).received).insert(id, Arc::new(mail));
+        lock(&service.state().tenants.tenant(KEY).received).insert(id, Arc::new(mail));
         id
     }
 

@@ -17,13 +17,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::account;
-use super::letter::ReceivedItem;
-use super::messages;
+use crate::inbox::letter::ReceivedItem;
+use crate::inbox::{account, messages};
 use crate::lock::lock;
-use crate::news::{News, What};
-use crate::resources::timestamp::database;
-use crate::service::Service;
+use crate::state::State;
+use crate::state::news::{News, What};
+use crate::wire::timestamp::database;
 
 /// How long after a message the next one may come at the earliest: a sandbox that takes thousands of mails a second tells of them in handfuls.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -39,8 +38,8 @@ pub(crate) struct Live {
 }
 
 /// The answer as far as it is known at once.
-pub(super) fn answer(service: &Service, tenant: &str) -> Response<Bytes> {
-    let mut response = Response::new(hello(service, tenant));
+pub(super) fn answer(state: &State, tenant: &str) -> Response<Bytes> {
+    let mut response = Response::new(hello(state, tenant));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -50,18 +49,14 @@ pub(super) fn answer(service: &Service, tenant: &str) -> Response<Bytes> {
 
 impl Live {
     /// Follows the news until the client is gone or the mount stops.
-    pub(crate) fn follow(
-        self,
-        service: Arc<Service>,
-        stopped: watch::Receiver<bool>,
-    ) -> mpsc::Receiver<Bytes> {
+    pub(crate) fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
         let (sender, receiver) = mpsc::channel(4);
         // Before the first message is written, so that nothing is lost between the two.
-        let news = service.news().listen();
+        let news = state.news.listen();
         tokio::spawn(async move {
             let mut stopped = stopped;
             tokio::select! {
-                () = self.tell(&service, news, &sender) => {}
+                () = self.tell(&state, news, &sender) => {}
                 () = sender.closed() => {}
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
@@ -69,8 +64,8 @@ impl Live {
         receiver
     }
 
-    async fn tell(&self, service: &Service, mut news: Receiver<News>, sender: &mpsc::Sender<Bytes>) {
-        let mut next = hello(service, &self.tenant);
+    async fn tell(&self, state: &State, mut news: Receiver<News>, sender: &mpsc::Sender<Bytes>) {
+        let mut next = hello(state, &self.tenant);
         loop {
             if sender.send(next).await.is_err() {
                 return;
@@ -81,7 +76,7 @@ impl Live {
                     Err(_) => break Bytes::from_static(b":\n\n"),
                     Ok(None) => return,
                     Ok(Some(gathered)) => {
-                        if let Some(message) = gathered.message(service, &self.tenant) {
+                        if let Some(message) = gathered.message(state, &self.tenant) {
                             break message;
                         }
                     }
@@ -142,14 +137,14 @@ impl Gathered {
         lists > 0 || self.requests || self.clock
     }
 
-    fn message(self, service: &Service, name: &str) -> Option<Bytes> {
+    fn message(self, state: &State, name: &str) -> Option<Bytes> {
         if self.afresh || self.mails.len() + self.received.len() > MOST || self.emails.len() > 4 * MOST {
-            return Some(hello(service, name));
+            return Some(hello(state, name));
         }
         if !self.has_anything() {
             return None;
         }
-        let tenant = service.state().find(name);
+        let tenant = state.tenants.find(name);
         let tenant = tenant.as_deref();
         let mails: Vec<_> = {
             let found = tenant.map(|tenant| lock(&tenant.captured));
@@ -169,7 +164,7 @@ impl Gathered {
             json!({"id": id.to_string(), "last_event": email.map(|email| email.last_event().as_str())})
         });
         let message = Message {
-            now: database(service.clock().now()),
+            now: database(state.clock.now()),
             mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),
             received: received.iter().map(|mail| ReceivedItem::of(mail)).collect(),
             emails: emails.collect(),
@@ -193,12 +188,12 @@ struct Message<'a> {
 }
 
 /// How things stand.
-fn hello(service: &Service, name: &str) -> Bytes {
-    let tenant = service.state().find(name);
-    let count = |count: fn(&crate::state::Tenant) -> usize| tenant.as_deref().map_or(0, count);
+fn hello(state: &State, name: &str) -> Bytes {
+    let tenant = state.tenants.find(name);
+    let count = |count: fn(&crate::state::tenant::Tenant) -> usize| tenant.as_deref().map_or(0, count);
     let stand = json!({
         "account": account::label(name),
-        "now": database(service.clock().now()),
+        "now": database(state.clock.now()),
         "sent": count(|tenant| lock(&tenant.captured).len()),
         "received": count(|tenant| lock(&tenant.received).len()),
     });

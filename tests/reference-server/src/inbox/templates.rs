@@ -14,14 +14,15 @@ use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::letter::defused;
-use crate::cancel::Cancellation;
-use crate::paging::{Mode, Page, Window, list, quoted};
-use crate::problem::{self, Problem};
-use crate::resources::contacts::book::PropertyValue;
-use crate::resources::templates::version::{Rendered, Type, Version};
-use crate::resources::templates::{self, Template};
-use crate::state::Tenant;
+use crate::inbox::letter::defused;
+use crate::model::contact::PropertyValue;
+use crate::model::template::Template;
+use crate::model::template::version::{Rendered, Type, Version};
+use crate::resources::templates;
+use crate::state::tenant::Tenant;
+use crate::wire::cancel::Cancellation;
+use crate::wire::paging::{Mode, Page, Window, list, quoted};
+use crate::wire::problem::{self, Problem};
 
 /// `GET /_/templates`, mode A.
 pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Bytes>, Problem> {

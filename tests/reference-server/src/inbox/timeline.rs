@@ -5,11 +5,11 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::delivery::webhooks::book::{Attempt, Told, message_id};
 use crate::lock::lock;
-use crate::problem::json;
-use crate::resources::timestamp::database;
-use crate::state::Tenant;
+use crate::model::webhook_event::{Attempt, Told, message_id};
+use crate::state::tenant::Tenant;
+use crate::wire::problem::json;
+use crate::wire::timestamp::database;
 
 #[derive(Serialize)]
 struct Timeline {

@@ -11,24 +11,25 @@ use serde_json::json;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::filter::Filter;
-use super::letter::{Letter, ReceivedItem, Tray};
-use super::{Outcome, account, filtered, live, messages, name_of, page, requests, templates, timeline};
-use crate::cancel::Cancellation;
-use crate::keys;
+use crate::inbox::filter::Filter;
+use crate::inbox::letter::{Letter, ReceivedItem, Tray};
+use crate::inbox::{
+    Outcome, account, filtered, live, messages, name_of, page, requests, templates, timeline,
+};
 use crate::lock::lock;
-use crate::paging::{Mode, Page, Window, list};
-use crate::problem::{self, Problem};
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::state::tenant::Tenant;
+use crate::state::{State, keys};
+use crate::wire::cancel::Cancellation;
+use crate::wire::paging::{Mode, Page, Window, list};
+use crate::wire::problem::{self, Problem};
 
 /// Answers a `GET` of one of these routes. None: it is none of them.
-pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str]) -> Option<Outcome> {
+pub(super) fn answer(state: &State, request: &Request<Bytes>, path: &[&str]) -> Option<Outcome> {
     if request.method() != Method::GET {
         return None;
     }
     let query = request.uri().query();
-    let viewer = || viewer(service, request);
+    let viewer = || viewer(state, request);
     let canceled = Cancellation::of(request);
     let letter = |tray: &str, id: &str| {
         let tray = if tray == "messages" { Tray::Sent } else { Tray::Received };
@@ -38,8 +39,8 @@ pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str])
     Some(match path {
         [] => Ok(page::show()),
         ["assets", name] => page::asset(name),
-        ["stream"] => viewer().map(|viewer| live::answer(service, &viewer.name)),
-        ["tenants"] => Ok(tenants(service, request)),
+        ["stream"] => viewer().map(|viewer| live::answer(state, &viewer.name)),
+        ["tenants"] => Ok(tenants(state, request)),
         ["received"] => viewer().and_then(|viewer| received(&viewer, query, &canceled)),
         ["received", id] if Uuid::try_parse(id).is_ok() => {
             letter("received", id).map(|(viewer, letter)| letter.about(&viewer))
@@ -64,9 +65,9 @@ pub(super) fn answer(service: &Service, request: &Request<Bytes>, path: &[&str])
             })
         }
         ["messages", id, "request"] => viewer()
-            .and_then(|viewer| requests::that_made(service, &viewer.name, &*messages::find(&viewer, id)?)),
-        ["requests"] => viewer().and_then(|viewer| requests::index(service, &viewer.name, query)),
-        ["requests", number] => viewer().and_then(|viewer| requests::show(service, &viewer.name, number)),
+            .and_then(|viewer| requests::that_made(state, &viewer.name, &*messages::find(&viewer, id)?)),
+        ["requests"] => viewer().and_then(|viewer| requests::index(state, &viewer.name, query)),
+        ["requests", number] => viewer().and_then(|viewer| requests::show(state, &viewer.name, number)),
         ["templates"] => viewer().and_then(|viewer| templates::index(&viewer, query)),
         ["templates", id, "preview"] => viewer().and_then(|viewer| templates::preview(&viewer, id, query)),
         ["templates", id, "preview.html"] => {
@@ -93,29 +94,29 @@ pub(super) fn has(path: &[&str]) -> bool {
 }
 
 /// The viewer's account, by the key or the account ID in the header or in the query.
-pub(super) fn viewer(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
+pub(super) fn viewer(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
     let query = request.uri().query().unwrap_or_default();
     let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
-    let Some((_, word)) = &key else { return Ok(service.state().look(&name_of(service, request)?)) };
-    if let Some(tenant) = account::named(service, word) {
+    let Some((_, word)) = &key else { return Ok(state.tenants.look(&name_of(state, request)?)) };
+    if let Some(tenant) = account::named(state, word) {
         return tenant;
     }
-    let credential = keys::credential(word, &service.state().key_book);
+    let credential = keys::credential(word, &state.tenants.key_book);
     let name = credential.ok_or_else(Problem::invalid_api_key)?.tenant;
-    Ok(service.state().look(&name))
+    Ok(state.tenants.look(&name))
 }
 
 /// `GET /_/tenants`: all accounts, most recently used first. It needs no credential, so it shows no keys; with a credential it marks the account of
 /// that as current.
-fn tenants(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
-    let current = name_of(service, request).ok();
-    let tenants = service.state().all();
+fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+    let current = name_of(state, request).ok();
+    let tenants = state.tenants.all();
     let data: Vec<_> = tenants
         .iter()
         .map(|tenant| {
             let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
             json!({
-                "id": account::id(service, &tenant.name),
+                "id": account::id(state, &tenant.name),
                 "label": account::label(&tenant.name),
                 "current": current.as_ref() == Some(&tenant.name),
                 "sent": sent,

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::NotKept;
-use super::rooms::{self, AGENDA, KEYS, Visit};
-use super::work::KeptWork;
+use crate::keep::NotKept;
+use crate::keep::rooms::{self, AGENDA, KEYS, Visit};
+use crate::keep::work::KeptWork;
 use crate::service::Service;
-use crate::state::Tenant;
+use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
 
 /// Tenant, room, place.
@@ -41,7 +41,7 @@ impl Batch {
     /// Collects what has changed since the last time. The gate has to be closed.
     pub(super) fn collect(service: &Service, known: &mut BTreeSet<String>) -> Result<Self, NotKept> {
         let mut batch = Self::default();
-        let tenants = service.state().all();
+        let tenants = service.state().tenants.all();
         let now: BTreeSet<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
         batch.gone.extend(known.difference(&now).cloned());
         *known = now;
@@ -49,14 +49,14 @@ impl Batch {
             batch.tenant(tenant)?;
         }
         let mut failed = None;
-        service.agenda().changes(|turn, work| {
+        service.state().agenda.changes(|turn, work| {
             let kept = work.and_then(KeptWork::of).map(|work| encode(&(turn.0, work)));
             match kept.transpose() {
                 Ok(kept) => drop(batch.records.insert((String::new(), AGENDA, turn.1), kept)),
                 Err(error) => failed = Some(error),
             }
         });
-        batch.logins = service.oauth().changes().map(|kept| encode(&kept)).transpose()?;
+        batch.logins = service.state().oauth.changes().map(|kept| encode(&kept)).transpose()?;
         failed.map_or(Ok(batch), Err)
     }
 

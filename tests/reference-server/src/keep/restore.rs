@@ -8,22 +8,23 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::NotKept;
-use super::batch::decode;
-use super::rooms::{self, AGENDA, KEYS, Visit};
-use super::store::Store;
-use super::work::KeptWork;
-use crate::clock::Turn;
-use crate::delivery::webhooks::outbox::Job;
-use crate::delivery::{self, Work, webhooks};
-use crate::idempotency;
-use crate::links::Links;
+use crate::delivery::{self, webhooks};
+use crate::keep::NotKept;
+use crate::keep::batch::decode;
+use crate::keep::rooms::{self, AGENDA, KEYS, Visit};
+use crate::keep::store::Store;
+use crate::keep::work::KeptWork;
 use crate::lock::lock;
-use crate::oauth::book::Book;
-use crate::resources::emails::record::Event;
+use crate::model::email::Event;
+use crate::scheduler::Turn;
 use crate::service::Service;
 use crate::settings::Settings;
-use crate::state::Tenant;
+use crate::state::idempotency;
+use crate::state::links::Links;
+use crate::state::oauth::Book;
+use crate::state::outbox::Job;
+use crate::state::tenant::Tenant;
+use crate::state::work::Work;
 use crate::store::ledger::Persist;
 use crate::store::size::Size;
 
@@ -52,11 +53,11 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     let agenda = tenants(&service, store)?;
     count_mails(&service);
     for (turn, work) in agenda {
-        if let Some(work) = work.revive(service.state()) {
-            service.agenda().put_back(turn, work);
+        if let Some(work) = work.revive(&service.state().tenants) {
+            service.state().agenda.put_back(turn, work);
         }
     }
-    for tenant in service.state().all() {
+    for tenant in service.state().tenants.all() {
         take_up(&service, &tenant);
     }
     Ok(service)
@@ -89,14 +90,14 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(Turn, KeptWork)>, No
 }
 
 fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), NotKept> {
-    let tenant = service.state().tenant(name);
+    let tenant = service.state().tenants.tenant(name);
     for (number, bytes) in records.remove(&KEYS).unwrap_or_default() {
         tenant.keys.put_back(number, decode::<idempotency::Kept>(&bytes)?);
     }
     rooms::every(&tenant, &mut Fill { records })?;
     for key in tenant.api_keys.all() {
         let (token, credential) = key.credential(name);
-        service.state().key_book.add(token, credential);
+        service.state().tenants.key_book.add(token, credential);
     }
     Ok(())
 }
@@ -121,7 +122,7 @@ impl Visit for Fill {
 /// Counts the mails of all tenants, so that the oldest go first when there are too many.
 fn count_mails(service: &Service) {
     let mut mails: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
-    for tenant in service.state().all() {
+    for tenant in service.state().tenants.all() {
         let captured = lock(&tenant.captured);
         for email in lock(&tenant.emails).oldest_first() {
             let mail = email.captured().and_then(|id| captured.get(id));
@@ -134,7 +135,7 @@ fn count_mails(service: &Service) {
     }
     mails.sort_by_key(|(at, ..)| *at);
     for (_, id, size, tenant) in mails {
-        service.state().hold_mail(&tenant, id, size);
+        service.state().tenants.hold_mail(&tenant, id, size);
     }
 }
 
@@ -146,10 +147,13 @@ fn take_up(service: &Service, tenant: &Arc<Tenant>) {
         match told.take_up(now) {
             Some((number, due)) if due > now => {
                 let (tenant, told) = (Arc::downgrade(tenant), Arc::downgrade(&told));
-                service.agenda().note(due, Work::TellWebhook { tenant, told, number });
+                service.state().agenda.note(due, Work::TellWebhook { tenant, told, number });
             }
             Some(_) => {
-                webhooks::enqueue(service, Job { tenant: Arc::downgrade(tenant), told, planned: true });
+                webhooks::enqueue(
+                    service.state(),
+                    Job { tenant: Arc::downgrade(tenant), told, planned: true },
+                );
             }
             None => {}
         }
@@ -161,6 +165,6 @@ fn take_up(service: &Service, tenant: &Arc<Tenant>) {
         .cloned()
         .collect();
     for email in cut_off {
-        delivery::fail(service, tenant, &email, now, "attachment_unreachable");
+        delivery::fail(service.state(), tenant, &email, now, "attachment_unreachable");
     }
 }

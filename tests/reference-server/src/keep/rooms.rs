@@ -3,13 +3,14 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::NotKept;
+use crate::keep::NotKept;
 use crate::lock::lock;
-use crate::state::Tenant;
+use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
 
 /// Answered idempotency keys, which are no ledger.
 pub(super) const KEYS: u8 = 100;
+
 /// Work that waits, of all tenants.
 pub(super) const AGENDA: u8 = 101;
 

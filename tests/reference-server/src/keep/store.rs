@@ -12,9 +12,9 @@ use redb::{
     StorageError, TableDefinition, TableError, TransactionError,
 };
 
-use super::NotKept;
-use super::batch::Batch;
-use super::glass::Glass;
+use crate::keep::NotKept;
+use crate::keep::batch::Batch;
+use crate::keep::glass::Glass;
 
 /// What this version writes.
 const FORMAT: u64 = 2;
@@ -23,7 +23,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// What the database may keep in memory of its file; the records themselves are in memory anyway.
 const CACHE: usize = 16 << 20;
-
 /// By name.
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 /// By tenant, room and place.

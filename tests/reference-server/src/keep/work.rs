@@ -5,11 +5,11 @@ use std::sync::{Arc, Weak};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::delivery::Work;
-use crate::delivery::broadcast::Departure;
 use crate::lock::lock;
-use crate::resources::emails::record::Event;
-use crate::state::{State, Tenant};
+use crate::model::email::Event;
+use crate::state::tenant::Tenant;
+use crate::state::tenants::Tenants;
+use crate::state::work::{Departure, Work};
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct KeptWork {
@@ -61,8 +61,8 @@ impl KeptWork {
     }
 
     /// None if its tenant or its email is there no more.
-    pub(super) fn revive(self, state: &State) -> Option<Work> {
-        let owner = state.find(&self.tenant)?;
+    pub(super) fn revive(self, tenants: &Tenants) -> Option<Work> {
+        let owner = tenants.find(&self.tenant)?;
         let tenant = Arc::downgrade(&owner);
         Some(match self.what {
             What::Depart { email } => Work::Depart { tenant, email: email_of(&owner, email)? },
@@ -80,6 +80,6 @@ impl KeptWork {
     }
 }
 
-fn email_of(tenant: &Tenant, id: Uuid) -> Option<Weak<crate::resources::emails::record::Email>> {
+fn email_of(tenant: &Tenant, id: Uuid) -> Option<Weak<crate::model::email::Email>> {
     lock(&tenant.emails).get(id).map(Arc::downgrade)
 }

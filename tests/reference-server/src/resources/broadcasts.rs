@@ -4,7 +4,6 @@
 //! `sent`. What can't be done in a status is refused with 403 `validation_error`.
 
 mod message;
-pub(crate) mod record;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -12,14 +11,14 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use self::message::Changes;
-use self::record::{Broadcast, Message};
-use super::answers;
-use super::api_keys::check_sender;
-use super::timestamp::database;
+use crate::context::Context;
 use crate::delivery::broadcast;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
+use crate::model::broadcast::{Broadcast, Message};
+use crate::resources::api_keys::check_sender;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::database;
 
 /// The longest name of a copy, in characters.
 const LONGEST_COPY_NAME: usize = 70;
@@ -38,10 +37,10 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         Some((message?, send, due))
     })?;
     check_sender(context, &message.from)?;
-    let id = context.service.next_id();
+    let id = context.state.next_id();
     context.tenant.broadcasts.add(id, Broadcast::new(id, message, now))?;
     if send {
-        broadcast::send(context.service, &context.tenant, id, due, now)?;
+        broadcast::send(context.state, &context.tenant, id, due, now)?;
     }
     Ok(answers::made(OBJECT, id))
 }
@@ -97,7 +96,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     };
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
     check_sender(context, &found.message.from)?;
-    broadcast::send(context.service, &context.tenant, id, due, now)?;
+    broadcast::send(context.state, &context.tenant, id, due, now)?;
     Ok(json(StatusCode::OK, &Sent { id }))
 }
 
@@ -116,7 +115,7 @@ pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Proble
         let name = format!("{name} (copy)");
         name.chars().take(LONGEST_COPY_NAME).collect()
     });
-    let copy = context.service.next_id();
+    let copy = context.state.next_id();
     let message = Message { name, ..found.message.clone() };
     context.tenant.broadcasts.add(copy, Broadcast::new(copy, message, context.now()))?;
     Ok(answers::reference(OBJECT, copy))

@@ -5,31 +5,29 @@
 //! so that an import can be repeated.
 
 pub(crate) mod audience;
-pub(crate) mod book;
 pub(crate) mod segments;
-pub(crate) mod told;
 pub(crate) mod topics;
+pub(crate) mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use self::book::{Contact, Group, PropertyValue, Subscription};
-use super::answers;
-use super::contact_properties;
-use super::emails::recipients::Mailbox;
-use super::timestamp::database;
-use crate::paging::{Mode, Page, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::state::Tenant;
-use crate::validation::{Change, Fields, Ignored, MAX_ENTRIES, Problems, kind};
+use self::view::{items, members, record};
+use crate::context::Context;
+use crate::model::contact::{Contact, PropertyValue, Subscription};
+use crate::model::email::recipients::Mailbox;
+use crate::resources::contact_properties;
+use crate::state::tenant::Tenant;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Change, Fields, Ignored, MAX_ENTRIES, Problems, kind};
 
 /// What a request to create or to change a contact says.
 #[derive(Debug)]
@@ -161,25 +159,7 @@ fn take_properties(
 
 /// The contact that a path names at this place.
 pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
-    book::find(&context.tenant, &context.parameter(place))
-        .ok_or_else(|| Problem::not_found("Contact not found."))
-}
-
-/// A contact of whom nothing is known but the address.
-pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
-    Contact {
-        id,
-        email,
-        first_name: None,
-        last_name: None,
-        unsubscribed: false,
-        properties: BTreeMap::new(),
-        segments: Vec::new(),
-        left_segments: BTreeSet::new(),
-        topics: BTreeMap::new(),
-        created_at: now,
-        updated_at: now,
-    }
+    find(&context.tenant, &context.parameter(place)).ok_or_else(|| Problem::not_found("Contact not found."))
 }
 
 /// `POST /contacts`.
@@ -213,31 +193,9 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     }))
 }
 
-/// A page of the members of a segment. The cursor can be a contact that has left it: a walk goes on from there.
-pub(crate) fn members(
-    context: &Context<'_>,
-    window: &Window,
-    segment: Uuid,
-) -> Result<Page<Arc<Contact>>, Problem> {
-    let knows = |contact: &Contact| contact.has_joined(segment);
-    context.tenant.contacts.page_of(window, [Group::Member(segment)], knows)
-}
-
-/// The answer of a list of contacts.
-pub(crate) fn items(page: Page<Arc<Contact>>) -> Response<Bytes> {
-    list(&page.map(|contact| Item::of(&contact)))
-}
-
 /// `GET /contacts/{id_or_email}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(record(&*named(context, 0)?))
-}
-
-fn record(contact: &Contact) -> Response<Bytes> {
-    let properties = contact.properties.iter();
-    let properties =
-        properties.map(|(key, value)| (key.as_str(), Property { r#type: value.kind(), value })).collect();
-    json(StatusCode::OK, &Record { object: "contact", item: Item::of(contact), properties })
 }
 
 /// `PATCH /contacts/{id_or_email}`. `null` clears a name or a property; properties that are not named stay.
@@ -265,43 +223,6 @@ struct Deletion {
     object: &'static str,
     contact: String,
     deleted: bool,
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    email: String,
-    first_name: Option<String>,
-    last_name: Option<String>,
-    created_at: String,
-    unsubscribed: bool,
-}
-
-impl Item {
-    fn of(contact: &Contact) -> Self {
-        Self {
-            id: contact.id.to_string(),
-            email: contact.email.clone(),
-            first_name: contact.first_name.clone(),
-            last_name: contact.last_name.clone(),
-            created_at: database(contact.created_at),
-            unsubscribed: contact.unsubscribed,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
-    properties: BTreeMap<&'a str, Property<'a>>,
-}
-
-#[derive(Serialize)]
-struct Property<'a> {
-    r#type: &'static str,
-    value: &'a PropertyValue,
 }
 
 /// What each item of an array of objects names with `id`; what is wrong is noted.
@@ -335,4 +256,12 @@ fn take_ids<T>(
         item.leave(ignored);
     }
     found
+}
+
+/// The contact with this ID or address: a path can have either.
+pub(crate) fn find(tenant: &Tenant, id_or_address: &str) -> Option<Arc<Contact>> {
+    match Uuid::try_parse(id_or_address) {
+        Ok(id) => tenant.contacts.get(id),
+        Err(_) => tenant.contacts.by_key(id_or_address),
+    }
 }

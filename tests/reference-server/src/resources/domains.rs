@@ -3,10 +3,7 @@
 //! Claims of a domain that somebody else has registered (`SPEC.md` mentions them and describes none) are not served: every tenant is
 //! a world of its own here, so nobody else can have a domain.
 
-pub(crate) mod dns;
 pub(crate) mod name;
-pub(crate) mod record;
-pub(crate) mod verification;
 
 use std::sync::Arc;
 
@@ -16,19 +13,19 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-use self::dns::DnsRecord;
-use self::record::{Capabilities, Domain, Region, Setup, Tls};
-use super::answers;
-use super::timestamp::database;
 use crate::clock::plus;
-use crate::delivery::Work;
+use crate::context::Context;
 use crate::delivery::webhooks::{payload, tell};
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::service::Service;
-use crate::state::Tenant;
-use crate::validation::{Change, Fields, Ignored, Problems};
+use crate::model::domain::dns::DnsRecord;
+use crate::model::domain::{Capabilities, Domain, Region, Setup, Tls};
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::state::work::Work;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::database;
+use crate::wire::validation::{Change, Fields, Ignored, Problems};
 
 /// The capability switches as they are written.
 const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
@@ -37,11 +34,11 @@ const TLS: [(&str, Tls); 2] = [("opportunistic", Tls::Opportunistic), ("enforced
 /// `POST /domains`, 201.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let setup = context.body(|fields, problems, ignored| Some(read_new(fields, problems, ignored)))?;
-    let domain = Domain::new(context.service.next_id(), context.now(), setup);
+    let domain = Domain::new(context.state.next_id(), context.now(), setup);
     let answer = json(StatusCode::CREATED, &Whole::of(&domain));
     let id = domain.id;
     context.tenant.domains.add(id, domain)?;
-    told(context.service, &context.tenant, "domain.created", context.tenant.domains.get(id), context.now());
+    told(context.state, &context.tenant, "domain.created", context.tenant.domains.get(id), context.now());
     Ok(answer)
 }
 
@@ -77,26 +74,32 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
     let domain = context.tenant.domains.remove(id).ok_or_else(not_found)?;
-    told(context.service, &context.tenant, "domain.deleted", Some(domain), context.now());
+    told(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
     Ok(answers::deleted("domain", id))
 }
 
 /// `POST /domains/{id}/verify`: begins a check of the DNS records and answers before it has ended.
 pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
-    let begun = changed_status(context.service, &context.tenant, id, context.now(), verification::begin);
+    let begun = changed_status(
+        context.state,
+        &context.tenant,
+        id,
+        context.now(),
+        crate::model::domain::verification::begin,
+    );
     let begun = begun.ok_or_else(not_found)?;
     if let Some(check) = begun {
         let work =
             Work::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
-        context.service.agenda().note(plus(context.now(), check.due_after), work);
+        context.state.agenda.note(plus(context.now(), check.due_after), work);
     }
     Ok(answers::reference("domain", id))
 }
 
 /// Changes a domain, and tells webhooks if that changed its status (`SPEC.md`, Events).
 pub(crate) fn changed_status<R>(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
     at: Timestamp,
@@ -108,21 +111,15 @@ pub(crate) fn changed_status<R>(
         (made, domain.status != before)
     })?;
     if changed {
-        told(service, tenant, "domain.updated", tenant.domains.get(id), at);
+        told(state, tenant, "domain.updated", tenant.domains.get(id), at);
     }
     Some(made)
 }
 
 /// Tells webhooks what has happened to a domain.
-fn told(
-    service: &Service,
-    tenant: &Arc<Tenant>,
-    kind: &'static str,
-    domain: Option<Arc<Domain>>,
-    at: Timestamp,
-) {
+fn told(state: &State, tenant: &Arc<Tenant>, kind: &'static str, domain: Option<Arc<Domain>>, at: Timestamp) {
     if let Some(domain) = domain {
-        tell(service, tenant, at, kind, None, || payload::domain(&domain));
+        tell(state, tenant, at, kind, None, || payload::domain(&domain));
     }
 }
 

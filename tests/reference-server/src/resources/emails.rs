@@ -1,14 +1,9 @@
 //! Sent emails: `POST /emails` and its aliases, `POST /emails/batch`, `GET /emails`, `GET` and `PATCH /emails/{id}`,
 //! `POST /emails/{id}/cancel`.
 
-pub(crate) mod attachments;
 pub(crate) mod batch;
 pub(crate) mod draft;
-pub(crate) mod headers;
-pub(crate) mod recipients;
-pub(crate) mod record;
 pub(crate) mod schedule;
-pub(crate) mod tags;
 pub(crate) mod template;
 
 use std::sync::Arc;
@@ -17,17 +12,18 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
 
-use self::draft::{Draft, Form};
-use self::record::Email;
-use self::tags::Tag;
-use super::api_keys;
-use super::timestamp::database;
+use self::draft::Form;
+use crate::context::Context;
 use crate::delivery;
 use crate::lock::lock;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::validation::{Problems, well_formed};
+use crate::model::email::Email;
+use crate::model::email::draft::Draft;
+use crate::model::email::tags::Tag;
+use crate::resources::api_keys;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::database;
+use crate::wire::validation::{Problems, well_formed};
 
 /// `POST /emails`, and `POST /email`, `/emails/sending`, `/email/sending`, which the specification names without a
 /// shape of their own.
@@ -35,7 +31,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let body = well_formed(context.request.body())?;
     let mut problems = Problems::default();
     let mut ignored = context.ignored();
-    let now = context.service.clock().now();
+    let now = context.state.clock.now();
     let draft = Draft::read(body.get(), &Form::single(&context.tenant, now), &mut problems, &mut ignored);
     let draft = match (draft, problems.into_problem()) {
         (Some(draft), None) => draft,
@@ -43,8 +39,8 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         (None, None) => return Err(Problem::application("An email was refused without a reason.")),
     };
     api_keys::check_sender(context, &draft.from)?;
-    delivery::check_hosted(context.service, &draft)?;
-    let id = delivery::accept(context.service, &context.tenant, draft, now);
+    delivery::check_hosted(context.state, &draft)?;
+    let id = delivery::accept(context.state, &context.tenant, draft, now);
     Ok(json(StatusCode::OK, &Accepted { id: id.to_string() }))
 }
 

@@ -3,53 +3,26 @@
 //! The specification is silent on them. A kind of event need not be defined to be sent or to trigger an automation; once it has a
 //! schema, what is sent must fit it.
 
-mod schema;
-
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use self::schema::Schema;
-use super::answers;
-use super::automations::Group;
-use super::automations::definition::{EventName, RESERVED_PREFIX};
-use super::automations::engine::{self, Occurrence};
-use super::emails::recipients::Mailbox;
-use super::timestamp::database;
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table::{self, NoGroup};
-use crate::validation::{Change, Fields, Problems};
-
-/// A kind of event.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Event {
-    id: Uuid,
-    name: String,
-    schema: Option<Schema>,
-    created_at: Timestamp,
-    updated_at: Option<Timestamp>,
-}
-
-impl table::Record for Event {
-    const PLURAL: &'static str = "events";
-
-    type Group = NoGroup;
-
-    fn key(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    fn conflict(&self, _: &Self) -> Problem {
-        Problem::validation(format!("`name` must be new; there is an event {} already.", quoted(&self.name)))
-    }
-}
+use crate::context::Context;
+use crate::model::automation::Group;
+use crate::model::automation::definition::{EventName, RESERVED_PREFIX};
+use crate::model::email::recipients::Mailbox;
+use crate::model::event::Event;
+use crate::model::event::schema::Schema;
+use crate::resources::automations::engine::{self, Occurrence};
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::database;
+use crate::wire::validation::{Change, Fields, Problems};
 
 /// `POST /events`, 201. A name names one kind of event.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -58,7 +31,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         let schema = fields.take_change("schema", |fields| Schema::take(fields, problems, ignored));
         Some((name?, schema))
     })?;
-    let (id, now) = (context.service.next_id(), context.now());
+    let (id, now) = (context.state.next_id(), context.now());
     let schema = if let Change::Set(schema) = schema { Some(schema) } else { None };
     let event = Event { id, name, schema, created_at: now, updated_at: None };
     context.tenant.events.add(id, event)?;
@@ -149,7 +122,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         },
     };
     let event = Occurrence { name: EventName::Custom(&name), triggers: true, contact, payload };
-    engine::happened(context.service, &context.tenant, &event, context.now())?;
+    engine::happened(context.state, &context.tenant, &event, context.now())?;
     Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name }))
 }
 

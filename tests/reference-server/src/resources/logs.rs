@@ -2,83 +2,15 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
-use uuid::Uuid;
 
-use super::timestamp::database;
+use crate::context::Context;
 use crate::lock::lock;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::size::Size;
-
-/// The largest body that is kept, in bytes. What is larger is shown as null.
-const LARGEST: usize = 64 << 10;
-
-/// Fields whose values open something. They are handed out once, and the log is not the second time.
-const SECRETS: &[&str] = &["token", "signing_secret", "download_url"];
-/// Paths on which such fields occur.
-const TOLD_ON: &[&str] = &["/api-keys", "/webhooks", "/emails/receiving"];
-
-/// One request of a tenant.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) id: Uuid,
-    pub(crate) created_at: Timestamp,
-    pub(crate) endpoint: String,
-    pub(crate) method: String,
-    pub(crate) response_status: u16,
-    pub(crate) user_agent: Option<String>,
-    /// JSON, or none.
-    pub(crate) request_body: Option<Bytes>,
-    pub(crate) response_body: Option<Bytes>,
-}
-
-impl Size for Entry {
-    fn heap_size(&self) -> usize {
-        let texts = self.endpoint.heap_size() + self.method.heap_size() + self.user_agent.heap_size();
-        texts + self.request_body.heap_size() + self.response_body.heap_size()
-    }
-}
-
-/// What the log keeps of a body: nothing of an empty or large one or of one that isn't JSON, and no secrets.
-pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
-    if body.is_empty() || body.len() > LARGEST {
-        return None;
-    }
-    if !tells_secrets(path) {
-        // A body that is a part of something larger would keep all of that.
-        return serde_json::from_slice::<&RawValue>(body).is_ok().then(|| Bytes::copy_from_slice(body));
-    }
-    let mut value: Value = serde_json::from_slice(body).ok()?;
-    hide(&mut value);
-    serde_json::to_vec(&value).ok().map(Bytes::from)
-}
-
-/// Whether bodies on this path may hold what opens something.
-pub(crate) fn tells_secrets(path: &str) -> bool {
-    TOLD_ON.iter().any(|told| path.starts_with(told))
-}
-
-/// Takes the values out of a body that open something.
-pub(crate) fn hide(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if SECRETS.contains(&name.as_str()) {
-                    *value = "[hidden]".into();
-                } else {
-                    hide(value);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(hide),
-        _ => {}
-    }
-}
+use crate::model::log::Entry;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::database;
 
 /// `GET /logs`, mode A. The request itself is logged after it was answered.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {

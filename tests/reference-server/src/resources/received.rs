@@ -3,7 +3,6 @@
 //! The specification is silent on the full record; it has the shape of the public service that speaks this format.
 
 pub(crate) mod attachments;
-pub(crate) mod record;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +13,17 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use self::attachments::Links;
-use self::record::Received;
-use super::timestamp::iso;
+use crate::context::Context;
 use crate::delivery::webhooks::{payload, tell};
 use crate::lock::lock;
-use crate::news::What;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::model::received::Received;
+use crate::state::State;
+use crate::state::news::What;
+use crate::state::tenant::Tenant;
 use crate::store::size::Size;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::iso;
 
 /// Why a mail was not taken in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +48,7 @@ pub enum NotReceived {
 
 /// Takes a mail in for those of its recipients who may receive.
 pub(crate) fn arrive(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     recipients: Vec<String>,
     raw: Bytes,
@@ -58,27 +57,27 @@ pub(crate) fn arrive(
         return Err(NotReceived::NoRecipient);
     }
     let (welcome, unknown): (Vec<_>, Vec<_>) =
-        recipients.into_iter().partition(|recipient| may_receive(service, tenant, recipient));
+        recipients.into_iter().partition(|recipient| may_receive(state, tenant, recipient));
     if welcome.is_empty() {
         return Err(NotReceived::UnknownDomains(unknown));
     }
-    let id = service.next_id();
-    let received = Received::read(id, service.clock().now(), welcome, raw, || service.next_id())
+    let id = state.next_id();
+    let received = Received::read(id, state.clock.now(), welcome, raw, || state.next_id())
         .map_err(|reason| NotReceived::TooComplex(reason.text()))?
         .ok_or(NotReceived::Unreadable)?;
     let size = received.size();
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
-    service.state().hold_mail(tenant, id, size);
-    service.news().tell(&tenant.name, What::Received { id });
-    tell(service, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
+    state.tenants.hold_mail(tenant, id, size);
+    state.news.tell(&tenant.name, What::Received { id });
+    tell(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
     Ok(id)
 }
 
 /// Whether mail to this recipient is taken in.
-pub(crate) fn may_receive(service: &Service, tenant: &Tenant, recipient: &str) -> bool {
+pub(crate) fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
     let domain = recipient.rsplit_once('@').map_or("", |(_, domain)| domain);
-    !service.settings().strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
+    !state.settings.strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
 }
 
 /// `GET /emails/receiving`, mode B.
@@ -91,7 +90,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `GET /emails/receiving/{email_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = named(context)?;
-    let links = Links::now(context.service, &email);
+    let links = Links::now(context.state, &email);
     Ok(json(
         StatusCode::OK,
         &Record {

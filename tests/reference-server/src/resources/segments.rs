@@ -6,38 +6,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use serde::Serialize;
 
-use super::answers;
-use super::contacts;
-use super::contacts::book::Group;
-use super::timestamp::database;
-use crate::paging::{Mode, Page, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table::{self, NoGroup};
-use crate::validation::{Fields, Problems};
-
-/// One segment.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Segment {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) created_at: Timestamp,
-}
-
-impl table::Record for Segment {
-    const PLURAL: &'static str = "segments";
-
-    type Group = NoGroup;
-}
+use crate::context::Context;
+use crate::model::contact::Group;
+use crate::model::segment::Segment;
+use crate::resources::contacts::view;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Page, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::database;
+use crate::wire::validation::{Fields, Problems};
 
 /// `POST /segments`, and `POST /audiences`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    let id = context.service.next_id();
+    let id = context.state.next_id();
     context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
     Ok(json(StatusCode::CREATED, &Created { object: object(context), id: id.to_string(), name }))
 }
@@ -98,7 +82,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    Ok(contacts::items(contacts::members(context, &window, id)?))
+    Ok(view::items(view::members(context, &window, id)?))
 }
 
 /// The segment that the path names.

@@ -3,60 +3,25 @@
 //! A template has a version that is edited and, once it was published, one that is sent. An edit of a published template stays a draft until it
 //! is published; name and alias belong to the template itself and hold at once.
 
-pub(crate) mod version;
-mod wish;
+pub(crate) mod wish;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
-use self::version::{Type, Version};
 use self::wish::Wish;
-use super::answers;
-use super::contacts::book::PropertyValue;
-use super::timestamp::database;
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::state::Tenant;
-use crate::store::table::{self, NoGroup};
-
-/// One template.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Template {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) alias: Option<String>,
-    /// The newest version.
-    pub(crate) newest: Arc<Version>,
-    /// The version that is sent.
-    pub(crate) published: Option<Arc<Version>>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    published_at: Option<Timestamp>,
-}
-
-impl table::Record for Template {
-    const PLURAL: &'static str = "templates";
-
-    type Group = NoGroup;
-
-    fn key(&self) -> Option<&str> {
-        self.alias.as_deref()
-    }
-
-    /// Two templates never share an alias. The specification is silent on it; a send has to find one.
-    fn conflict(&self, _: &Self) -> Problem {
-        Problem::validation(format!(
-            "`alias` must be a new one; there is a template with the alias {} already.",
-            quoted(self.alias.as_deref().unwrap_or_default())
-        ))
-    }
-}
+use crate::context::Context;
+use crate::model::contact::PropertyValue;
+use crate::model::template::Template;
+use crate::model::template::version::{Type, Version};
+use crate::state::tenant::Tenant;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::database;
 
 /// What leads from a name in a request to something that can be sent.
 pub(crate) enum Lookup {
@@ -90,10 +55,10 @@ fn named(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
 
 /// `POST /templates`: a draft.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let (id, now) = (context.service.next_id(), context.now());
+    let (id, now) = (context.state.next_id(), context.now());
     let wish = Wish::to_create(context)?;
     let blank = Version {
-        id: context.service.next_id(),
+        id: context.state.next_id(),
         from: None,
         subject: None,
         reply_to: None,
@@ -131,7 +96,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let wish = Wish::to_update(context)?;
-    let (now, version) = (context.now(), context.service.next_id());
+    let (now, version) = (context.now(), context.state.next_id());
     let changed = context.tenant.templates.try_change(id, |template| {
         if wish.changes_content() {
             Arc::make_mut(&mut template.newest).id = version;
@@ -159,12 +124,12 @@ pub(crate) fn publish(context: &Context<'_>) -> Result<Response<Bytes>, Problem>
 
 /// `POST /templates/{id_or_alias}/duplicate`: a draft of the newest version, without the alias.
 pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let (original, id, now) = (named(context)?, context.service.next_id(), context.now());
+    let (original, id, now) = (named(context)?, context.state.next_id(), context.now());
     let copy = Template {
         id,
         name: format!("{} (copy)", original.name),
         alias: None,
-        newest: Arc::new(Version { id: context.service.next_id(), ..Version::clone(&original.newest) }),
+        newest: Arc::new(Version { id: context.state.next_id(), ..Version::clone(&original.newest) }),
         published: None,
         created_at: now,
         updated_at: now,
@@ -179,12 +144,6 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = named(context)?.id;
     context.tenant.templates.remove(id);
     Ok(answers::deleted("template", id))
-}
-
-impl Template {
-    fn has_unpublished_versions(&self) -> bool {
-        self.published.as_ref().is_none_or(|published| published.id != self.newest.id)
-    }
 }
 
 /// `SPEC.md`, Template.
@@ -261,7 +220,7 @@ impl<'a> Record<'a> {
             html: &version.html,
             text: Some(match &version.text {
                 Some(text) => text.as_str().into(),
-                None => crate::delivery::text::derive(&version.html).into(),
+                None => crate::content::text::derive(&version.html).into(),
             }),
             variables: variables.collect(),
         }

@@ -6,58 +6,28 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use serde::Serialize;
 
-use super::answers;
-use super::contacts::book::{Group, Subscription};
-use super::timestamp::database;
+use crate::context::Context;
 use crate::delivery::webhooks::{payload, tell};
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table::{self, NoGroup};
-use crate::validation::{Change, Fields, Problems};
+use crate::model::contact::{Group, Subscription};
+use crate::model::topic::{Topic, Visibility};
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::database;
+use crate::wire::validation::{Change, Fields, Problems};
 
 /// The most characters of a name.
 const LONGEST_NAME: usize = 50;
 /// The most characters of a description.
 const LONGEST_DESCRIPTION: usize = 200;
-
-/// One topic.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Topic {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) description: Option<String>,
-    /// What holds for who has made no choice. It never changes.
-    pub(crate) default_subscription: Subscription,
-    pub(crate) visibility: Visibility,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
-
-impl table::Record for Topic {
-    const PLURAL: &'static str = "topics";
-
-    type Group = NoGroup;
-}
-
-/// Who sees a topic where contacts choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Visibility {
-    Public,
-    Private,
-}
-
 const VISIBILITIES: &[(&str, Visibility)] =
     &[("public", Visibility::Public), ("private", Visibility::Private)];
 
 /// `POST /topics`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.service.next_id();
+    let id = context.state.next_id();
     let topic = context.body(|fields, problems, _| {
         for field in ["name", "default_subscription"] {
             if !fields.has(field) {
@@ -164,7 +134,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 fn told(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
     if let Some(topic) = topic {
         let data = || payload::topic(&topic, kind == "topic.deleted");
-        tell(context.service, &context.tenant, context.now(), kind, None, data);
+        tell(context.state, &context.tenant, context.now(), kind, None, data);
     }
 }
 

@@ -1,13 +1,20 @@
 //! Due work, done in batches: by one thread at a time and in order, and other threads may go on between two batches.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::Service;
-use crate::delivery;
+use crate::clock::plus;
+use crate::delivery::{self, broadcast, webhooks};
 use crate::lock::lock;
+use crate::model::domain::Domain;
+use crate::model::domain::verification::{self, Check};
+use crate::resources::automations::engine;
+use crate::resources::domains;
+use crate::service::Service;
+use crate::state::State;
+use crate::state::work::Work;
 
 /// How long a batch takes, but for the end of its last job.
 const BATCH: Duration = Duration::from_millis(1);
@@ -70,9 +77,9 @@ impl Service {
     /// Does all that has fallen due. Every move of the clock does this too; a mount that lives long calls it now and then, so that a scheduled mail
     /// leaves on time. Requests are answered meanwhile.
     pub fn run_due(&self) {
-        let now = self.clock.now();
+        let now = self.state.clock.now();
         loop {
-            let _inside = self.gate.enter();
+            let _inside = self.state.gate.enter();
             let turn = self.turns.take();
             let is_more = self.batch(now);
             drop(turn);
@@ -85,11 +92,11 @@ impl Service {
 
     /// Does some of what has fallen due, before a request: all of it, unless it is much or another thread is doing it.
     pub(crate) fn run_some_due(&self) {
-        let now = self.clock.now();
-        if !self.agenda.is_due(now) && !self.turns.is_busy() {
+        let now = self.state.clock.now();
+        if !self.state.agenda.is_due(now) && !self.turns.is_busy() {
             return;
         }
-        let _inside = self.gate.enter();
+        let _inside = self.state.gate.enter();
         if let Some(_turn) = self.turns.take_soon() {
             self.batch(now);
         }
@@ -98,20 +105,66 @@ impl Service {
 
     /// Whether anything has fallen due.
     pub(crate) fn has_due(&self) -> bool {
-        self.agenda.is_due(self.clock.now())
+        self.state.agenda.is_due(self.state.clock.now())
     }
 
     /// Does a batch, and answers whether it left anything. Work may be noted while work is done; it is done too if it is due.
     fn batch(&self, now: Timestamp) -> bool {
         let (started, mut small) = (Instant::now(), MIN_SMALL);
         while small > 0 || started.elapsed() < BATCH {
-            let Some((turn, work)) = self.agenda.take_due(now) else { return false };
+            let Some((turn, work)) = self.state.agenda.take_due(now) else { return false };
             small = small.saturating_sub(1);
-            if let Some(rest) = delivery::run(self, turn.0, work) {
-                self.agenda.go_on(turn, rest);
+            if let Some(rest) = run(&self.state, turn.0, work) {
+                self.state.agenda.go_on(turn, rest);
                 small = 0;
             }
         }
         true
     }
+}
+
+/// Does a piece of work that was due at `due`; answers what is left of it, if it is more than is done at a time.
+fn run(state: &State, due: Timestamp, work: Work) -> Option<Work> {
+    match work {
+        Work::SendBroadcast { tenant, broadcast } => {
+            return broadcast::fall_due(state, &tenant, broadcast, due).map(Work::GoOnWithBroadcast);
+        }
+        Work::GoOnWithBroadcast(departure) => {
+            return broadcast::go_on(state, departure, due).map(Work::GoOnWithBroadcast);
+        }
+        Work::Depart { tenant, email } => {
+            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
+                delivery::depart(state, &tenant, &email, due);
+            }
+        }
+        Work::Note { tenant, email, event } => {
+            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
+                delivery::happen(state, &tenant, &email, due, event, None);
+            }
+        }
+        Work::TellWebhook { tenant, told, number } => webhooks::fall_due(state, &tenant, &told, number),
+        Work::WakeRun { tenant, run, number } => {
+            if let Some(tenant) = tenant.upgrade() {
+                engine::wake(state, &tenant, run, number, due);
+            }
+        }
+        Work::MoveAutomations { tenant, email, event } => {
+            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade())
+                && let Some(kind) = webhooks::payload::kind(event)
+            {
+                let payload = webhooks::payload::email(&email, event, None, due, &state.links.own());
+                engine::email_event(state, &tenant, &email, kind, &Arc::new(payload), due);
+            }
+        }
+        Work::CheckDomain { tenant: owner, domain, number } => {
+            let tenant = owner.upgrade()?;
+            let end = |domain: &mut Domain| verification::end(domain, number);
+            let next = domains::changed_status(state, &tenant, domain, due, end).flatten();
+            if let Some(Check { number, due_after }) = next {
+                let work = Work::CheckDomain { tenant: owner, domain, number };
+                state.agenda.note(plus(due, due_after), work);
+            }
+        }
+    }
+    None
 }

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 
-use super::Service;
 use crate::lock::read;
-use crate::news::What;
-use crate::ratelimit::Allowance;
-use crate::resources::logs::{Entry, kept};
-use crate::state::Tenant;
+use crate::model::log::{Entry, kept};
+use crate::service::Service;
+use crate::state::news::What;
+use crate::state::ratelimit::Allowance;
 use crate::state::requests::RecordedRequest;
+use crate::state::tenant::Tenant;
 
 impl Service {
     pub(super) fn log(&self, tenant: &Arc<Tenant>, request: &Request<Bytes>, response: &Response<Bytes>) {
         let user_agent = request.headers().get(header::USER_AGENT);
         let entry = Entry {
-            id: self.request_ids.next(),
-            created_at: self.clock.now(),
+            id: self.state.next_request_id(),
+            created_at: self.state.clock.now(),
             endpoint: request.uri().path().to_owned(),
             method: request.method().to_string(),
             response_status: response.status().as_u16(),
@@ -27,7 +27,7 @@ impl Service {
             response_body: kept(request.uri().path(), response.body()),
             user_agent: user_agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),
         };
-        self.state.log(tenant, entry);
+        self.state.tenants.log(tenant, entry);
     }
 
     pub(super) fn finish_headers(&self, response: &mut Response<Bytes>, allowance: Allowance) {
@@ -35,7 +35,7 @@ impl Service {
         let own = std::mem::take(response.headers_mut());
         let headers = response.headers_mut();
         allowance.announce(headers);
-        if let Ok(id) = HeaderValue::try_from(self.request_ids.next().to_string()) {
+        if let Ok(id) = HeaderValue::try_from(self.state.next_request_id().to_string()) {
             headers.insert("x-request-id", id);
         }
         overlay(headers, own);
@@ -44,7 +44,7 @@ impl Service {
     pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
         let recorded = RecordedRequest {
             number: 0,
-            received_at: self.clock.now(),
+            received_at: self.state.clock.now(),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().map(str::to_owned),
@@ -59,9 +59,9 @@ impl Service {
             // The request is answered; whatever a listener does changes nothing about that.
             let _ = catch_unwind(AssertUnwindSafe(|| listener(&recorded)));
         }
-        self.state.requests.record(recorded);
+        self.state.tenants.requests.record(recorded);
         // Whose it was is found out by whoever looks; many a refused one was nobody's.
-        self.news.tell_all(What::Request);
+        self.state.news.tell_all(What::Request);
     }
 }
 

@@ -4,186 +4,22 @@
 //! contact's own fields. What a contact lacks is what stands behind the `|`, else the property's own fallback value, else nothing. A name
 //! that is none of these stays as it was written, so that a misspelling shows; the specification is silent here.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use mail_parser::decoders::html::html_to_text;
-use uuid::Uuid;
-
-use super::audience;
-use crate::delivery::bodies::{self, Bodies, Derivation, STAND_IN, Written};
-use crate::delivery::placeholders::{Outline, Placeholder, fill_within, line, placeholders};
-use crate::delivery::text::derive;
+use crate::content::placeholders::{LARGEST, Outline, line};
+use crate::delivery::broadcast::audience;
 use crate::delivery::unsubscribe;
-use crate::resources::broadcasts::record::{Broadcast, Message};
-use crate::resources::contacts::book::Contact;
-use crate::resources::emails::draft::{Draft, Origin};
-use crate::resources::emails::recipients::Mailbox;
-use crate::resources::templates::version::LARGEST;
-use crate::service::Service;
-use crate::state::Tenant;
-
-const UNSUBSCRIBE: &str = "SERVICE_UNSUBSCRIBE_URL";
-
-/// What all mails of a broadcast share.
-#[derive(Debug)]
-pub(crate) struct Common {
-    broadcast: Arc<Broadcast>,
-    /// The text that is derived from the HTML, where only the link differs.
-    text: OnceLock<Option<String>>,
-    /// The words of the text without anybody's values.
-    words: OnceLock<String>,
-}
-
-impl Common {
-    pub(super) fn of(broadcast: Arc<Broadcast>) -> Self {
-        Self { broadcast, text: OnceLock::new(), words: OnceLock::new() }
-    }
-
-    pub(super) fn topic(&self) -> Option<Uuid> {
-        self.message().topic
-    }
-
-    fn message(&self) -> &Message {
-        &self.broadcast.message
-    }
-
-    /// What the text is made from: the given one, or the HTML.
-    fn source(&self) -> Option<&str> {
-        self.message().text.as_deref().or(self.message().html.as_deref())
-    }
-
-    /// The derived text with [`STAND_IN`] for the link; none if other values are in it, whose length decides where its lines end.
-    fn text(&self, html: &str) -> Option<&str> {
-        let text = self.text.get_or_init(|| {
-            let filled =
-                fill_within(html, LARGEST, |one| (one.name == UNSUBSCRIBE).then_some(STAND_IN.into()))?;
-            placeholders(html).all(|one| one.name == UNSUBSCRIBE).then(|| derive(&filled))
-        });
-        text.as_deref()
-    }
-
-    fn words(&self) -> &str {
-        self.words.get_or_init(|| {
-            let source = self.source().unwrap_or_default();
-            let plain = fill_within(source, LARGEST, |_| Some(" ".into())).unwrap_or_default();
-            if self.message().text.is_some() { plain } else { html_to_text(&plain) }
-        })
-    }
-}
-
-/// The bodies of one contact's mail.
-#[derive(Debug)]
-pub(crate) struct Personal {
-    common: Arc<Common>,
-    values: Values,
-}
-
-/// What takes the place of the placeholders.
-#[derive(Debug)]
-struct Values {
-    /// As it was when the mail left.
-    contact: Arc<Contact>,
-    link: Box<str>,
-    /// Of each contact property the value for contacts that have none.
-    fallbacks: Arc<HashMap<String, String>>,
-}
-
-impl Values {
-    fn of<'v>(&'v self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
-        let contact = &self.contact;
-        let text = |text: &'v Option<String>| text.as_deref().map(Cow::Borrowed);
-        let mut of_property = None;
-        let own = match placeholder.name {
-            UNSUBSCRIBE => return Some(Cow::Borrowed(&self.link)),
-            "FIRST_NAME" | "contact.first_name" => text(&contact.first_name),
-            "LAST_NAME" | "contact.last_name" => text(&contact.last_name),
-            "EMAIL" | "contact.email" => Some(contact.email.as_str().into()),
-            name => {
-                let key = name.strip_prefix("contact.")?;
-                of_property = self.fallbacks.get(key).map(|value| Cow::Borrowed(value.as_str()));
-                contact.properties.get(key).map(|value| Cow::Owned(value.to_string()))
-            }
-        };
-        let written = placeholder.fallback.map(|text| Cow::Owned(text.to_owned()));
-        Some(own.filter(|own| !own.is_empty()).or(written).or(of_property).unwrap_or_default())
-    }
-
-    /// A text with the values in it; none if it is larger than any may be.
-    fn fill(&self, text: &str) -> Option<String> {
-        fill_within(text, LARGEST, |placeholder| self.of(placeholder))
-    }
-}
-
-impl Personal {
-    /// That none of them is too large was checked when the mail was made.
-    fn filled(&self, text: &str) -> String {
-        self.values.fill(text).unwrap_or_default()
-    }
-
-    pub(crate) fn html(&self) -> Option<String> {
-        let message = self.common.message();
-        let html = self.filled(message.html.as_deref()?);
-        Some(match &message.preview_text {
-            Some(preview) => with_preview(&html, &self.filled(preview)).0,
-            None => html,
-        })
-    }
-
-    pub(crate) fn text(&self) -> Option<String> {
-        let message = self.common.message();
-        if let Some(text) = &message.text {
-            return Some(self.filled(text)).filter(|text| !text.is_empty());
-        }
-        let html = message.html.as_deref()?;
-        if let Some(text) = self.common.text(html) {
-            return Some(text.replace(STAND_IN, &self.values.link));
-        }
-        let filled = fill_within(html, LARGEST, |placeholder| match placeholder.name {
-            UNSUBSCRIBE => Some(STAND_IN.into()),
-            _ => self.values.of(placeholder),
-        });
-        Some(derive(&filled.unwrap_or_default()).replace(STAND_IN, &self.values.link))
-    }
-
-    /// The same bodies without the broadcast and the contact.
-    pub(crate) fn written(&self) -> Written {
-        let message = self.common.message();
-        match &message.html {
-            Some(html) if message.text.is_none() => {
-                let html = self.filled(html);
-                let preview = message.preview_text.as_ref().map(|preview| self.filled(preview));
-                let (html, hidden) = match preview.map(|preview| with_preview(&html, &preview)) {
-                    Some((html, hidden)) => (html, Some(hidden)),
-                    None => (html, None),
-                };
-                Written::derived(html.into(), Derivation { link: Some(self.values.link.clone()), hidden })
-            }
-            _ => Written::from((self.html().map(Arc::from), self.text().map(Arc::from))),
-        }
-    }
-
-    /// Nearly. The broadcast belongs to no mail.
-    pub(crate) fn size(&self) -> usize {
-        let contact = &self.values.contact;
-        let names = [&contact.first_name, &contact.last_name].into_iter().flatten().map(String::len);
-        let properties = contact.properties.iter().map(|(key, value)| key.len() + value.to_string().len());
-        self.values.link.len() + contact.email.len() + names.chain(properties).sum::<usize>()
-    }
-
-    /// Whether the text without values has the word, or one of the values that are in it.
-    pub(crate) fn has_word(&self, word: &str) -> bool {
-        bodies::has_word(self.common.words(), word)
-            || placeholders(self.common.source().unwrap_or_default())
-                .filter_map(|placeholder| self.values.of(placeholder))
-                .any(|value| bodies::has_word(&value, word))
-    }
-}
+use crate::model::contact::Contact;
+use crate::model::email::bodies::Bodies;
+use crate::model::email::draft::{Draft, Origin};
+use crate::model::email::personal::{Common, Personal, Values};
+use crate::model::email::recipients::Mailbox;
+use crate::state::State;
+use crate::state::tenant::Tenant;
 
 /// Makes the mails of one step of a broadcast.
-pub(super) struct Letter<'a> {
+pub(crate) struct Letter<'a> {
     tenant: &'a Tenant,
     common: &'a Arc<Common>,
     fallbacks: Arc<HashMap<String, String>>,
@@ -200,10 +36,10 @@ impl<'a> Letter<'a> {
     }
 
     /// The mail for one contact; none if its address is none that a mail can be sent to, or if its values make it larger than any mail may be.
-    pub(super) fn to(&self, contact: Arc<Contact>, service: &Service) -> Option<Draft> {
+    pub(super) fn to(&self, contact: Arc<Contact>, state: &State) -> Option<Draft> {
         let to = Mailbox::parse(&contact.email).ok()?;
         let message = self.common.message();
-        let link = unsubscribe::link(service, self.tenant, contact.id, message.topic);
+        let link = unsubscribe::link(state, self.tenant, contact.id, message.topic);
         let values = Values { contact, link: link.as_str().into(), fallbacks: Arc::clone(&self.fallbacks) };
         let fits = |outline: &Outline<'_>| outline.filled(|one| values.of(one)) <= LARGEST;
         if !self.outlines.iter().all(fits) {
@@ -231,23 +67,4 @@ impl<'a> Letter<'a> {
             origin: Origin { broadcast: Some(self.common.broadcast.id), ..Origin::default() },
         })
     }
-}
-
-/// The HTML with a preview where mail programs look for one: at the beginning of the body, and not to be seen there; and its place.
-fn with_preview(html: &str, preview: &str) -> (String, Range<usize>) {
-    const HIDDEN: &str = "display:none;overflow:hidden;line-height:1px;opacity:0;max-height:0;max-width:0";
-    let body = html.to_ascii_lowercase().find("<body").and_then(|at| Some(at + html[at..].find('>')? + 1));
-    let (head, rest) = html.split_at(body.unwrap_or(0));
-    let mut escaped = String::with_capacity(preview.len());
-    for char in preview.chars() {
-        match char {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            char => escaped.push(char),
-        }
-    }
-    let preview = format!("<div style=\"{HIDDEN}\">{escaped}</div>");
-    let place = head.len()..head.len() + preview.len();
-    ([head, &preview, rest].concat(), place)
 }

@@ -2,13 +2,14 @@
 //!
 //! Signed is `<id>.<timestamp>.<body>`, with the bytes that the secret holds in Base64 behind `whsec_`. Where two secrets are in force each signs.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use sha2::Sha256;
 
-use super::book::Told;
+use crate::model::webhook_event::Told;
 
 /// What a secret begins with.
 pub(crate) const PREFIX: &str = "whsec_";

@@ -11,19 +11,18 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
 use percent_encoding::percent_decode_str;
 
-use crate::cancel::Cancellation;
+use crate::wire::cancel::Cancellation;
 
 /// How many bytes of pictures are put into a document; after that they stay away.
 const MOST_PICTURES: usize = 32 << 20;
-
 /// How many places are looked at before the client is.
 const STEPS: usize = 1 << 10;
-
 /// Elements that are made unknown ones. The policy lets none of them show anything.
 const UNMADE: [&str; 10] =
     ["link", "meta", "base", "iframe", "frame", "frameset", "object", "embed", "fencedframe", "portal"];

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
-use super::{Contact, Deletion, Wish, change, named, record};
-use crate::problem::{Problem, json};
-use crate::resources::{answers, segments};
-use crate::routes::Context;
+use crate::context::Context;
+use crate::resources::contacts::{Contact, Deletion, Wish, change, named, record};
+use crate::resources::segments;
+use crate::wire::answers;
+use crate::wire::problem::{Problem, json};
 
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts`, and the contact is in the audience.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {

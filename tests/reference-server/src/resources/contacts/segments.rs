@@ -5,13 +5,13 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{named, take_ids};
-use crate::paging::{Mode, Window};
-use crate::problem::{Problem, json};
+use crate::context::Context;
+use crate::resources::contacts::{named, take_ids};
 use crate::resources::segments;
-use crate::routes::Context;
-use crate::state::Tenant;
-use crate::validation::{Fields, Ignored, Problems};
+use crate::state::tenant::Tenant;
+use crate::wire::paging::{Mode, Window};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Fields, Ignored, Problems};
 
 /// Takes `segments: [{id}]`, and `audience_id`, the former name of one.
 pub(super) fn take(

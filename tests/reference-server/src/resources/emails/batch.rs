@@ -9,13 +9,14 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::draft::{Draft, Form};
+use crate::context::Context;
 use crate::delivery;
-use crate::paging::quoted;
-use crate::problem::{Problem, json};
+use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
-use crate::routes::Context;
-use crate::validation::{Problems, kind, well_formed};
+use crate::resources::emails::draft::Form;
+use crate::wire::paging::quoted;
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Problems, kind, well_formed};
 
 /// The most emails in a batch (`SPEC.md`, Limits).
 const MOST: usize = 100;
@@ -33,7 +34,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         )));
     }
 
-    let now = context.service.clock().now();
+    let now = context.state.clock.now();
     let mut ignored = context.ignored();
     let mut drafts = Vec::with_capacity(items.len());
     let mut errors = Vec::new();
@@ -66,7 +67,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     }
     let data = drafts
         .into_iter()
-        .map(|draft| Sent { id: delivery::accept(context.service, &context.tenant, draft, now).to_string() })
+        .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now).to_string() })
         .collect();
     let errors = permissive.then_some(errors);
     Ok(json(StatusCode::OK, &Answer { data, errors }))

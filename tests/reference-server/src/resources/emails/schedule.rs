@@ -9,15 +9,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
-use super::record::{Email, Event};
+use crate::context::Context;
 use crate::delivery;
 use crate::lock::lock;
-use crate::news::What;
-use crate::paging::quoted;
-use crate::problem::Problem;
-use crate::resources::answers;
-use crate::routes::Context;
-use crate::schedule;
+use crate::model::email::{Email, Event};
+use crate::state::news::What;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+use crate::wire::{answers, schedule};
 
 /// `PATCH /emails/{id}`: another time.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -37,7 +36,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     })?;
     email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
     lock(&context.tenant.emails).touch(email.id);
-    delivery::schedule(context.service, &context.tenant, &email, due);
+    delivery::schedule(context.state, &context.tenant, &email, due);
     Ok(reference(&email))
 }
 
@@ -47,7 +46,7 @@ pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
     lock(&context.tenant.emails).touch(email.id);
     let canceled = What::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
-    context.service.news().tell(&context.tenant.name, canceled);
+    context.state.news.tell(&context.tenant.name, canceled);
     Ok(reference(&email))
 }
 

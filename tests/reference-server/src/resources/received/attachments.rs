@@ -6,15 +6,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::named;
-use super::record::{Attachment, Received};
+use crate::context::Context;
 use crate::lock::lock;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::resources::timestamp::iso;
-use crate::routes::Context;
-use crate::service::Service;
+use crate::model::received::{Attachment, Received};
+use crate::resources::received::named;
+use crate::state::State;
 use crate::store::ledger::Ledger;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::iso;
 
 /// How long an address works. The specification says that it is limited and is silent on how long.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
@@ -24,7 +24,7 @@ const PURPOSE: &str = "received";
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = named(context)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let links = Links::now(context.service, &email);
+    let links = Links::now(context.state, &email);
     // A ledger gives the newest first; in a mail the first part comes first.
     let mut ledger = Ledger::new();
     for attachment in email.attachments.iter().rev() {
@@ -40,7 +40,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id_at(1, "an attachment")?;
     let attachment = email.attachments.iter().find(|attachment| attachment.id == id);
     let attachment = attachment.ok_or_else(|| Problem::not_found("Attachment not found."))?;
-    let links = Links::now(context.service, &email);
+    let links = Links::now(context.state, &email);
     let record = Record { object: "attachment", whole: Whole::of(attachment, &links) };
     Ok(json(StatusCode::OK, &record))
 }
@@ -97,16 +97,16 @@ struct Record {
 
 /// Writes the signed addresses of one email: which file, of which email, until when.
 pub(super) struct Links<'a> {
-    service: &'a Service,
+    state: &'a State,
     email: Uuid,
     expires_at: Timestamp,
 }
 
 impl<'a> Links<'a> {
-    pub(super) fn now(service: &'a Service, email: &Received) -> Self {
-        let now = service.clock().now();
+    pub(super) fn now(state: &'a State, email: &Received) -> Self {
+        let now = state.clock.now();
         let expires_at = now.checked_add(LIFETIME).unwrap_or(Timestamp::MAX);
-        Self { service, email: email.id, expires_at }
+        Self { state, email: email.id, expires_at }
     }
 
     pub(super) fn expires_at(&self) -> Timestamp {
@@ -123,7 +123,7 @@ impl<'a> Links<'a> {
         bytes.extend(self.email.as_bytes());
         bytes.extend(attachment.as_bytes());
         bytes.extend(self.expires_at.as_millisecond().to_be_bytes());
-        let links = self.service.links();
+        let links = &self.state.links;
         format!("{}/_/received/{}", links.address(), links.seal(PURPOSE, &bytes))
     }
 }
@@ -136,16 +136,16 @@ pub(crate) struct File {
 }
 
 /// What an address leads to, if the service has written it and its time is not over.
-pub(crate) fn open(service: &Service, word: &str) -> Result<File, Problem> {
-    let bytes = service.links().open(PURPOSE, word);
+pub(crate) fn open(state: &State, word: &str) -> Result<File, Problem> {
+    let bytes = state.links.open(PURPOSE, word);
     let (email, attachment, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
         refused("invalid_link", "This address is not one that this service has written, or it was changed.")
     })?;
-    if service.clock().now().as_millisecond() >= until {
+    if state.clock.now().as_millisecond() >= until {
         return Err(refused("expired_link", "This address has expired; ask for the attachment again."));
     }
     let gone = || Problem::not_found("The email is not kept any more.");
-    let tenant = service.state().owner(email).ok_or_else(gone)?;
+    let tenant = state.tenants.owner(email).ok_or_else(gone)?;
     let email = lock(&tenant.received).get(email).cloned().ok_or_else(gone)?;
     if attachment.is_nil() {
         return Ok(File {

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Template;
-use super::version::{Type, Variable};
-use crate::paging::quoted;
-use crate::problem::Problem;
-use crate::resources::contacts::book::PropertyValue;
-use crate::resources::emails::recipients::{self, Mailbox};
-use crate::resources::emails::template::check_key;
-use crate::routes::Context;
-use crate::validation::{Change, Fields, Ignored, Problems};
+use crate::context::Context;
+use crate::model::contact::PropertyValue;
+use crate::model::email::recipients::{self, Mailbox};
+use crate::model::template::Template;
+use crate::model::template::version::{Type, Variable};
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+use crate::wire::validation::{Change, Fields, Ignored, Problems};
+use crate::wire::variable::check_key;
 
 /// The most variables of a template (`SPEC.md`, Limits).
 const MOST_VARIABLES: usize = 50;
 
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(crate) struct Wish {
     name: Option<String>,
     alias: Change<String>,
     from: Change<Mailbox>,
@@ -51,7 +51,7 @@ impl Wish {
                         .to_owned()
                 });
             }
-            let next_id = || context.service.next_id();
+            let next_id = || context.state.next_id();
             Some(Self {
                 name: take_filled(fields, "name", problems),
                 alias: fields.take_change("alias", |fields| take_alias(fields, problems)),

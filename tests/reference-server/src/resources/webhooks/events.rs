@@ -11,14 +11,14 @@ use serde_json::value::RawValue;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::named;
-use crate::delivery::webhooks::book::{Attempt, Told, attempt_id, message_id};
+use crate::context::Context;
 use crate::delivery::webhooks::replay as tell_again;
-use crate::paging::{Mode, Page, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::resources::timestamp::iso;
-use crate::routes::Context;
+use crate::model::webhook_event::{Attempt, Told, attempt_id, message_id};
+use crate::resources::webhooks::named;
 use crate::store::ledger::Ledger;
+use crate::wire::paging::{Mode, Page, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::iso;
 
 /// `GET /webhooks/{webhook_id}/events`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -64,7 +64,7 @@ pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             "The webhook is disabled; enable it before telling it an event again.",
         ));
     }
-    tell_again(context.service, &context.tenant, &told);
+    tell_again(context.state, &context.tenant, &told);
     Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: told.message_id() }))
 }
 

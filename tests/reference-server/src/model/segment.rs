@@ -1,0 +1,21 @@
+//! Segments: groups of contacts.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::store::table::{self, NoGroup};
+
+/// One segment.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Segment {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) created_at: Timestamp,
+}
+
+impl table::Record for Segment {
+    const PLURAL: &'static str = "segments";
+
+    type Group = NoGroup;
+}
