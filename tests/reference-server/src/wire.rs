@@ -11,3 +11,4 @@ pub(crate) mod schedule;
 pub(crate) mod timestamp;
 pub(crate) mod validation;
 pub(crate) mod variable;
+pub(crate) mod view;

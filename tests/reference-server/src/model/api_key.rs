@@ -6,6 +6,8 @@ use uuid::Uuid;
 
 use crate::model::credential::{Credential, Made, Permission};
 use crate::store::table::{self, NoGroup};
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// One key that was made.
 #[derive(Clone, Deserialize, Serialize)]
@@ -42,5 +44,14 @@ impl table::Record for ApiKey {
 impl std::fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ApiKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+view! {
+    pub(crate) Item of key: ApiKey {
+        id: key.id,
+        name: key.name,
+        created_at: database(key.created_at),
+        last_used_at: key.last_used_at.map(database),
     }
 }

@@ -13,6 +13,8 @@ use uuid::Uuid;
 
 use self::definition::Definition;
 use crate::store::table;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// An automation.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -54,5 +56,16 @@ pub(crate) const STATUS: [(&str, bool); 2] = [("enabled", true), ("disabled", fa
 impl Automation {
     pub(crate) fn status(&self) -> &'static str {
         if self.enabled { "enabled" } else { "disabled" }
+    }
+}
+
+view! {
+    /// `SPEC.md`, Automation (list item).
+    pub(crate) Item of automation: Automation {
+        id: automation.id,
+        name: automation.name,
+        status: automation.status(),
+        created_at: database(automation.created_at),
+        updated_at: database(automation.updated_at),
     }
 }

@@ -7,9 +7,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::model::email::recipients::Mailbox;
+use crate::model::email::recipients::{Mailbox, texts};
 use crate::store::table::{self, NoGroup};
 use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// One email for all contacts of a segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -136,5 +138,33 @@ impl Broadcast {
             "validation_error",
             format!("Only {what} can be {done}; this one is {}.", self.status.as_str()),
         )
+    }
+}
+
+view! {
+    /// `SPEC.md`, Broadcast (list item), and the topic. `audience_id` is the segment's former name.
+    pub(crate) Item of broadcast: Broadcast {
+        id: broadcast.id,
+        name: broadcast.message.shown_name(),
+        audience_id: broadcast.message.segment,
+        segment_id: broadcast.message.segment,
+        status: broadcast.status.as_str(),
+        created_at: database(broadcast.created_at),
+        scheduled_at: broadcast.scheduled_at.map(database),
+        sent_at: broadcast.sent_at.map(database),
+        topic_id: broadcast.message.topic,
+    }
+}
+
+view! {
+    pub(crate) Whole of broadcast: Broadcast {
+        object: "broadcast",
+        ..Item,
+        from: broadcast.message.from.text,
+        subject: broadcast.message.subject,
+        reply_to: broadcast.message.reply_to.as_deref().map(texts),
+        preview_text: broadcast.message.preview_text,
+        html: broadcast.message.html,
+        text: broadcast.message.text,
     }
 }

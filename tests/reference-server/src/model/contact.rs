@@ -10,6 +10,8 @@ use uuid::Uuid;
 
 use crate::store::table::{self, lower_case};
 use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// A contact of whom nothing is known but the address.
 pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
@@ -162,4 +164,27 @@ pub(crate) enum Subscription {
 impl Subscription {
     pub(crate) const WORDS: &'static [(&'static str, Self)] =
         &[("opt_in", Self::OptIn), ("opt_out", Self::OptOut)];
+}
+
+view! {
+    pub(crate) Item of contact: Contact {
+        id: contact.id,
+        email: contact.email,
+        first_name: contact.first_name,
+        last_name: contact.last_name,
+        created_at: database(contact.created_at),
+        unsubscribed: contact.unsubscribed,
+    }
+}
+
+view! {
+    pub(crate) Whole of contact: Contact {
+        object: "contact",
+        ..Item,
+        properties: contact.properties.iter().map(|(key, value)| (key, PropertyItem(value))).collect::<BTreeMap<_, _>>(),
+    }
+}
+
+view! {
+    PropertyItem of value: PropertyValue { type: value.kind(), value: value, }
 }

@@ -8,6 +8,8 @@ use crate::model::contact::PropertyValue;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// One property that contacts can have. Its key and its type never change.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -58,4 +60,19 @@ impl Type {
             Self::Number => "number",
         }
     }
+}
+
+view! {
+    /// `SPEC.md`, Contact property (list item).
+    pub(crate) Item of property: ContactProperty {
+        id: property.id,
+        key: property.key,
+        type: property.r#type,
+        fallback_value: property.fallback_value,
+        created_at: database(property.created_at),
+    }
+}
+
+view! {
+    pub(crate) Whole of property: ContactProperty { object: "contact_property", ..Item, }
 }

@@ -13,6 +13,8 @@ use uuid::Uuid;
 use self::dns::{DnsRecord, RecordStatus};
 use crate::store::table::{self, NoGroup, lower_case};
 use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// A domain of a tenant.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -166,4 +168,40 @@ impl Domain {
         let verified = |record: &DnsRecord| record.is_tracking() && record.status == RecordStatus::Verified;
         self.records.iter().any(verified).then(|| format!("{label}.{}", self.setup.name))
     }
+}
+
+view! {
+    pub(crate) Item of domain: Domain {
+        id: domain.id,
+        name: domain.setup.name,
+        status: domain.status.as_str(),
+        created_at: database(domain.created_at),
+        region: domain.setup.region.as_str(),
+        open_tracking: domain.setup.open_tracking,
+        click_tracking: domain.setup.click_tracking,
+        capabilities: CapabilitiesItem(&domain.setup.capabilities),
+    }
+}
+
+view! {
+    pub(crate) Created of domain: Domain {
+        ..Item,
+        tracking_subdomain: domain.setup.tracking_subdomain,
+        records: domain.records,
+    }
+}
+
+view! {
+    pub(crate) Whole of domain: Domain { object: "domain", ..Created, }
+}
+
+view! {
+    CapabilitiesItem of capabilities: Capabilities {
+        sending: switch(capabilities.sending),
+        receiving: switch(capabilities.receiving),
+    }
+}
+
+fn switch(on: bool) -> &'static str {
+    if on { "enabled" } else { "disabled" }
 }

@@ -20,6 +20,8 @@ use self::draft::{Draft, Origin};
 use self::tags::Tag;
 use crate::lock::lock;
 use crate::store::size::Size;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// How many events of an email are remembered.
 const LONGEST_HISTORY: usize = 200;
@@ -218,5 +220,33 @@ impl Size for Email {
             + self.tags.heap_size()
             + history
             + waiting
+    }
+}
+
+view! {
+    /// `SPEC.md`, Sent email (list item).
+    pub(crate) Item of email: Email {
+        id: email.id,
+        message_id: email.message_id,
+        to: email.to,
+        from: email.from,
+        created_at: database(email.created_at),
+        subject: email.subject,
+        bcc: email.bcc,
+        cc: email.cc,
+        reply_to: email.reply_to,
+        last_event: email.last_event().as_str(),
+        scheduled_at: email.scheduled_at().map(database),
+    }
+}
+
+view! {
+    pub(crate) Whole of email: Email {
+        object: "email",
+        ..Item,
+        html: email.bodies.html(),
+        text: email.bodies.text(),
+        tags: email.tags,
+        topic_id: email.topic,
     }
 }

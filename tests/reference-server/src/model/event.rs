@@ -10,6 +10,8 @@ use self::schema::Schema;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// A kind of event.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -33,4 +35,18 @@ impl table::Record for Event {
     fn conflict(&self, _: &Self) -> Problem {
         Problem::validation(format!("`name` must be new; there is an event {} already.", quoted(&self.name)))
     }
+}
+
+view! {
+    pub(crate) Item of event: Event {
+        id: event.id,
+        name: event.name,
+        schema: event.schema,
+        created_at: database(event.created_at),
+        updated_at: event.updated_at.map(database),
+    }
+}
+
+view! {
+    pub(crate) Whole of event: Event { object: "event", ..Item, }
 }

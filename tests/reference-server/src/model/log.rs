@@ -7,6 +7,8 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::store::size::Size;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// The largest body that is kept, in bytes. What is larger is shown as null.
 const LARGEST: usize = 64 << 10;
@@ -69,5 +71,16 @@ pub(crate) fn hide(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(hide),
         _ => {}
+    }
+}
+
+view! {
+    pub(crate) Item of entry: Entry {
+        id: entry.id,
+        created_at: database(entry.created_at),
+        endpoint: entry.endpoint,
+        method: entry.method,
+        response_status: entry.response_status,
+        user_agent: entry.user_agent,
     }
 }

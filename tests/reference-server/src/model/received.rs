@@ -15,6 +15,8 @@ use uuid::Uuid;
 
 use crate::mime::{self, NotParsed};
 use crate::store::size::Size;
+use crate::wire::timestamp::iso;
+use crate::wire::view::view;
 
 /// One received email.
 #[derive(Debug, Deserialize, Serialize)]
@@ -247,4 +249,31 @@ fn headers(message: &Message<'_>) -> BTreeMap<String, String> {
             .or_insert(value);
     }
     headers
+}
+
+view! {
+    pub(crate) Item of email: Received {
+        id: email.id,
+        to: email.to,
+        from: email.from,
+        created_at: iso(email.created_at),
+        subject: email.subject,
+        bcc: email.bcc,
+        cc: email.cc,
+        reply_to: email.reply_to,
+        message_id: email.message_id,
+        received_for: email.recipients,
+        attachments: email.attachments.iter().map(AttachmentItem).collect::<Vec<_>>(),
+    }
+}
+
+view! {
+    pub(crate) AttachmentItem of attachment: Attachment {
+        id: attachment.id,
+        filename: attachment.filename,
+        content_type: attachment.content_type,
+        content_id: attachment.content_id,
+        content_disposition: if attachment.inline { "inline" } else { "attachment" },
+        size: attachment.size,
+    }
 }

@@ -6,6 +6,8 @@ use uuid::Uuid;
 
 use crate::model::contact::Subscription;
 use crate::store::table::{self, NoGroup};
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// One topic.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -32,4 +34,19 @@ impl table::Record for Topic {
 pub(crate) enum Visibility {
     Public,
     Private,
+}
+
+view! {
+    pub(crate) Item of topic: Topic {
+        id: topic.id,
+        name: topic.name,
+        description: topic.description,
+        default_subscription: topic.default_subscription,
+        visibility: topic.visibility,
+        created_at: database(topic.created_at),
+    }
+}
+
+view! {
+    pub(crate) Whole of topic: Topic { object: "topic", ..Item, }
 }

@@ -8,6 +8,8 @@ use uuid::Uuid;
 
 use crate::clock::plus;
 use crate::store::table;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// What can be subscribed to. The specification names four and says that there are more; these are the ones that the public service has.
 /// Others are refused: a misspelt type would never be told, and nobody would know why.
@@ -103,4 +105,19 @@ impl Webhook {
         self.replaced.insert(0, (before, plus(now, RETIREMENT)));
         self.replaced.truncate(MAX_REPLACED);
     }
+}
+
+view! {
+    /// `SPEC.md`, Webhook (list item).
+    pub(crate) Item of webhook: Webhook {
+        id: webhook.id,
+        created_at: database(webhook.created_at),
+        status: if webhook.enabled { "enabled" } else { "disabled" },
+        endpoint: webhook.endpoint,
+        events: webhook.events,
+    }
+}
+
+view! {
+    pub(crate) Whole of webhook: Webhook { object: "webhook", ..Item, signing_secret: webhook.secret, }
 }

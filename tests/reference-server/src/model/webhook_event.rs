@@ -13,6 +13,8 @@ use crate::store::table::{self, Rows, Table};
 use crate::store::word::{Word, word};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
+use crate::wire::timestamp::iso;
+use crate::wire::view::view;
 
 /// How long after a failed attempt the next one is made; after the last of them none is.
 pub(crate) const PAUSES: [SignedDuration; 7] = [
@@ -299,4 +301,22 @@ pub(crate) fn message_id(id: Uuid) -> String {
 /// How an attempt's id is written.
 pub(crate) fn attempt_id(id: Uuid) -> String {
     format!("atmpt_{}", id.simple())
+}
+
+view! {
+    pub(crate) Item of told: Told {
+        id: message_id(told.id),
+        type: told.kind,
+        created_at: iso(told.created_at),
+        status: told.progress().status().as_str(),
+    }
+}
+
+view! {
+    pub(crate) AttemptItem of attempt: Attempt {
+        id: attempt_id(attempt.id),
+        http_status_code: attempt.http_status_code,
+        response: attempt.response,
+        sent_at: iso(attempt.sent_at),
+    }
 }

@@ -11,14 +11,13 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery;
-use crate::model::api_key::ApiKey;
+use crate::model::api_key::{self, ApiKey};
 use crate::model::credential::Permission;
 use crate::model::email::recipients::Mailbox;
 use crate::state::keys::MADE;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Fields, Problems};
 
 /// `POST /api-keys`. The token is told here and never again. `domain_id` counts with `sending_access` alone, as with the public service.
@@ -46,12 +45,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.api_keys.page(&window)?;
-    Ok(list(&page.map(|key| Item {
-        id: key.id.to_string(),
-        name: key.name.clone(),
-        created_at: database(key.created_at),
-        last_used_at: key.last_used_at.map(database),
-    })))
+    Ok(list(&page.show(api_key::Item)))
 }
 
 /// `PATCH /api-keys/{api_key_id}`: another name.
@@ -115,12 +109,4 @@ fn take_domain(context: &Context<'_>, fields: &mut Fields<'_>, problems: &mut Pr
 struct Created {
     id: String,
     token: String,
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    created_at: String,
-    last_used_at: Option<String>,
 }

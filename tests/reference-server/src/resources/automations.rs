@@ -16,11 +16,10 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::model::automation::definition::Definition;
-use crate::model::automation::{Automation, Group, STATUS};
+use crate::model::automation::{self, Automation, Group, STATUS};
 use crate::wire::answers::{self, Reference};
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
 /// `POST /automations`, 201.
@@ -67,7 +66,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         Some((_, enabled)) => automations.page_of(&window, [Group::Enabled(*enabled)], |_| true)?,
         None => automations.page(&window)?,
     };
-    Ok(list(&page.map(|automation| Item::of(&automation))))
+    Ok(list(&page.show(automation::Item)))
 }
 
 /// `GET /automations/{id}`.
@@ -82,7 +81,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     });
     let whole = Whole {
         object: "automation",
-        item: Item::of(&automation),
+        item: automation::Item(&automation),
         steps: steps.collect(),
         connections: connections.collect(),
     };
@@ -176,33 +175,11 @@ impl Change {
     }
 }
 
-/// `SPEC.md`, Automation (list item).
-#[derive(Serialize)]
-struct Item<'a> {
-    id: String,
-    name: String,
-    status: &'a str,
-    created_at: String,
-    updated_at: String,
-}
-
-impl Item<'_> {
-    fn of(automation: &Automation) -> Self {
-        Self {
-            id: automation.id.to_string(),
-            name: automation.name.clone(),
-            status: automation.status(),
-            created_at: database(automation.created_at),
-            updated_at: database(automation.updated_at),
-        }
-    }
-}
-
 #[derive(Serialize)]
 struct Whole<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item<'a>,
+    item: automation::Item<'a>,
     steps: Vec<StepShown<'a>>,
     connections: Vec<ConnectionShown<'a>>,
 }

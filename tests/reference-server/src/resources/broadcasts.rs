@@ -13,12 +13,11 @@ use uuid::Uuid;
 use self::message::Changes;
 use crate::context::Context;
 use crate::delivery::broadcast;
-use crate::model::broadcast::{Broadcast, Message};
+use crate::model::broadcast::{Broadcast, Item, Message, Whole};
 use crate::resources::api_keys::check_sender;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 
 /// The longest name of a copy, in characters.
 const LONGEST_COPY_NAME: usize = 70;
@@ -49,14 +48,14 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.broadcasts.page(&window)?;
-    Ok(list(&page.map(|broadcast| Item::of(&broadcast))))
+    Ok(list(&page.show(Item)))
 }
 
 /// `GET /broadcasts/{id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     let broadcast = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Record::of(&broadcast)))
+    Ok(json(StatusCode::OK, &Whole(&broadcast)))
 }
 
 /// `PATCH /broadcasts/{id}`: only what has not gone out. One that is scheduled stays scheduled.
@@ -138,66 +137,4 @@ const OBJECT: &str = "broadcast";
 #[derive(Serialize)]
 struct Sent {
     id: Uuid,
-}
-
-/// `SPEC.md`, Broadcast (list item), and the topic.
-#[derive(Serialize)]
-struct Item {
-    id: Uuid,
-    name: String,
-    /// The segments' former name; the same value.
-    audience_id: Uuid,
-    segment_id: Uuid,
-    status: &'static str,
-    created_at: String,
-    scheduled_at: Option<String>,
-    sent_at: Option<String>,
-    topic_id: Option<Uuid>,
-}
-
-impl Item {
-    fn of(broadcast: &Broadcast) -> Self {
-        let message = &broadcast.message;
-        Self {
-            id: broadcast.id,
-            name: message.shown_name().to_owned(),
-            audience_id: message.segment,
-            segment_id: message.segment,
-            status: broadcast.status.as_str(),
-            created_at: database(broadcast.created_at),
-            scheduled_at: broadcast.scheduled_at.map(database),
-            sent_at: broadcast.sent_at.map(database),
-            topic_id: message.topic,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
-    from: &'a str,
-    subject: &'a str,
-    reply_to: Option<Vec<&'a str>>,
-    preview_text: Option<&'a str>,
-    html: Option<&'a str>,
-    text: Option<&'a str>,
-}
-
-impl<'a> Record<'a> {
-    fn of(broadcast: &'a Broadcast) -> Self {
-        let message = &broadcast.message;
-        let reply_to = message.reply_to.as_deref();
-        Self {
-            object: OBJECT,
-            item: Item::of(broadcast),
-            from: &message.from.text,
-            subject: &message.subject,
-            reply_to: reply_to.map(|list| list.iter().map(|one| one.text.as_str()).collect()),
-            preview_text: message.preview_text.as_deref(),
-            html: message.html.as_deref(),
-            text: message.text.as_deref(),
-        }
-    }
 }

@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::model::contact::{Group, PropertyValue};
-use crate::model::contact_property::{ContactProperty, Type};
+use crate::model::contact_property::{self, ContactProperty, Type};
 use crate::state::tenant::Tenant;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Change, Fields, Problems};
 use crate::wire::variable::check_key;
 
@@ -81,12 +79,12 @@ fn take_fallback(fields: &mut Fields<'_>, r#type: Type, problems: &mut Problems)
 /// `GET /contact-properties`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.contact_properties.page(&window)?.map(|property| Item::of(&property))))
+    Ok(list(&context.tenant.contact_properties.page(&window)?.show(contact_property::Item)))
 }
 
 /// `GET /contact-properties/{contact_property_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &Record { object: "contact_property", item: Item::of(&*named(context)?) }))
+    Ok(json(StatusCode::OK, &contact_property::Whole(&*named(context)?)))
 }
 
 /// `PATCH /contact-properties/{contact_property_id}`: another fallback; `null` takes it away.
@@ -124,33 +122,4 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 fn named(context: &Context<'_>) -> Result<Arc<ContactProperty>, Problem> {
     let id = context.id("a contact property")?;
     context.tenant.contact_properties.get(id).ok_or_else(|| Problem::not_found("Contact property not found."))
-}
-
-/// `SPEC.md`, Contact property (list item).
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    key: String,
-    r#type: Type,
-    fallback_value: Option<PropertyValue>,
-    created_at: String,
-}
-
-impl Item {
-    fn of(property: &ContactProperty) -> Self {
-        Self {
-            id: property.id.to_string(),
-            key: property.key.clone(),
-            r#type: property.r#type,
-            fallback_value: property.fallback_value.clone(),
-            created_at: database(property.created_at),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
 }

@@ -18,9 +18,9 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use self::view::{items, members, record};
+use self::view::{items, members};
 use crate::context::Context;
-use crate::model::contact::{Contact, PropertyValue, Subscription};
+use crate::model::contact::{Contact, PropertyValue, Subscription, Whole};
 use crate::model::email::recipients::Mailbox;
 use crate::resources::contact_properties;
 use crate::state::tenant::Tenant;
@@ -187,7 +187,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             }
         }
     };
-    Ok(items(match segment {
+    Ok(items(&match segment {
         Some(segment) => members(context, &window, segment)?,
         None => context.tenant.contacts.page(&window)?,
     }))
@@ -195,7 +195,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /contacts/{id_or_email}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(record(&*named(context, 0)?))
+    Ok(json(StatusCode::OK, &Whole(&*named(context, 0)?)))
 }
 
 /// `PATCH /contacts/{id_or_email}`. `null` clears a name or a property; properties that are not named stay.

@@ -10,21 +10,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
 use uuid::Uuid;
 
 use crate::clock::plus;
 use crate::context::Context;
 use crate::delivery::webhooks::{payload, tell};
-use crate::model::domain::dns::DnsRecord;
-use crate::model::domain::{Capabilities, Domain, Region, Setup, Tls};
+use crate::model::domain::{self, Capabilities, Domain, Region, Setup, Tls};
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::state::work::Work;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Change, Fields, Ignored, Problems};
 
 /// The capability switches as they are written.
@@ -35,7 +32,7 @@ const TLS: [(&str, Tls); 2] = [("opportunistic", Tls::Opportunistic), ("enforced
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let setup = context.body(|fields, problems, ignored| Some(read_new(fields, problems, ignored)))?;
     let domain = Domain::new(context.state.next_id(), context.now(), setup);
-    let answer = json(StatusCode::CREATED, &Whole::of(&domain));
+    let answer = json(StatusCode::CREATED, &domain::Created(&domain));
     let id = domain.id;
     context.tenant.domains.add(id, domain)?;
     told(context.state, &context.tenant, "domain.created", context.tenant.domains.get(id), context.now());
@@ -46,13 +43,13 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.domains.page(&window)?;
-    Ok(list(&page.map(|domain| Item::of(&domain))))
+    Ok(list(&page.show(domain::Item)))
 }
 
 /// `GET /domains/{id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let domain = context.tenant.domains.get(context.id("a domain")?).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Named { object: "domain", whole: Whole::of(&domain) }))
+    Ok(json(StatusCode::OK, &domain::Whole(&domain)))
 }
 
 /// `PATCH /domains/{id}`. Records that are new by it start `not_started`; the others, and the domain, keep their status. (The
@@ -227,85 +224,4 @@ fn take_capabilities(
     let receiving = inner.take_word("receiving", &SWITCH, problems).unwrap_or(known.receiving);
     inner.leave(ignored);
     Capabilities { sending, receiving }
-}
-
-/// `SPEC.md`, Domain: what creation answers.
-#[derive(Serialize)]
-struct Whole<'a> {
-    id: String,
-    name: &'a str,
-    created_at: String,
-    status: &'static str,
-    open_tracking: bool,
-    click_tracking: bool,
-    tracking_subdomain: Option<&'a str>,
-    capabilities: Switches,
-    records: &'a [DnsRecord],
-    region: &'static str,
-}
-
-#[derive(Serialize)]
-struct Named<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    whole: Whole<'a>,
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    status: &'static str,
-    created_at: String,
-    region: &'static str,
-    open_tracking: bool,
-    click_tracking: bool,
-    capabilities: Switches,
-}
-
-#[derive(Serialize)]
-struct Switches {
-    sending: &'static str,
-    receiving: &'static str,
-}
-
-impl<'a> Whole<'a> {
-    fn of(domain: &'a Domain) -> Self {
-        let setup = &domain.setup;
-        Self {
-            id: domain.id.to_string(),
-            name: &setup.name,
-            created_at: database(domain.created_at),
-            status: domain.status.as_str(),
-            open_tracking: setup.open_tracking,
-            click_tracking: setup.click_tracking,
-            tracking_subdomain: setup.tracking_subdomain.as_deref(),
-            capabilities: Switches::of(setup.capabilities),
-            records: &domain.records,
-            region: setup.region.as_str(),
-        }
-    }
-}
-
-impl Item {
-    fn of(domain: &Domain) -> Self {
-        let setup = &domain.setup;
-        Self {
-            id: domain.id.to_string(),
-            name: setup.name.clone(),
-            status: domain.status.as_str(),
-            created_at: database(domain.created_at),
-            region: setup.region.as_str(),
-            open_tracking: setup.open_tracking,
-            click_tracking: setup.click_tracking,
-            capabilities: Switches::of(setup.capabilities),
-        }
-    }
-}
-
-impl Switches {
-    fn of(capabilities: Capabilities) -> Self {
-        let word = |on| if on { "enabled" } else { "disabled" };
-        Self { sending: word(capabilities.sending), receiving: word(capabilities.receiving) }
-    }
 }

@@ -6,8 +6,6 @@ pub(crate) mod draft;
 pub(crate) mod schedule;
 pub(crate) mod template;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
@@ -16,13 +14,11 @@ use self::draft::Form;
 use crate::context::Context;
 use crate::delivery;
 use crate::lock::lock;
-use crate::model::email::Email;
+use crate::model::email;
 use crate::model::email::draft::Draft;
-use crate::model::email::tags::Tag;
 use crate::resources::api_keys;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Problems, well_formed};
 
 /// `POST /emails`, and `POST /email`, `/emails/sending`, `/email/sending`, which the specification names without a
@@ -48,7 +44,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
     let page = window.look(&lock(&context.tenant.emails), |_| true)?;
-    Ok(list(&page.map(|email| Item::of(&email))))
+    Ok(list(&page.show(email::Item)))
 }
 
 /// `GET /emails/{id}`. The specification shows no fields of the full record; these are the list item's, and the body.
@@ -56,68 +52,10 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("an email")?;
     let email = lock(&context.tenant.emails).get(id).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
-    Ok(json(StatusCode::OK, &Record::of(&email)))
+    Ok(json(StatusCode::OK, &email::Whole(&email)))
 }
 
 #[derive(Serialize)]
 struct Accepted {
     id: String,
-}
-
-/// `SPEC.md`, Sent email (list item).
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    message_id: String,
-    to: Vec<String>,
-    from: String,
-    created_at: String,
-    subject: String,
-    bcc: Option<Vec<String>>,
-    cc: Option<Vec<String>>,
-    reply_to: Option<Vec<String>>,
-    last_event: &'static str,
-    scheduled_at: Option<String>,
-}
-
-impl Item {
-    fn of(email: &Email) -> Self {
-        Self {
-            id: email.id.to_string(),
-            message_id: email.message_id.clone(),
-            to: email.to.clone(),
-            from: email.from.clone(),
-            created_at: database(email.created_at),
-            subject: email.subject.clone(),
-            bcc: email.bcc.clone(),
-            cc: email.cc.clone(),
-            reply_to: email.reply_to.clone(),
-            last_event: email.last_event().as_str(),
-            scheduled_at: email.scheduled_at().map(database),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
-    html: Option<Arc<str>>,
-    text: Option<Arc<str>>,
-    tags: &'a [Tag],
-    topic_id: Option<String>,
-}
-
-impl<'a> Record<'a> {
-    fn of(email: &'a Email) -> Self {
-        Self {
-            object: "email",
-            item: Item::of(email),
-            html: email.bodies.html(),
-            text: email.bodies.text(),
-            tags: &email.tags,
-            topic_id: email.topic.map(|id| id.to_string()),
-        }
-    }
 }

@@ -15,13 +15,12 @@ use crate::context::Context;
 use crate::model::automation::Group;
 use crate::model::automation::definition::{EventName, RESERVED_PREFIX};
 use crate::model::email::recipients::Mailbox;
-use crate::model::event::Event;
 use crate::model::event::schema::Schema;
+use crate::model::event::{self, Event};
 use crate::resources::automations::engine::{self, Occurrence};
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Change, Fields, Problems};
 
 /// `POST /events`, 201. A name names one kind of event.
@@ -42,18 +41,12 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.events.page(&window)?;
-    Ok(list(&page.map(|event| Item::of(&event))))
+    Ok(list(&page.show(event::Item)))
 }
 
 /// `GET /events/{id_or_name}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    #[derive(Serialize)]
-    struct Whole {
-        object: &'static str,
-        #[serde(flatten)]
-        item: Item,
-    }
-    Ok(json(StatusCode::OK, &Whole { object: "event", item: Item::of(&*find(context)?) }))
+    Ok(json(StatusCode::OK, &event::Whole(&*find(context)?)))
 }
 
 /// `PATCH /events/{id_or_name}`: another schema, or none.
@@ -204,25 +197,4 @@ fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
 
 fn not_found() -> Problem {
     Problem::not_found("Event not found.")
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    schema: Option<Schema>,
-    created_at: String,
-    updated_at: Option<String>,
-}
-
-impl Item {
-    fn of(event: &Event) -> Self {
-        Self {
-            id: event.id.to_string(),
-            name: event.name.clone(),
-            schema: event.schema.clone(),
-            created_at: database(event.created_at),
-            updated_at: event.updated_at.map(database),
-        }
-    }
 }

@@ -7,16 +7,15 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::lock::lock;
-use crate::model::log::Entry;
+use crate::model::log;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 
 /// `GET /logs`, mode A. The request itself is logged after it was answered.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
     let page = window.look(&lock(&context.tenant.logs), |_| true)?;
-    Ok(list(&page.map(|entry| Item::of(&entry))))
+    Ok(list(&page.show(log::Item)))
 }
 
 /// `GET /logs/{log_id}`. The specification is silent on it; this is the shape of the public service that speaks this format.
@@ -31,40 +30,16 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             object: "log",
             request_body: body(&entry.request_body),
             response_body: body(&entry.response_body),
-            item: Item::of(&entry),
+            item: log::Item(&entry),
         },
     ))
 }
 
-/// `SPEC.md`, API log entry (list item).
 #[derive(Serialize)]
-struct Item {
-    id: String,
-    created_at: String,
-    endpoint: String,
-    method: String,
-    response_status: u16,
-    user_agent: Option<String>,
-}
-
-impl Item {
-    fn of(entry: &Entry) -> Self {
-        Self {
-            id: entry.id.to_string(),
-            created_at: database(entry.created_at),
-            endpoint: entry.endpoint.clone(),
-            method: entry.method.clone(),
-            response_status: entry.response_status,
-            user_agent: entry.user_agent.clone(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
+struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item,
+    item: log::Item<'a>,
     request_body: Option<Value>,
     response_body: Option<Value>,
 }

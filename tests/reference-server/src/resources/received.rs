@@ -16,6 +16,7 @@ use self::attachments::Links;
 use crate::context::Context;
 use crate::delivery::webhooks::{payload, tell};
 use crate::lock::lock;
+use crate::model::received as record;
 use crate::model::received::Received;
 use crate::state::State;
 use crate::state::news::What;
@@ -84,7 +85,7 @@ pub(crate) fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bo
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = window.look(&lock(&context.tenant.received), |_| true)?;
-    Ok(list(&page.map(|email| Item::of(&email))))
+    Ok(list(&page.show(record::Item)))
 }
 
 /// `GET /emails/receiving/{email_id}`.
@@ -95,7 +96,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         StatusCode::OK,
         &Record {
             object: "email",
-            item: Item::of(&email),
+            item: record::Item(&email),
             html: email.html.as_deref(),
             text: email.text.as_deref(),
             headers: &email.headers,
@@ -113,45 +114,11 @@ fn named(context: &Context<'_>) -> Result<Arc<Received>, Problem> {
         .ok_or_else(|| Problem::not_found("Received email not found."))
 }
 
-/// `SPEC.md`, Received email (list item); and whom it came for, which the specification doesn't name.
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    to: Vec<String>,
-    from: String,
-    created_at: String,
-    subject: String,
-    bcc: Vec<String>,
-    cc: Vec<String>,
-    reply_to: Vec<String>,
-    message_id: String,
-    received_for: Vec<String>,
-    attachments: Vec<attachments::Item>,
-}
-
-impl Item {
-    fn of(email: &Received) -> Self {
-        Self {
-            id: email.id.to_string(),
-            to: email.to.clone(),
-            from: email.from.clone(),
-            created_at: iso(email.created_at),
-            subject: email.subject.clone(),
-            bcc: email.bcc.clone(),
-            cc: email.cc.clone(),
-            reply_to: email.reply_to.clone(),
-            message_id: email.message_id.clone(),
-            received_for: email.recipients.clone(),
-            attachments: email.attachments.iter().map(attachments::Item::of).collect(),
-        }
-    }
-}
-
 #[derive(Serialize)]
 struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item,
+    item: record::Item<'a>,
     html: Option<&'a str>,
     text: Option<&'a str>,
     headers: &'a BTreeMap<String, String>,

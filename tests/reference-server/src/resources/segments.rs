@@ -10,12 +10,11 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::model::contact::Group;
-use crate::model::segment::Segment;
+use crate::model::segment::{self, Segment};
 use crate::resources::contacts::view;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Page, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Fields, Problems};
 
 /// `POST /segments`, and `POST /audiences`.
@@ -41,18 +40,18 @@ fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String>
 /// `GET /segments`, and `GET /audiences`; mode B.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    Ok(items(context.tenant.segments.page(&window)?))
+    Ok(items(&context.tenant.segments.page(&window)?))
 }
 
 /// The answer of a list of segments.
-pub(crate) fn items(page: Page<Arc<Segment>>) -> Response<Bytes> {
-    list(&page.map(|segment| Item::of(&segment)))
+pub(crate) fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
+    list(&page.show(segment::Item))
 }
 
 /// `GET /segments/{segment_id}`, and `GET /audiences/{audience_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let segment = named(context)?;
-    Ok(json(StatusCode::OK, &Record { object: object(context), item: Item::of(&segment) }))
+    Ok(json(StatusCode::OK, &Record { object: object(context), item: segment::Item(&segment) }))
 }
 
 /// `PATCH /segments/{segment_id}`: another name.
@@ -82,7 +81,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    Ok(view::items(view::members(context, &window, id)?))
+    Ok(view::items(&view::members(context, &window, id)?))
 }
 
 /// The segment that the path names.
@@ -102,27 +101,9 @@ struct Created {
     name: String,
 }
 
-/// `SPEC.md`, Segment and audience (list item).
 #[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    created_at: String,
-}
-
-impl Item {
-    fn of(segment: &Segment) -> Self {
-        Self {
-            id: segment.id.to_string(),
-            name: segment.name.clone(),
-            created_at: database(segment.created_at),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
+struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item,
+    item: segment::Item<'a>,
 }

@@ -9,19 +9,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde::Serialize;
 use uuid::Uuid;
 
 use self::wish::Wish;
 use crate::context::Context;
-use crate::model::contact::PropertyValue;
-use crate::model::template::Template;
-use crate::model::template::version::{Type, Version};
+use crate::model::template::version::Version;
+use crate::model::template::{self, Template};
 use crate::state::tenant::Tenant;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 
 /// What leads from a name in a request to something that can be sent.
 pub(crate) enum Lookup {
@@ -84,12 +81,12 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 /// `GET /templates`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.templates.page(&window)?.map(|template| Item::of(&template))))
+    Ok(list(&context.tenant.templates.page(&window)?.show(template::Item)))
 }
 
 /// `GET /templates/{id_or_alias}`: the newest version.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &Record::of(&*named(context)?)))
+    Ok(json(StatusCode::OK, &template::Whole(&*named(context)?)))
 }
 
 /// `PATCH /templates/{id_or_alias}`.
@@ -144,85 +141,4 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = named(context)?.id;
     context.tenant.templates.remove(id);
     Ok(answers::deleted("template", id))
-}
-
-/// `SPEC.md`, Template.
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    alias: Option<String>,
-    status: &'static str,
-    published_at: Option<String>,
-    created_at: String,
-    updated_at: String,
-}
-
-impl Item {
-    fn of(template: &Template) -> Self {
-        Self {
-            id: template.id.to_string(),
-            name: template.name.clone(),
-            alias: template.alias.clone(),
-            status: if template.published.is_some() { "published" } else { "draft" },
-            published_at: template.published_at.map(database),
-            created_at: database(template.created_at),
-            updated_at: database(template.updated_at),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
-    current_version_id: String,
-    has_unpublished_versions: bool,
-    from: Option<&'a str>,
-    subject: Option<&'a str>,
-    reply_to: Option<Vec<&'a str>>,
-    html: &'a str,
-    text: Option<std::borrow::Cow<'a, str>>,
-    variables: Vec<Variable<'a>>,
-}
-
-#[derive(Serialize)]
-struct Variable<'a> {
-    id: String,
-    key: &'a str,
-    r#type: Type,
-    fallback_value: Option<&'a PropertyValue>,
-    created_at: String,
-    updated_at: String,
-}
-
-impl<'a> Record<'a> {
-    fn of(template: &'a Template) -> Self {
-        let version = &*template.newest;
-        let reply_to = version.reply_to.as_ref();
-        let variables = version.variables.iter().map(|variable| Variable {
-            id: variable.id.to_string(),
-            key: &variable.key,
-            r#type: variable.r#type,
-            fallback_value: variable.fallback_value.as_ref(),
-            created_at: database(variable.created_at),
-            updated_at: database(variable.created_at),
-        });
-        Self {
-            object: "template",
-            item: Item::of(template),
-            current_version_id: version.id.to_string(),
-            has_unpublished_versions: template.has_unpublished_versions(),
-            from: version.from.as_ref().map(|from| from.text.as_str()),
-            subject: version.subject.as_deref(),
-            reply_to: reply_to.map(|list| list.iter().map(|one| one.text.as_str()).collect()),
-            html: &version.html,
-            text: Some(match &version.text {
-                Some(text) => text.as_str().into(),
-                None => crate::content::text::derive(&version.html).into(),
-            }),
-            variables: variables.collect(),
-        }
-    }
 }

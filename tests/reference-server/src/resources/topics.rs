@@ -6,16 +6,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde::Serialize;
 
 use crate::context::Context;
 use crate::delivery::webhooks::{payload, tell};
 use crate::model::contact::{Group, Subscription};
-use crate::model::topic::{Topic, Visibility};
+use crate::model::topic::{self, Topic, Visibility};
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Change, Fields, Problems};
 
 /// The most characters of a name.
@@ -83,12 +81,12 @@ fn take_description(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<
 /// `GET /topics`: 20 when no limit is given, as in mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.topics.page(&window)?.map(|topic| Item::of(&topic))))
+    Ok(list(&context.tenant.topics.page(&window)?.show(topic::Item)))
 }
 
 /// `GET /topics/{topic_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &Record { object: "topic", item: Item::of(&*named(context)?) }))
+    Ok(json(StatusCode::OK, &topic::Whole(&*named(context)?)))
 }
 
 /// `PATCH /topics/{topic_id}`: name, description, visibility. What holds for who has made no choice can't be changed.
@@ -141,34 +139,4 @@ fn told(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
 fn named(context: &Context<'_>) -> Result<Arc<Topic>, Problem> {
     let id = context.id("a topic")?;
     context.tenant.topics.get(id).ok_or_else(|| Problem::not_found("Topic not found."))
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    description: Option<String>,
-    default_subscription: Subscription,
-    visibility: Visibility,
-    created_at: String,
-}
-
-impl Item {
-    fn of(topic: &Topic) -> Self {
-        Self {
-            id: topic.id.to_string(),
-            name: topic.name.clone(),
-            description: topic.description.clone(),
-            default_subscription: topic.default_subscription,
-            visibility: topic.visibility,
-            created_at: database(topic.created_at),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
 }

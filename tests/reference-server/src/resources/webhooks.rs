@@ -15,11 +15,10 @@ use url::Url;
 
 use crate::context::Context;
 use crate::delivery::webhooks::sign::PREFIX;
-use crate::model::webhook::{EVENTS, INBOX_EVENTS, Webhook};
+use crate::model::webhook::{self, EVENTS, INBOX_EVENTS, Webhook};
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::database;
 use crate::wire::validation::{Fields, Problems, kind, text};
 
 /// `POST /webhooks`. A new one is enabled.
@@ -61,15 +60,12 @@ pub(crate) fn secret(context: &Context<'_>) -> String {
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.webhooks.page(&window)?;
-    Ok(list(&page.map(|webhook| Item::of(&webhook))))
+    Ok(list(&page.show(webhook::Item)))
 }
 
 /// `GET /webhooks/{webhook_id}`, with the secret.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let webhook = named(context)?;
-    let record =
-        Record { object: "webhook", item: Item::of(&webhook), signing_secret: webhook.secret.clone() };
-    Ok(json(StatusCode::OK, &record))
+    Ok(json(StatusCode::OK, &webhook::Whole(&*named(context)?)))
 }
 
 /// `PATCH /webhooks/{webhook_id}`. Every field is optional, all of them too; `events` replaces the whole set.
@@ -166,35 +162,5 @@ fn take_events(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Vec<S
 struct Created {
     object: &'static str,
     id: String,
-    signing_secret: String,
-}
-
-/// `SPEC.md`, Webhook (list item).
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    created_at: String,
-    status: &'static str,
-    endpoint: String,
-    events: Vec<String>,
-}
-
-impl Item {
-    fn of(webhook: &Webhook) -> Self {
-        Self {
-            id: webhook.id.to_string(),
-            created_at: database(webhook.created_at),
-            status: if webhook.enabled { "enabled" } else { "disabled" },
-            endpoint: webhook.endpoint.clone(),
-            events: webhook.events.clone(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
     signing_secret: String,
 }

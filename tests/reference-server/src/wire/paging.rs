@@ -4,6 +4,8 @@
 //! page, and `has_more` speaks of the direction asked. The specification is silent on the order and on an unknown
 //! cursor; the latter is refused like every other wrong parameter.
 
+use std::borrow::Borrow;
+
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
@@ -130,6 +132,14 @@ pub(crate) fn list<T: Serialize>(page: &Page<T>) -> Response<Bytes> {
 }
 
 impl<T> Page<T> {
+    /// The page with a view of each record.
+    pub(crate) fn show<'a, R: 'a, U>(&'a self, view: impl Fn(&'a R) -> U) -> Page<U>
+    where
+        T: Borrow<R>,
+    {
+        Page { items: self.items.iter().map(|item| view(item.borrow())).collect(), has_more: self.has_more }
+    }
+
     pub(crate) fn map<U>(self, to: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(to).collect(), has_more: self.has_more }
     }

@@ -10,6 +10,8 @@ use uuid::Uuid;
 use crate::model::automation::definition::{Action, Definition, EventName, Way};
 use crate::store::table;
 use crate::store::word::{Word, word};
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
 
 /// A run of an automation.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -239,5 +241,15 @@ impl Run {
                 step.status = "skipped";
             }
         }
+    }
+}
+
+view! {
+    pub(crate) Item of run: Run {
+        id: run.id,
+        status: run.status.as_str(),
+        started_at: database(run.started_at),
+        completed_at: run.completed_at.map(database),
+        created_at: database(run.created_at),
     }
 }

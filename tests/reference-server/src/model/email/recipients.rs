@@ -21,6 +21,11 @@ pub(crate) struct Mailbox {
     pub(crate) address: String,
 }
 
+/// Mailboxes as they were written.
+pub(crate) fn texts(list: &[Mailbox]) -> Vec<&str> {
+    list.iter().map(|one| one.text.as_str()).collect()
+}
+
 impl Size for Mailbox {
     fn heap_size(&self) -> usize {
         self.text.heap_size() + self.name.heap_size() + self.address.heap_size()

@@ -9,11 +9,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::model::automation::run;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
-pub(crate) use crate::model::automation::run::{Group, Run, STATUSES, Status};
+pub(crate) use crate::model::automation::run::{Group, STATUSES, Status};
 
 /// `GET /automations/{id}/runs`, mode B.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -24,7 +25,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let groups = wanted
         .map_or_else(|| vec![Group::Of(automation)], |wanted| wanted.into_iter().map(with_status).collect());
     let page = context.tenant.runs.page_of(&window, groups, |run| run.automation == automation)?;
-    Ok(list(&page.map(|run| Item::of(&run))))
+    Ok(list(&page.show(run::Item)))
 }
 
 /// `GET /automations/{id}/runs/{run_id}`.
@@ -43,7 +44,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         error: progress.error.as_ref(),
         created_at: database(run.created_at),
     });
-    let whole = Whole { object: "automation_run", item: Item::of(&run), steps: steps.collect() };
+    let whole = Whole { object: "automation_run", item: run::Item(&run), steps: steps.collect() };
     Ok(problem::json(StatusCode::OK, &whole))
 }
 
@@ -60,33 +61,11 @@ fn read_statuses(words: &str) -> Result<Vec<Status>, Problem> {
     read.collect()
 }
 
-/// `SPEC.md`, Automation run (list item).
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    status: &'static str,
-    started_at: String,
-    completed_at: Option<String>,
-    created_at: String,
-}
-
-impl Item {
-    fn of(run: &Run) -> Self {
-        Self {
-            id: run.id.to_string(),
-            status: run.status.as_str(),
-            started_at: database(run.started_at),
-            completed_at: run.completed_at.map(database),
-            created_at: database(run.created_at),
-        }
-    }
-}
-
 #[derive(Serialize)]
 struct Whole<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item,
+    item: run::Item<'a>,
     steps: Vec<StepShown<'a>>,
 }
 

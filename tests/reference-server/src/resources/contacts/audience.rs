@@ -7,7 +7,8 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use crate::context::Context;
-use crate::resources::contacts::{Contact, Deletion, Wish, change, named, record};
+use crate::model::contact::Whole;
+use crate::resources::contacts::{Contact, Deletion, Wish, change, named};
 use crate::resources::segments;
 use crate::wire::answers;
 use crate::wire::problem::{Problem, json};
@@ -24,7 +25,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 /// `GET /audiences/{audience_id}/contacts/{id_or_email}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(record(&*member(context)?))
+    Ok(json(StatusCode::OK, &Whole(&*member(context)?)))
 }
 
 /// `PATCH /audiences/{audience_id}/contacts/{id_or_email}`.

@@ -48,7 +48,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     window.within(|id| contact.has_joined(id))?;
     let page = context.tenant.segments.page_with(&window, contact.segments.iter().copied())?;
-    Ok(segments::items(page))
+    Ok(segments::items(&page))
 }
 
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again changes nothing.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::lock::lock;
-use crate::model::received::{Attachment, Received};
+use crate::model::received::{Attachment, AttachmentItem, Received};
 use crate::resources::received::named;
 use crate::state::State;
 use crate::store::ledger::Ledger;
@@ -45,43 +45,19 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &record))
 }
 
-/// `SPEC.md`, Received email, `attachments`.
-#[derive(Serialize)]
-pub(super) struct Item {
-    id: String,
-    filename: String,
-    content_type: String,
-    content_id: Option<String>,
-    content_disposition: &'static str,
-    size: usize,
-}
-
-impl Item {
-    pub(super) fn of(attachment: &Attachment) -> Self {
-        Self {
-            id: attachment.id.to_string(),
-            filename: attachment.filename.clone(),
-            content_type: attachment.content_type.clone(),
-            content_id: attachment.content_id.clone(),
-            content_disposition: if attachment.inline { "inline" } else { "attachment" },
-            size: attachment.size,
-        }
-    }
-}
-
 /// `SPEC.md`, Received-email attachment (list item).
 #[derive(Serialize)]
-struct Whole {
+struct Whole<'a> {
     #[serde(flatten)]
-    item: Item,
+    item: AttachmentItem<'a>,
     download_url: String,
     expires_at: String,
 }
 
-impl Whole {
-    fn of(attachment: &Attachment, links: &Links<'_>) -> Self {
+impl<'a> Whole<'a> {
+    fn of(attachment: &'a Attachment, links: &Links<'_>) -> Self {
         Self {
-            item: Item::of(attachment),
+            item: AttachmentItem(attachment),
             download_url: links.to(attachment.id),
             expires_at: iso(links.expires_at()),
         }
@@ -89,10 +65,10 @@ impl Whole {
 }
 
 #[derive(Serialize)]
-struct Record {
+struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    whole: Whole,
+    whole: Whole<'a>,
 }
 
 /// Writes the signed addresses of one email: which file, of which email, until when.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery::webhooks::replay as tell_again;
-use crate::model::webhook_event::{Attempt, Told, attempt_id, message_id};
+use crate::model::webhook_event::{self, Attempt, Told};
 use crate::resources::webhooks::named;
 use crate::store::ledger::Ledger;
 use crate::wire::paging::{Mode, Page, Window, list, quoted};
@@ -25,7 +25,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let webhook = named(context)?.id;
     let window = window(context, "msg_")?;
     let page = context.tenant.told.page(&window, webhook)?;
-    Ok(list(&page.map(|told| Item::of(&told))))
+    Ok(list(&page.show(webhook_event::Item)))
 }
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}`, with what is sent.
@@ -35,7 +35,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         .map_err(|error| Problem::application(format!("A payload can't be read: {error}.")))?;
     let record = Record {
         object: "webhook_event",
-        item: Item::of(&told),
+        item: webhook_event::Item(&told),
         next_attempt_at: told.progress().next_attempt_at.map(iso),
         payload,
     };
@@ -50,7 +50,7 @@ pub(crate) fn attempts(context: &Context<'_>) -> Result<Response<Bytes>, Problem
         ledger.insert(attempt.id, attempt);
     }
     let page: Page<Attempt> = window(context, "atmpt_")?.look(&ledger, |_| true)?;
-    Ok(list(&page.map(|attempt| Line::of(&attempt))))
+    Ok(list(&page.show(webhook_event::AttemptItem)))
 }
 
 /// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook is told nothing, so this is refused then.
@@ -116,50 +116,12 @@ fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
 }
 
 #[derive(Serialize)]
-struct Item {
-    id: String,
-    r#type: &'static str,
-    created_at: String,
-    status: &'static str,
-}
-
-impl Item {
-    fn of(told: &Told) -> Self {
-        Self {
-            id: message_id(told.id),
-            r#type: told.kind,
-            created_at: iso(told.created_at),
-            status: told.progress().status().as_str(),
-        }
-    }
-}
-
-#[derive(Serialize)]
 struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item,
+    item: webhook_event::Item<'a>,
     next_attempt_at: Option<String>,
     payload: &'a RawValue,
-}
-
-#[derive(Serialize)]
-struct Line {
-    id: String,
-    http_status_code: u16,
-    response: String,
-    sent_at: String,
-}
-
-impl Line {
-    fn of(attempt: &Attempt) -> Self {
-        Self {
-            id: attempt_id(attempt.id),
-            http_status_code: attempt.http_status_code,
-            response: attempt.response.clone(),
-            sent_at: iso(attempt.sent_at),
-        }
-    }
 }
 
 #[derive(Serialize)]
