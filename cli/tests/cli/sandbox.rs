@@ -323,6 +323,7 @@ fn requests_are_told_when_asked_for_and_never_a_key() {
     let mut said = String::new();
     std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
     assert!(said.contains("POST /emails → 200"), "{said}");
+    assert!(said.lines().any(|line| line.contains("POST /emails → 200") && line.ends_with(" ms")), "{said}");
     assert!(!said.contains("sb_local"), "{said}");
 }
 

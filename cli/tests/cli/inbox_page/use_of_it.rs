@@ -224,10 +224,11 @@ async fn faults_the_clock_templates_and_requests_are_at_hand() {
     desk.send(&later);
     desk.look().await;
 
-    // The next send fails; the one after it does not.
+    // The next send fails; the one after it does not. What its client will get is stated before.
     desk.click("#open-faults").await;
     desk.click("#faults .first").await;
     desk.says("#fault-count", "1").await;
+    desk.says("#faults .gets", "500 application_error").await;
     desk.click("#faults .close").await;
     assert_eq!(desk.post("/emails", &email("x"))["statusCode"], 500);
     desk.holds("document.getElementById('fault-count').hidden").await;
@@ -248,6 +249,43 @@ async fn faults_the_clock_templates_and_requests_are_at_hand() {
     desk.click(".row").await;
     desk.says(".mail h1", "POST /emails").await;
     desk.says(".mail header .event", "500").await;
+    desk.holds(r"/^\d+(\.\d)? (µs|ms)$/.test(document.querySelector('.mail .took').textContent)").await;
+    desk.holds("document.querySelectorAll('.row .took').length === document.querySelectorAll('.row').length")
+        .await;
+    desk.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_fault_states_what_the_client_will_get_as_text() {
+    let desk = Desk::new().await;
+    let hostile = "<img src=x onerror='window.pwned=1'>";
+    for rule in [
+        json!({"action": "rate_limit", "retry_after": 1}),
+        json!({"action": "answer", "status": 418, "name": hostile}),
+        json!({"action": "lose"}),
+        json!({"action": "truncate", "bytes": 20}),
+        json!({"action": "slow", "delay_ms": 5000}),
+    ] {
+        desk.post("/_/faults", &rule);
+    }
+    desk.look().await;
+    desk.says("#fault-count", "5").await;
+    desk.click("#open-faults").await;
+    let stated = [
+        "429 rate_limit_exceeded, retry-after: 1",
+        &format!("418 {hostile}"),
+        "no response: request handled, then connection closed",
+        "the service's own response, cut off after 20 bytes of the body",
+        "the service's own response, 5000 ms late",
+    ];
+    let stated = json!(stated);
+    desk.holds(&format!(
+        "JSON.stringify([...document.querySelectorAll('#faults .gets')].map((one) => one.textContent)) === {}",
+        json!(stated.to_string())
+    ))
+    .await;
+    assert_eq!(desk.eval("window.pwned === undefined && !document.querySelector('#faults img')").await, true);
     desk.end().await;
 }
 

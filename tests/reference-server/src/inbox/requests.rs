@@ -148,6 +148,10 @@ struct Item<'a> {
     path: &'a str,
     query: Option<&'a str>,
     status: u16,
+    /// How long the service took to answer, in microseconds of real time, without a scripted delay.
+    duration_us: u64,
+    /// The scripted delay that the answer was held back for after that, in milliseconds.
+    delay_ms: u64,
     /// Of the request's body, in bytes.
     size: usize,
 }
@@ -161,6 +165,8 @@ impl<'a> Item<'a> {
             path: &request.path,
             query: request.query.as_deref(),
             status: request.status.as_u16(),
+            duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
+            delay_ms: u64::try_from(request.delay.as_millis()).unwrap_or(u64::MAX),
             size: request.body.len(),
         }
     }
