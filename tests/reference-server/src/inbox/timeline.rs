@@ -5,6 +5,7 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::letter::Letter;
 use crate::delivery::webhooks::book::{Attempt, Told, message_id};
 use crate::lock::lock;
 use crate::problem::json;
@@ -45,28 +46,22 @@ struct Try {
     response: String,
 }
 
-/// The timeline of a sent email.
-pub(super) fn of_sent(tenant: &Tenant, email: Uuid) -> Response<Bytes> {
-    let record = lock(&tenant.emails).get(email).cloned();
-    let events = record.map(|record| {
-        let accepted = Event { at: database(record.created_at), event: "accepted" };
-        let history = record.history();
-        let later = history.iter().map(|(at, event)| Event { at: database(*at), event: event.as_str() });
-        std::iter::once(accepted).chain(later).collect()
-    });
-    timeline(tenant, email, events.unwrap_or_default())
-}
-
-/// The timeline of a received one.
-pub(super) fn of_received(tenant: &Tenant, id: Uuid) -> Response<Bytes> {
-    let record = lock(&tenant.received).get(id).cloned();
-    let came = record.map(|record| Event { at: database(record.created_at), event: "received" });
-    timeline(tenant, id, came.into_iter().collect())
-}
-
-fn timeline(tenant: &Tenant, email: Uuid, events: Vec<Event>) -> Response<Bytes> {
+/// The timeline of a mail.
+pub(super) fn of(tenant: &Tenant, letter: &Letter) -> Response<Bytes> {
+    let (email, events) = match letter {
+        Letter::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
+        Letter::Received(mail) => (mail.id, vec![Event { at: database(mail.created_at), event: "received" }]),
+    };
     let webhooks = tenant.told.of_email(email).iter().map(|told| delivery(tenant, told)).collect();
     json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks })
+}
+
+fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Event> {
+    let Some(email) = lock(&tenant.emails).get(id).cloned() else { return Vec::new() };
+    let accepted = Event { at: database(email.created_at), event: "accepted" };
+    let later = email.history().into_iter();
+    let later = later.map(|(at, event)| Event { at: database(at), event: event.as_str() });
+    std::iter::once(accepted).chain(later).collect()
 }
 
 fn delivery(tenant: &Tenant, told: &Told) -> Delivery {
