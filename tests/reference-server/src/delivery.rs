@@ -234,6 +234,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 
 /// Lets an email fail that can't leave. Its request was answered long ago; the failure shows in the email's events.
 pub(crate) fn fail(service: &Service, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
+    email.set_failure(reason);
     happen(service, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
     service.state().resize_mail(email.id, email.size());
 }

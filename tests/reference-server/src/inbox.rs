@@ -14,6 +14,7 @@
 //! | `live` | server-sent events: what happens, as it happens |
 //! | `letter`, `letter/defused` | a mail's sides; its HTML as a document that can do nothing |
 //! | `filter`, `messages`, `received`, `export` | lists of mails, and mail that comes in |
+//! | `unsent` | emails that have not left: they wait, failed or were canceled |
 //! | `requests`, `timeline`, `templates` | what made a mail, what became of it, what one would look like |
 //! | `clock`, `faults`, `trigger` | what is made to happen |
 
@@ -34,6 +35,7 @@ mod routes;
 mod templates;
 mod timeline;
 mod trigger;
+mod unsent;
 mod unsubscribe;
 mod view;
 

@@ -53,6 +53,8 @@ mod inbox_guard;
 mod inbox_live;
 #[path = "service/inbox_routes.rs"]
 mod inbox_routes;
+#[path = "service/inbox_unsent.rs"]
+mod inbox_unsent;
 #[path = "service/inbox_view.rs"]
 mod inbox_view;
 #[path = "service/keep.rs"]

@@ -434,3 +434,68 @@ async fn another_account_is_opened_without_its_key_on_the_page() {
     assert!(shown.contains("Send a sample mail"), "{shown}");
     desk.end().await;
 }
+
+/// The text of each row's state, from the top.
+const STATES: &str = "JSON.stringify([...document.querySelectorAll('.row .event')].map((one) => one.textContent.replace(/ for .*/, ' for …')))";
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unsent_email_is_listed_with_its_state_and_turns_into_the_mail_when_it_leaves() {
+    let desk = Desk::new().await;
+    let hostile = "<img src=x onerror='window.pwned=1'>\u{202e}";
+    desk.look().await;
+    desk.click(".tray[data-tray=unsent]").await;
+    desk.holds("document.querySelectorAll('.row').length === 0").await;
+
+    // They appear as soon as they are accepted.
+    let mut later = email(hostile);
+    later["scheduled_at"] = "in 2 days".into();
+    later["html"] = "<p>later</p><script>window.pwned = 1</script>".into();
+    let waiting = desk.send(&later);
+    let canceled = desk.send(&later);
+    desk.post(&format!("/emails/{canceled}/cancel"), &json!({}));
+    let mut optional = email("Optional");
+    optional["topic_id"] =
+        desk.post("/topics", &json!({"name": "News", "default_subscription": "opt_out"}))["id"].clone();
+    desk.send(&optional);
+    let states = json!(["failed: recipients_opted_out", "canceled", "scheduled for …"]).to_string();
+    desk.holds(&format!("{STATES} === {}", json!(states))).await;
+    desk.says(".tray[data-tray=unsent] .count", "3").await;
+    desk.click(".tray[data-tray=sent]").await;
+    desk.says(".note a", "3 unsent").await;
+    desk.click(".note a").await;
+    desk.holds("document.querySelectorAll('.row').length === 3").await;
+
+    // Their timeline says why, and what they hold stays text.
+    desk.click(".row").await;
+    desk.click(".tab[data-tab=timeline]").await;
+    desk.says(".timeline li:last-child strong", "failed: recipients_opted_out").await;
+    desk.click(&format!(".row[data-id='{waiting}']")).await;
+    desk.click(".tab[data-tab=request]").await;
+    desk.says(".panel h1", "POST /emails").await;
+    desk.holds("document.querySelectorAll('.tab').length === 4").await;
+    desk.click(".tab[data-tab=timeline]").await;
+    desk.says(".timeline li:last-child strong", "scheduled").await;
+
+    // Another time is shown as soon as it is given, and a search finds what it finds among mails.
+    desk.find("input[type=search]").await.send_keys("optional").await.unwrap();
+    desk.waits_for_subjects(&["Optional"]).await;
+    desk.keys(['\u{E00C}']).await;
+    desk.holds("document.querySelectorAll('.row').length === 3").await;
+
+    // It leaves: the list loses it, and what is open turns into the mail.
+    desk.post("/_/clock", &json!({"advance": "3 days"}));
+    let states = json!(["failed: recipients_opted_out", "canceled"]).to_string();
+    desk.holds("location.hash.startsWith('#/sent/')").await;
+    desk.says(".mail header .event", "delivered").await;
+    desk.holds("document.querySelectorAll('.tab').length === 7").await;
+    desk.says(".tray[data-tray=sent] .count", "1").await;
+    desk.click(".tray[data-tray=unsent]").await;
+    desk.holds(&format!("{STATES} === {}", json!(states))).await;
+    assert_eq!(
+        desk.eval("window.pwned === undefined && !document.querySelector('#list img, header img[src=x]')")
+            .await,
+        true
+    );
+    desk.end().await;
+}

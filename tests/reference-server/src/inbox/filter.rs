@@ -1,4 +1,4 @@
-//! Which mails are asked for, of those that left and of those that came in.
+//! Which mails are asked for, of those that left, those that came in, and the emails that have not left.
 
 use url::form_urlencoded;
 
@@ -6,6 +6,7 @@ use crate::delivery::bodies;
 use crate::delivery::captured::{Mail as SentMail, Tag};
 use crate::paging::quoted;
 use crate::problem::Problem;
+use crate::resources::emails::record::Email;
 use crate::resources::received::record::Received;
 
 /// The most words of `query` and the most tags: each is looked for in every mail.
@@ -41,6 +42,29 @@ impl Mail for SentMail {
 
     fn has_in_text(&self, word: &str) -> bool {
         self.has_word(word)
+    }
+}
+
+impl Mail for Email {
+    fn from(&self) -> &str {
+        &self.from
+    }
+
+    fn recipients(&self) -> impl Iterator<Item = &str> {
+        let copies = [&self.cc, &self.bcc].into_iter().flatten().flatten();
+        self.to.iter().chain(copies).map(String::as_str)
+    }
+
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn tags(&self) -> &[Tag] {
+        &self.tags
+    }
+
+    fn has_in_text(&self, word: &str) -> bool {
+        self.bodies.has_word(word)
     }
 }
 

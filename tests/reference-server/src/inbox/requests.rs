@@ -13,8 +13,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
+use uuid::Uuid;
 
-use crate::delivery::captured::Mail;
 use crate::problem::{self, Problem};
 use crate::resources::logs;
 use crate::resources::timestamp::database;
@@ -54,9 +54,9 @@ pub(super) fn show(service: &Service, tenant: &str, number: &str) -> Result<Resp
 }
 
 /// `GET /_/messages/{id}/request`: the request that was answered with this mail's email.
-pub(super) fn that_made(service: &Service, tenant: &str, mail: &Mail) -> Result<Response<Bytes>, Problem> {
+pub(super) fn that_made(service: &Service, tenant: &str, email: Uuid) -> Result<Response<Bytes>, Problem> {
     let mut whose = Whose::new(service, tenant);
-    let id = mail.email_id.to_string();
+    let id = email.to_string();
     let id = id.as_bytes();
     let all = service.state().requests.shared();
     let made = all.iter().find(|request| {

@@ -77,7 +77,7 @@ const ROUTES: &[Route] = &[
     route(DELETE, "/_/messages", Account(|call, tenant| Ok(messages::forget(call.service, tenant)))),
     route(GET, "/_/messages/{id}", Viewer(|call, tenant| messages::show(tenant, call.segment(1)))),
     route(GET, "/_/messages/{id}/raw", Viewer(|call, tenant| messages::raw(tenant, call.segment(1)))),
-    route(GET, "/_/messages/{id}/request", Viewer(|call, tenant| requests::that_made(call.service, &tenant.name, &*messages::find(tenant, call.segment(1))?))),
+    route(GET, "/_/messages/{id}/request", Letter(|call, tenant, letter| requests::that_made(call.service, &tenant.name, letter.email_id()))),
     route(POST, "/_/messages/{id}/events", Account(|call, tenant| trigger::happens(call.service, tenant, call.segment(1), call.request))),
     // Mails that came in
     route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
@@ -88,7 +88,7 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/messages|received/{id}/about", Letter(|_, tenant, letter| Ok(letter.about(tenant)))),
     route(GET, "/_/messages|received/{id}/html", Letter(|call, _, letter| letter.html_page(&call.canceled()))),
     route(GET, "/_/messages|received/{id}/text", Letter(|_, _, letter| letter.text_page())),
-    route(GET, "/_/messages|received/{id}/download", Letter(|_, _, letter| Ok(letter.download()))),
+    route(GET, "/_/messages|received/{id}/download", Letter(|_, _, letter| letter.download())),
     route(GET, "/_/messages|received/{id}/files/{place}", Letter(|call, _, letter| letter.file(call.segment(3)))),
     route(GET, "/_/messages|received/{id}/timeline", Letter(|_, tenant, letter| Ok(timeline::of(tenant, letter)))),
     // Requests of programs, and templates

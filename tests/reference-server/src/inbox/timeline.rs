@@ -1,5 +1,7 @@
 //! What has happened to a mail, and what webhooks were told of it: `GET /_/messages/{id}/timeline`, `GET /_/received/{id}/timeline`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
@@ -9,6 +11,7 @@ use super::letter::Letter;
 use crate::delivery::webhooks::book::{Attempt, Told, message_id};
 use crate::lock::lock;
 use crate::problem::json;
+use crate::resources::emails::record::Event::Failed;
 use crate::resources::timestamp::database;
 use crate::state::Tenant;
 
@@ -24,6 +27,9 @@ struct Timeline {
 struct Event {
     at: String,
     event: &'static str,
+    /// Why the email could not leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Arc<str>>,
 }
 
 /// One event, as one webhook was told it.
@@ -50,7 +56,10 @@ struct Try {
 pub(super) fn of(tenant: &Tenant, letter: &Letter) -> Response<Bytes> {
     let (email, events) = match letter {
         Letter::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
-        Letter::Received(mail) => (mail.id, vec![Event { at: database(mail.created_at), event: "received" }]),
+        Letter::Unsent(email) => (email.id, of_email(tenant, email.id)),
+        Letter::Received(mail) => {
+            (mail.id, vec![Event { at: database(mail.created_at), event: "received", reason: None }])
+        }
     };
     let webhooks = tenant.told.of_email(email).iter().map(|told| delivery(tenant, told)).collect();
     json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks })
@@ -58,9 +67,13 @@ pub(super) fn of(tenant: &Tenant, letter: &Letter) -> Response<Bytes> {
 
 fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Event> {
     let Some(email) = lock(&tenant.emails).get(id).cloned() else { return Vec::new() };
-    let accepted = Event { at: database(email.created_at), event: "accepted" };
+    let accepted = Event { at: database(email.created_at), event: "accepted", reason: None };
     let later = email.history().into_iter();
-    let later = later.map(|(at, event)| Event { at: database(at), event: event.as_str() });
+    let later = later.map(|(at, event)| Event {
+        at: database(at),
+        event: event.as_str(),
+        reason: email.failure().filter(|_| event == Failed),
+    });
     std::iter::once(accepted).chain(later).collect()
 }
 

@@ -74,7 +74,7 @@ pub(super) fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled:
     match name {
         "latest.html" => letter.html_page(canceled),
         "latest.txt" => letter.text_page(),
-        "latest.eml" => Ok(letter.download()),
+        "latest.eml" => letter.download(),
         _ => messages::show(tenant, &letter.id()),
     }
 }

@@ -1,7 +1,7 @@
 //! What the service remembers of an email, and what has happened to it.
 
 use serde::{Deserialize, Serialize};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -50,6 +50,9 @@ struct Progress {
     waiting: Option<Box<Draft>>,
     /// The mail that left, in the inbox.
     captured: Option<Uuid>,
+    /// Why it could not leave.
+    #[serde(default)]
+    failure: Option<Arc<str>>,
 }
 
 /// An event of an email. The specification has seen two; these are the twelve that are known.
@@ -113,6 +116,7 @@ impl Email {
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
+                failure: None,
             }),
         }
     }
@@ -186,6 +190,15 @@ impl Email {
         lock(&self.progress).captured
     }
 
+    /// Why it could not leave, if it failed before.
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        lock(&self.progress).failure.clone()
+    }
+
+    pub(crate) fn set_failure(&self, reason: &str) {
+        lock(&self.progress).failure = Some(reason.into());
+    }
+
     pub(crate) fn set_captured(&self, id: Uuid) {
         lock(&self.progress).captured = Some(id);
     }
@@ -207,5 +220,6 @@ impl Size for Email {
             + self.tags.heap_size()
             + history
             + waiting
+            + progress.failure.heap_size()
     }
 }
