@@ -54,7 +54,7 @@ enum State {
     /// Captured: they would have left
     #[default]
     Sent,
-    /// All that have not left
+    /// Emails that have not left
     Unsent,
     /// Waiting for their time
     Scheduled,
@@ -150,7 +150,7 @@ const UNSENT: &[Column] = &[
     Column::new("created_at", "ACCEPTED", Kind::Time),
 ];
 
-/// Columns of those that are shown when they are asked for.
+/// Further columns of emails that have not left, shown when `--columns` names them.
 const MORE_UNSENT: &[Column] = &[
     Column::new("from", "FROM", Kind::Text),
     Column::new("cc", "CC", Kind::Text),

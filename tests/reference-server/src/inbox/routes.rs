@@ -25,7 +25,7 @@ pub(super) struct Route {
     flags: &'static [Flag],
 }
 
-/// What a route is beyond the usual.
+/// Exceptions to the defaults of a route.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flag {
     /// Its address proves by itself what it permits, so it works from other origins too: a link in a mail, or one that leads to a login.
@@ -38,7 +38,7 @@ pub(super) enum Flag {
 /// What answers a request, by what it needs.
 enum Handler {
     Open(fn(Call<'_>) -> Outcome),
-    /// A key, whosesoever: the clock and the faults are one for the whole service.
+    /// Any valid key: the clock and the faults are one for the whole service.
     AnyKey(fn(Call<'_>) -> Outcome),
     /// The account that is looked at. Looking makes none.
     Viewer(fn(Call<'_>, &Tenant) -> Outcome),

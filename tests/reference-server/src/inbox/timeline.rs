@@ -19,12 +19,12 @@ use crate::state::Tenant;
 struct Timeline {
     object: &'static str,
     /// Oldest first.
-    events: Vec<Event>,
+    events: Vec<Entry>,
     webhooks: Vec<Delivery>,
 }
 
 #[derive(Serialize)]
-struct Event {
+struct Entry {
     at: String,
     event: &'static str,
     /// Why the email could not leave.
@@ -58,18 +58,18 @@ pub(super) fn of(tenant: &Tenant, letter: &Letter) -> Response<Bytes> {
         Letter::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
         Letter::Unsent(email) => (email.id, of_email(tenant, email.id)),
         Letter::Received(mail) => {
-            (mail.id, vec![Event { at: database(mail.created_at), event: "received", reason: None }])
+            (mail.id, vec![Entry { at: database(mail.created_at), event: "received", reason: None }])
         }
     };
     let webhooks = tenant.told.of_email(email).iter().map(|told| delivery(tenant, told)).collect();
     json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks })
 }
 
-fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Event> {
+fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
     let Some(email) = lock(&tenant.emails).get(id).cloned() else { return Vec::new() };
-    let accepted = Event { at: database(email.created_at), event: "accepted", reason: None };
+    let accepted = Entry { at: database(email.created_at), event: "accepted", reason: None };
     let later = email.history().into_iter();
-    let later = later.map(|(at, event)| Event {
+    let later = later.map(|(at, event)| Entry {
         at: database(at),
         event: event.as_str(),
         reason: email.failure().filter(|_| event == Failed),
