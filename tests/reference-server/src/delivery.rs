@@ -157,6 +157,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 
 /// Lets an email fail that can't leave. Its request was answered long ago; the failure shows in the email's events.
 pub(crate) fn fail(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
+    email.set_failure(reason);
     happen(state, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
     state.tenants.resize_mail(email.id, email.size());
 }

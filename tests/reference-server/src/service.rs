@@ -16,6 +16,7 @@ mod scaling;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, RwLock};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
@@ -99,6 +100,7 @@ impl Service {
     /// [`Wire`]; without a fault there is none.
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let started = Instant::now();
         // Moving the clock may take long, and each batch of that work is inside by itself.
         let _inside = (!inbox::moves_clock(&request)).then(|| self.state.gate.enter());
         let (mut response, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request)))
@@ -115,7 +117,7 @@ impl Service {
         if inbox::is_control(request.uri().path()) {
             inbox::protect(response.headers_mut());
         } else {
-            self.record(&request, &response);
+            self.record(&request, &response, started);
         }
         response
     }

@@ -3,12 +3,15 @@
 //!
 //! The script belongs to the whole service: a rule that one key adds is met by the requests of all. The sandbox's own routes never meet a fault.
 
+mod client_gets;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 
+use self::client_gets::ClientGets;
 use crate::inbox::body::Body;
 use crate::routes;
 use crate::state::State;
@@ -63,7 +66,7 @@ fn unknown(id: &str) -> Problem {
     Problem::not_found(format!("There is no fault {}, or it has been used up.", quoted(id)))
 }
 
-/// A rule as the list shows it; what was given to add it would add it again.
+/// A rule as the list shows it: what was given to add it, what is left of it, and what the client of a request that meets it will get.
 fn shown(one: &Scripted) -> Value {
     let rule = &one.rule;
     let mut shown = Map::new();
@@ -105,6 +108,7 @@ fn shown(one: &Scripted) -> Value {
         Share::Always => put("always", true.into()),
     }
     put("met", one.met.into());
+    put("client_gets", json!(ClientGets::of(rule.action())));
     Value::Object(shown)
 }
 

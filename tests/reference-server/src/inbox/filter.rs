@@ -1,8 +1,8 @@
-//! Which mails are asked for, of those that left and of those that came in.
+//! Which mails are asked for, of those that left, those that came in, and the emails that have not left.
 
 use url::form_urlencoded;
 
-use crate::model::email::written;
+use crate::model::email::{Email, written};
 use crate::model::mail::{Mail as SentMail, Tag};
 use crate::model::received::Received;
 use crate::wire::paging::quoted;
@@ -41,6 +41,29 @@ impl Mail for SentMail {
 
     fn has_in_text(&self, word: &str) -> bool {
         self.has_word(word)
+    }
+}
+
+impl Mail for Email {
+    fn from(&self) -> &str {
+        &self.from
+    }
+
+    fn recipients(&self) -> impl Iterator<Item = &str> {
+        let copies = [&self.cc, &self.bcc].into_iter().flatten().flatten();
+        self.to.iter().chain(copies).map(String::as_str)
+    }
+
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn tags(&self) -> &[Tag] {
+        &self.tags
+    }
+
+    fn has_in_text(&self, word: &str) -> bool {
+        self.bodies.has_word(word)
     }
 }
 

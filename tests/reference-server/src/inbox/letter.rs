@@ -11,9 +11,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::inbox::messages;
+use crate::inbox::{messages, unsent};
 use crate::lock::lock;
 use crate::mime;
+use crate::model::email::Email;
 use crate::model::mail::Mail;
 use crate::model::received::{Attachment, Received, attachments, content_of, contents};
 use crate::state::tenant::Tenant;
@@ -33,13 +34,18 @@ pub(super) enum Tray {
 /// One mail.
 pub(super) enum Letter {
     Sent(Arc<Mail>),
+    /// An email that has not left: it has bodies, and neither source nor files.
+    Unsent(Arc<Email>),
     Received(Arc<Received>),
 }
 
 impl Letter {
     pub(super) fn find(tenant: &Tenant, tray: Tray, id: &str) -> Result<Self, Problem> {
         match tray {
-            Tray::Sent => messages::find(tenant, id).map(Self::Sent),
+            Tray::Sent => messages::find(tenant, id).map(Self::Sent).or_else(|missing| {
+                let email = Uuid::try_parse(id).ok().and_then(|id| unsent::find(&lock(&tenant.emails), id));
+                email.map(Self::Unsent).ok_or(missing)
+            }),
             Tray::Received => Uuid::try_parse(id)
                 .ok()
                 .and_then(|id| lock(&tenant.received).get(id).cloned())
@@ -51,20 +57,32 @@ impl Letter {
     pub(super) fn id(&self) -> String {
         match self {
             Self::Sent(mail) => mail.id.to_string(),
+            Self::Unsent(email) => email.id.to_string(),
             Self::Received(mail) => mail.id.to_string(),
         }
     }
 
-    fn source(&self) -> Bytes {
+    /// The ID of its email; a received one is its own.
+    pub(super) fn email_id(&self) -> Uuid {
         match self {
-            Self::Sent(mail) => mail.mime(),
-            Self::Received(mail) => mail.raw.clone(),
+            Self::Sent(mail) => mail.email_id,
+            Self::Unsent(email) => email.id,
+            Self::Received(mail) => mail.id,
+        }
+    }
+
+    fn source(&self) -> Result<Bytes, Problem> {
+        match self {
+            Self::Sent(mail) => Ok(mail.mime()),
+            Self::Unsent(_) => Err(Problem::not_found("The email has not left, so there is no message yet.")),
+            Self::Received(mail) => Ok(mail.raw.clone()),
         }
     }
 
     fn html(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Sent(mail) => mail.html().map(|html| html.to_string().into()),
+            Self::Unsent(email) => email.bodies.html().map(|html| html.to_string().into()),
             Self::Received(mail) => mail.html.as_deref().map(Cow::Borrowed),
         }
     }
@@ -72,6 +90,7 @@ impl Letter {
     fn text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Sent(mail) => mail.text().map(|text| text.to_string().into()),
+            Self::Unsent(email) => email.bodies.text().map(|text| text.to_string().into()),
             Self::Received(mail) => mail.text.as_deref().map(Cow::Borrowed),
         }
     }
@@ -86,7 +105,9 @@ impl Letter {
     /// What the HTML may refer to. Of a mail that is not parsed the pictures stay away.
     fn pictures(&self) -> defused::Pictures {
         let mut pictures = defused::Pictures::new();
-        for (file, bytes) in contents(&self.source()).unwrap_or_default() {
+        for (file, bytes) in
+            self.source().map(|source| contents(&source).unwrap_or_default()).unwrap_or_default()
+        {
             if let Some(id) = file.content_id {
                 // Of two with the same id the first one counts.
                 pictures.entry(id).or_insert((file.content_type, bytes));
@@ -105,14 +126,13 @@ impl Letter {
     }
 
     /// The mail as it travels, to be saved.
-    pub(super) fn download(&self) -> Response<Bytes> {
-        let bytes = self.source();
-        saved(bytes, "message/rfc822", &format!("{}.eml", self.id()))
+    pub(super) fn download(&self) -> Result<Response<Bytes>, Problem> {
+        Ok(saved(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
     /// One of the files in it, to be saved.
     pub(super) fn file(&self, place: &str) -> Result<Response<Bytes>, Problem> {
-        let source = self.source();
+        let source = self.source()?;
         let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
         let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
@@ -122,7 +142,8 @@ impl Letter {
 
     /// All that is known of it but its bodies.
     pub(super) fn about(&self, tenant: &Tenant) -> Response<Bytes> {
-        let source = self.source();
+        // Of an email that has not left there are neither headers nor files.
+        let source = self.source().unwrap_or_default();
         let parsed = mime::headers(&source);
         let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
         let headers =
@@ -136,6 +157,7 @@ impl Letter {
             &About {
                 mail: match self {
                     Self::Sent(mail) => Item::Sent(messages::Item::of(tenant, mail)),
+                    Self::Unsent(email) => Item::Unsent(unsent::Item::of(email)),
                     Self::Received(mail) => Item::Received(ReceivedItem::of(mail)),
                 },
                 html_size: self.html().map(|html| html.len()),
@@ -196,6 +218,7 @@ struct About<'a> {
 #[serde(untagged)]
 enum Item<'a> {
     Sent(messages::Item<'a>),
+    Unsent(unsent::Item<'a>),
     Received(ReceivedItem<'a>),
 }
 

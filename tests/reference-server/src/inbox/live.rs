@@ -18,8 +18,10 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::inbox::letter::ReceivedItem;
+use crate::inbox::unsent;
 use crate::inbox::{account, messages};
 use crate::lock::lock;
+use crate::model::email::Email;
 use crate::state::State;
 use crate::state::news::{News, What};
 use crate::wire::timestamp::database;
@@ -39,7 +41,7 @@ pub(crate) struct Live {
 
 /// The answer as far as it is known at once.
 pub(super) fn answer(state: &State, tenant: &str) -> Response<Bytes> {
-    let mut response = Response::new(hello(state, tenant));
+    let mut response = Response::new(hello(state, tenant).0);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -65,7 +67,7 @@ impl Live {
     }
 
     async fn tell(&self, state: &State, mut news: Receiver<News>, sender: &mpsc::Sender<Bytes>) {
-        let mut next = hello(state, &self.tenant);
+        let (mut next, mut unsent) = hello(state, &self.tenant);
         loop {
             if sender.send(next).await.is_err() {
                 return;
@@ -76,7 +78,7 @@ impl Live {
                     Err(_) => break Bytes::from_static(b":\n\n"),
                     Ok(None) => return,
                     Ok(Some(gathered)) => {
-                        if let Some(message) = gathered.message(state, &self.tenant) {
+                        if let Some(message) = gathered.message(state, &self.tenant, &mut unsent) {
                             break message;
                         }
                     }
@@ -122,7 +124,10 @@ impl Gathered {
             return;
         }
         match news.what {
-            What::Mail { id, .. } => self.mails.push(id),
+            What::Mail { id, email } => {
+                self.mails.push(id);
+                self.emails.insert(email);
+            }
             What::Received { id } => self.received.push(id),
             What::EmailEvent { email, .. } => drop(self.emails.insert(email)),
             What::WebhookEvent { webhook, event } => self.told.push((webhook, event)),
@@ -137,9 +142,12 @@ impl Gathered {
         lists > 0 || self.requests || self.clock
     }
 
-    fn message(self, state: &State, name: &str) -> Option<Bytes> {
+    /// What the page is told. `unsent` are the emails that had not left by the last message, and is brought up to date.
+    fn message(self, state: &State, name: &str, unsent: &mut HashSet<Uuid>) -> Option<Bytes> {
         if self.afresh || self.mails.len() + self.received.len() > MOST || self.emails.len() > 4 * MOST {
-            return Some(hello(state, name));
+            let (hello, all) = hello(state, name);
+            *unsent = all;
+            return Some(hello);
         }
         if !self.has_anything() {
             return None;
@@ -158,16 +166,35 @@ impl Gathered {
         };
         let touched =
             self.told.iter().filter_map(|(webhook, event)| tenant?.told.get(*webhook, *event)?.email);
-        let touched: HashSet<_> = touched.chain(self.emails.iter().copied()).take(4 * MOST).collect();
-        let emails = touched.into_iter().map(|id| {
-            let email = tenant.and_then(|tenant| lock(&tenant.emails).get(id).cloned());
-            json!({"id": id.to_string(), "last_event": email.map(|email| email.last_event().as_str())})
+        let touched: HashSet<_> = self.emails.iter().copied().chain(touched).take(4 * MOST).collect();
+        let touched = {
+            let known = tenant.map(|tenant| lock(&tenant.emails));
+            let known = known.as_deref();
+            let mut touched: Vec<_> =
+                touched.into_iter().map(|id| (id, known.and_then(|known| known.get(id).cloned()))).collect();
+            touched.sort_by_key(|(id, _)| known.and_then(|known| known.place(*id)));
+            touched
+        };
+        let emails = touched.iter().map(|(id, email)| {
+            json!({"id": id.to_string(), "last_event": email.as_ref().map(|email| email.last_event().as_str())})
         });
+        let waits =
+            |email: &Option<Arc<Email>>| email.as_deref().is_some_and(|email| unsent::State::of(email).is_some());
+        for (id, email) in &touched {
+            if waits(email) {
+                unsent.insert(*id)
+            } else {
+                unsent.remove(id)
+            };
+        }
+        let waiting = touched.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
         let message = Message {
             now: database(state.clock.now()),
             mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),
             received: received.iter().map(|mail| ReceivedItem::of(mail)).collect(),
             emails: emails.collect(),
+            unsent: waiting.map(unsent::Item::of).collect(),
+            unsent_count: unsent.len(),
             requests: self.requests,
             clock: self.clock,
         };
@@ -183,23 +210,29 @@ struct Message<'a> {
     received: Vec<ReceivedItem<'a>>,
     /// To which something has happened, or of which a webhook was told.
     emails: Vec<Value>,
+    /// Those of them that have not left, in the order in which they were accepted.
+    unsent: Vec<unsent::Item<'a>>,
+    /// How many emails have not left.
+    unsent_count: usize,
     requests: bool,
     clock: bool,
 }
 
-/// How things stand.
-fn hello(state: &State, name: &str) -> Bytes {
+/// How things stand, and the emails that have not left.
+fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let tenant = state.tenants.find(name);
     let count = |count: fn(&crate::state::tenant::Tenant) -> usize| tenant.as_deref().map_or(0, count);
+    let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
     let stand = json!({
         "account": account::label(name),
         "now": database(state.clock.now()),
         "sent": count(|tenant| lock(&tenant.captured).len()),
         "received": count(|tenant| lock(&tenant.received).len()),
+        "unsent": unsent.len(),
     });
     let mut bytes = b"retry: 1000\n".to_vec();
     bytes.extend_from_slice(&event("hello", &stand));
-    bytes.into()
+    (bytes.into(), unsent)
 }
 
 fn event(name: &str, data: &impl Serialize) -> Bytes {

@@ -1,5 +1,5 @@
 //! Captured mails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`,
-//! `DELETE /_/messages`.
+//! `DELETE /_/messages`. With `state` the list is one of emails that have not left (see [`unsent`]).
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::inbox::filter::Filter;
+use crate::inbox::unsent::{self, Wanted};
 use crate::lock::lock;
 use crate::mime;
 use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
@@ -28,6 +29,9 @@ pub(super) fn index(
     canceled: &Cancellation,
 ) -> Result<Response<Bytes>, Problem> {
     let query = query.unwrap_or_default();
+    if let Some(wanted) = Wanted::read(query)? {
+        return unsent::index(tenant, wanted, query, canceled);
+    }
     let filter = Filter::read(query)?;
     let query = renamed(query);
     let window = Window::read(Some(&query), Mode::A)?;

@@ -13,9 +13,9 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
+use uuid::Uuid;
 
 use crate::model::log;
-use crate::model::mail::Mail;
 use crate::state::State;
 use crate::state::requests::RecordedRequest;
 use crate::wire::problem::{self, Problem};
@@ -49,9 +49,9 @@ pub(super) fn show(state: &State, tenant: &str, number: &str) -> Result<Response
 }
 
 /// `GET /_/messages/{id}/request`: the request that was answered with this mail's email.
-pub(super) fn that_made(state: &State, tenant: &str, mail: &Mail) -> Result<Response<Bytes>, Problem> {
+pub(super) fn that_made(state: &State, tenant: &str, email: Uuid) -> Result<Response<Bytes>, Problem> {
     let mut whose = Whose::new(state, tenant);
-    let id = mail.email_id.to_string();
+    let id = email.to_string();
     let id = id.as_bytes();
     let all = state.tenants.requests.shared();
     let made = all.iter().find(|request| {
@@ -143,6 +143,10 @@ struct Item<'a> {
     path: &'a str,
     query: Option<&'a str>,
     status: u16,
+    /// How long the service took to answer, in microseconds of real time, without a scripted delay.
+    duration_us: u64,
+    /// The scripted delay that the answer was held back for after that, in milliseconds.
+    delay_ms: u64,
     /// Of the request's body, in bytes.
     size: usize,
 }
@@ -156,6 +160,8 @@ impl<'a> Item<'a> {
             path: &request.path,
             query: request.query.as_deref(),
             status: request.status.as_u16(),
+            duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
+            delay_ms: u64::try_from(request.delay.as_millis()).unwrap_or(u64::MAX),
             size: request.body.len(),
         }
     }

@@ -9,7 +9,7 @@ pub(crate) mod recipients;
 pub(crate) mod tags;
 pub(crate) mod written;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,9 @@ struct Progress {
     waiting: Option<Box<Draft>>,
     /// The mail that left, in the inbox.
     captured: Option<Uuid>,
+    /// Why it could not leave.
+    #[serde(default)]
+    failure: Option<Arc<str>>,
 }
 
 /// An event of an email. The specification has seen two; these are the twelve that are known.
@@ -126,6 +129,7 @@ impl Email {
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
+                failure: None,
             }),
         }
     }
@@ -199,6 +203,15 @@ impl Email {
         lock(&self.progress).captured
     }
 
+    /// Why it could not leave, if it failed before.
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        lock(&self.progress).failure.clone()
+    }
+
+    pub(crate) fn set_failure(&self, reason: &str) {
+        lock(&self.progress).failure = Some(reason.into());
+    }
+
     pub(crate) fn set_captured(&self, id: Uuid) {
         lock(&self.progress).captured = Some(id);
     }
@@ -220,6 +233,7 @@ impl Size for Email {
             + self.tags.heap_size()
             + history
             + waiting
+            + progress.failure.heap_size()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
@@ -9,6 +10,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, header};
 use crate::lock::read;
 use crate::model::log::{Entry, kept};
 use crate::service::Service;
+use crate::state::faults::Wire;
 use crate::state::news::What;
 use crate::state::ratelimit::Allowance;
 use crate::state::requests::RecordedRequest;
@@ -41,7 +43,9 @@ impl Service {
         overlay(headers, own);
     }
 
-    pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
+    /// Keeps an exchange that began at `started`.
+    pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>, started: Instant) {
+        let delay = response.extensions().get::<Wire>().map(|wire| wire.delay).unwrap_or_default();
         let recorded = RecordedRequest {
             number: 0,
             received_at: self.state.clock.now(),
@@ -50,6 +54,8 @@ impl Service {
             query: request.uri().query().map(str::to_owned),
             headers: request.headers().clone(),
             body: request.body().clone(),
+            duration: started.elapsed(),
+            delay,
             status: response.status(),
             answer_headers: response.headers().clone(),
             answer_body: response.body().clone(),

@@ -37,6 +37,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
     lock(&context.tenant.emails).touch(email.id);
     delivery::schedule(context.state, &context.tenant, &email, due);
+    let moved = What::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
+    context.state.news.tell(&context.tenant.name, moved);
     Ok(reference(&email))
 }
 
