@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
 use crate::settings::ClockStart;
+use crate::store::changes;
 
 /// The service's clock. It runs with the system's time until it is moved, stopped or made faster.
 pub struct Clock {
@@ -257,6 +258,7 @@ impl<W> Agenda<W> {
 impl<W> Waiting<W> {
     fn touch(&mut self, turn: Turn) {
         if let Some(touched) = &mut self.touched {
+            changes::count(0);
             touched.push(turn);
         }
     }

@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::clock::plus;
 use crate::lock::lock;
 use crate::problem::Problem;
+use crate::store::changes;
 use crate::store::size::Size;
 
 /// How long a key is remembered (`SPEC.md`, Limits).
@@ -250,6 +251,7 @@ impl Claim<'_> {
         if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
             slot.answer = Some(answer.clone());
             slots.bytes += answer_size(answer);
+            changes::count(answer_size(answer));
             slots.touch(self.number, self.name);
         }
     }

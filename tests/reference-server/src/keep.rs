@@ -2,7 +2,7 @@
 //!
 //! The service answers from memory, as ever. A keeper writes what has changed into one file, several times a second and each time in one transaction, so
 //! that a process that is killed has lost at most what it answered within about the last second (or while the last two writes took, on a disk that is slower
-//! than that), and what is there fits together. The file is a
+//! than that), and what is there fits together. Requests that outrun the keeper wait for it (`backlog.rs`). The file is a
 //! [`redb`] database: a crash leaves the last transaction whole, its checksums show damage, and its lock keeps a second process out. Records are
 //! MessagePack with the names of their fields, so that a later version may know more fields.
 //!
@@ -10,12 +10,14 @@
 //! happen later, and a clock that was moved.
 //! Not kept are requests and logs, faults, logins that were half made, and attachments that were being fetched: such an email has failed.
 
+mod backlog;
 mod batch;
 pub(crate) mod changed;
 pub(crate) mod gate;
 mod glass;
 mod restore;
 mod rooms;
+mod snapshot;
 mod store;
 pub(crate) mod word;
 mod work;
@@ -186,9 +188,11 @@ impl Writer {
     fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         loop {
+            let is_behind = self.service.upgrade().is_some_and(|service| service.gate().backlog().is_full());
             let stopped = {
                 let stop = lock(&shared.stop);
-                let waited = shared.wake.wait_timeout_while(stop, PAUSE, |stop| !*stop);
+                let pause = if is_behind { Duration::ZERO } else { PAUSE };
+                let waited = shared.wake.wait_timeout_while(stop, pause, |stop| !*stop);
                 *waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
             };
             if stopped {
@@ -204,13 +208,14 @@ impl Writer {
     /// False once the service is gone.
     fn write(&mut self) -> bool {
         let Some(service) = self.service.upgrade() else { return false };
-        let collected = self.collect(&service);
         if self.retry_at.is_some_and(|at| Instant::now() < at) {
             return true;
         }
+        let (collected, started) = (self.collect(&service), Instant::now());
         match collected.and_then(|()| self.commit()) {
             Ok(()) => {
                 self.retry_at = None;
+                service.gate().backlog().end_write(started.elapsed());
                 if self.shared.failing.swap(false, Ordering::SeqCst) {
                     (self.told)(Ok(()));
                 }
@@ -218,6 +223,7 @@ impl Writer {
             Err(error) => {
                 self.store = None;
                 self.retry_at = Some(Instant::now() + RETRY);
+                service.gate().backlog().give_up();
                 if !self.shared.failing.swap(true, Ordering::SeqCst) {
                     (self.told)(Err(&error));
                 }
@@ -241,7 +247,8 @@ impl Writer {
 
     fn collect(&mut self, service: &Service) -> Result<(), NotKept> {
         let closed = service.gate().close();
-        let mut batch = Batch::collect(service, &mut self.known)?;
+        let mut batch = Batch::collect(service, &mut self.known);
+        service.gate().backlog().begin_write();
         drop(closed);
         let clock = encode(&service.clock().kept())?;
         if clock != self.clock {
@@ -250,5 +257,14 @@ impl Writer {
         }
         self.pending.then(batch);
         Ok(())
+    }
+}
+
+/// Also after a panic: nobody waits for a thread that is gone.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(service) = self.service.upgrade() {
+            service.gate().backlog().give_up();
+        }
     }
 }

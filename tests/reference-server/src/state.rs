@@ -34,6 +34,7 @@ use crate::resources::templates::Template;
 use crate::resources::topics::Topic;
 use crate::resources::webhooks::Webhook;
 use crate::settings::Settings;
+use crate::store::changes;
 use crate::store::ledger::Ledger;
 use crate::store::size::Size;
 use crate::store::table::Table;
@@ -223,6 +224,7 @@ impl State {
 
     /// Counts a new email, sent or received, and forgets the oldest ones if there are too many now.
     pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+        changes::count(bytes);
         let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
         forget_mails(gone);
     }
@@ -234,6 +236,7 @@ impl State {
 
     /// Counts an email anew: its size has changed.
     pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
+        changes::count(bytes);
         let gone = lock(&self.mails).resize(id, bytes);
         forget_mails(gone);
     }

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::NotKept;
 use super::batch::decode;
 use super::rooms::{self, AGENDA, KEYS, Visit};
+use super::snapshot::Snapshot;
 use super::store::Store;
 use super::work::KeptWork;
 use crate::clock::Turn;
@@ -108,7 +108,7 @@ struct Fill {
 impl Visit for Fill {
     fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
     where
-        T: Serialize + DeserializeOwned,
+        T: Snapshot + DeserializeOwned,
     {
         for (place, bytes) in self.records.remove(&number).unwrap_or_default() {
             let (id, record): (Uuid, T) = decode(&bytes)?;
