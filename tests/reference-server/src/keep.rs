@@ -2,7 +2,7 @@
 //!
 //! The service answers from memory, as ever. A keeper writes what has changed into one file, several times a second and each time in one transaction, so
 //! that a process that is killed has lost at most what it answered within about the last second (or while the last two writes took, on a disk that is slower
-//! than that), and what is there fits together. The file is a
+//! than that), and what is there fits together. Requests that outrun the keeper wait for it (`backlog.rs`). The file is a
 //! [`redb`] database: a crash leaves the last transaction whole, its checksums show damage, and its lock keeps a second process out. Records are
 //! MessagePack with the names of their fields, so that a later version may know more fields.
 //!
@@ -14,6 +14,7 @@ mod batch;
 mod glass;
 mod restore;
 mod rooms;
+mod snapshot;
 mod store;
 mod work;
 
@@ -182,9 +183,12 @@ impl Writer {
     fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         loop {
+            let is_behind =
+                self.service.upgrade().is_some_and(|service| service.state().gate.backlog().is_full());
             let stopped = {
                 let stop = lock(&shared.stop);
-                let waited = shared.wake.wait_timeout_while(stop, PAUSE, |stop| !*stop);
+                let pause = if is_behind { Duration::ZERO } else { PAUSE };
+                let waited = shared.wake.wait_timeout_while(stop, pause, |stop| !*stop);
                 *waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
             };
             if stopped {
@@ -200,13 +204,14 @@ impl Writer {
     /// False once the service is gone.
     fn write(&mut self) -> bool {
         let Some(service) = self.service.upgrade() else { return false };
-        let collected = self.collect(&service);
         if self.retry_at.is_some_and(|at| Instant::now() < at) {
             return true;
         }
+        let (collected, started) = (self.collect(&service), Instant::now());
         match collected.and_then(|()| self.commit()) {
             Ok(()) => {
                 self.retry_at = None;
+                service.state().gate.backlog().end_write(started.elapsed());
                 if self.shared.failing.swap(false, Ordering::SeqCst) {
                     (self.told)(Ok(()));
                 }
@@ -214,6 +219,7 @@ impl Writer {
             Err(error) => {
                 self.store = None;
                 self.retry_at = Some(Instant::now() + RETRY);
+                service.state().gate.backlog().give_up();
                 if !self.shared.failing.swap(true, Ordering::SeqCst) {
                     (self.told)(Err(&error));
                 }
@@ -237,7 +243,8 @@ impl Writer {
 
     fn collect(&mut self, service: &Service) -> Result<(), NotKept> {
         let closed = service.state().gate.close();
-        let mut batch = Batch::collect(service, &mut self.known)?;
+        let mut batch = Batch::collect(service, &mut self.known);
+        service.state().gate.backlog().begin_write();
         drop(closed);
         let clock = encode(&service.clock().kept())?;
         if clock != self.clock {
@@ -246,5 +253,14 @@ impl Writer {
         }
         self.pending.then(batch);
         Ok(())
+    }
+}
+
+/// Also after a panic: nobody waits for a thread that is gone.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(service) = self.service.upgrade() {
+            service.state().gate.backlog().give_up();
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use jiff::Timestamp;
 
 use crate::lock::lock;
+use crate::store::changes;
 
 /// Work that waits for its time, earliest first; of the same instant, first noted first.
 pub(crate) struct Agenda<W> {
@@ -87,6 +88,7 @@ impl<W> Agenda<W> {
 impl<W> Waiting<W> {
     fn touch(&mut self, turn: Turn) {
         if let Some(touched) = &mut self.touched {
+            changes::count(0);
             touched.push(turn);
         }
     }

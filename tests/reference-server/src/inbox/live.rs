@@ -18,8 +18,7 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::inbox::letter::ReceivedItem;
-use crate::inbox::unsent;
-use crate::inbox::{account, messages};
+use crate::inbox::{account, messages, unsent};
 use crate::lock::lock;
 use crate::model::email::Email;
 use crate::state::State;
@@ -178,8 +177,9 @@ impl Gathered {
         let emails = touched.iter().map(|(id, email)| {
             json!({"id": id.to_string(), "last_event": email.as_ref().map(|email| email.last_event().as_str())})
         });
-        let waits =
-            |email: &Option<Arc<Email>>| email.as_deref().is_some_and(|email| unsent::State::of(email).is_some());
+        let waits = |email: &Option<Arc<Email>>| {
+            email.as_deref().is_some_and(|email| unsent::State::of(email).is_some())
+        };
         for (id, email) in &touched {
             if waits(email) {
                 unsent.insert(*id)

@@ -1,4 +1,4 @@
-//! What has changed, ready to be written.
+//! What has changed, collected while nothing changes and encoded when that is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::keep::NotKept;
 use crate::keep::rooms::{self, AGENDA, KEYS, Visit};
+use crate::keep::snapshot::Snapshot;
 use crate::keep::work::KeptWork;
 use crate::service::Service;
 use crate::state::tenant::Tenant;
@@ -16,16 +17,27 @@ use crate::store::ledger::Persist;
 /// Tenant, room, place.
 pub(super) type Key = (String, u8, u64);
 
+/// A record that is encoded when it is written.
+pub(super) trait Encode: Send {
+    fn encode(&self) -> Result<Vec<u8>, NotKept>;
+}
+
+impl<T: Serialize + Send> Encode for T {
+    fn encode(&self) -> Result<Vec<u8>, NotKept> {
+        encode(self)
+    }
+}
+
 /// The changes of a moment. Nothing in it says in which order they came: of each record only the last counts.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Batch {
     /// Tenants of which nothing is left.
     pub(super) gone: BTreeSet<String>,
     /// Rooms that begin anew: what is there from before goes.
     pub(super) emptied: BTreeSet<(String, u8)>,
     /// What is to be written, or taken away.
-    pub(super) records: BTreeMap<Key, Option<Vec<u8>>>,
-    pub(super) logins: Option<Vec<u8>>,
+    pub(super) records: BTreeMap<Key, Option<Box<dyn Encode>>>,
+    pub(super) logins: Option<Box<dyn Encode>>,
     pub(super) clock: Option<Vec<u8>>,
 }
 
@@ -38,39 +50,34 @@ impl Batch {
             && self.clock.is_none()
     }
 
-    /// Collects what has changed since the last time. The gate has to be closed.
-    pub(super) fn collect(service: &Service, known: &mut BTreeSet<String>) -> Result<Self, NotKept> {
+    /// Collects what has changed since the last time. The gate has to be closed, so this takes shares and copies, and encodes nothing.
+    pub(super) fn collect(service: &Service, known: &mut BTreeSet<String>) -> Self {
         let mut batch = Self::default();
         let tenants = service.state().tenants.all();
         let now: BTreeSet<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
         batch.gone.extend(known.difference(&now).cloned());
         *known = now;
         for tenant in &tenants {
-            batch.tenant(tenant)?;
+            batch.tenant(tenant);
         }
-        let mut failed = None;
         service.state().agenda.changes(|turn, work| {
-            let kept = work.and_then(KeptWork::of).map(|work| encode(&(turn.0, work)));
-            match kept.transpose() {
-                Ok(kept) => drop(batch.records.insert((String::new(), AGENDA, turn.1), kept)),
-                Err(error) => failed = Some(error),
-            }
+            let kept = work.and_then(KeptWork::of).map(|work| Box::new((turn.0, work)) as Box<dyn Encode>);
+            batch.records.insert((String::new(), AGENDA, turn.1), kept);
         });
-        batch.logins = service.state().oauth.changes().map(|kept| encode(&kept)).transpose()?;
-        failed.map_or(Ok(batch), Err)
+        batch.logins = service.state().oauth.changes().map(|kept| Box::new(kept) as Box<dyn Encode>);
+        batch
     }
 
-    fn tenant(&mut self, tenant: &Arc<Tenant>) -> Result<(), NotKept> {
-        rooms::every(tenant, &mut Collect { batch: self, tenant: &tenant.name })?;
-        let mut failed = None;
-        let first = tenant.keys.changes(|number, kept| match kept.map(|kept| encode(&kept)).transpose() {
-            Ok(kept) => drop(self.records.insert((tenant.name.clone(), KEYS, number), kept)),
-            Err(error) => failed = Some(error),
+    fn tenant(&mut self, tenant: &Arc<Tenant>) {
+        // Collecting can't fail.
+        let _ = rooms::every(tenant, &mut Collect { batch: self, tenant: &tenant.name });
+        let first = tenant.keys.changes(|number, kept| {
+            let kept = kept.map(|kept| Box::new(kept) as Box<dyn Encode>);
+            self.records.insert((tenant.name.clone(), KEYS, number), kept);
         });
         if first {
             self.emptied.insert((tenant.name.clone(), KEYS));
         }
-        failed.map_or(Ok(()), Err)
     }
 
     /// Adds what came after this could not be written.
@@ -94,14 +101,17 @@ struct Collect<'a> {
 impl Visit for Collect<'_> {
     fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
     where
-        T: Serialize + DeserializeOwned,
+        T: Snapshot + DeserializeOwned,
     {
-        let touched = records.take_touched().unwrap_or_else(|| {
+        let mut touched = records.take_touched().unwrap_or_else(|| {
             self.batch.emptied.insert((self.tenant.to_owned(), number));
             records.taken()
         });
+        touched.sort_unstable();
+        touched.dedup();
         for place in touched {
-            let record = records.at(place).map(|(id, record)| encode(&(id, &**record))).transpose()?;
+            let record = records.at(place);
+            let record = record.map(|(id, record)| Box::new((*id, T::snapshot(record))) as Box<dyn Encode>);
             self.batch.records.insert((self.tenant.to_owned(), number, place), record);
         }
         Ok(())

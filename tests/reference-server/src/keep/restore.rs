@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -12,6 +11,7 @@ use crate::delivery::{self, webhooks};
 use crate::keep::NotKept;
 use crate::keep::batch::decode;
 use crate::keep::rooms::{self, AGENDA, KEYS, Visit};
+use crate::keep::snapshot::Snapshot;
 use crate::keep::store::Store;
 use crate::keep::work::KeptWork;
 use crate::lock::lock;
@@ -109,7 +109,7 @@ struct Fill {
 impl Visit for Fill {
     fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
     where
-        T: Serialize + DeserializeOwned,
+        T: Snapshot + DeserializeOwned,
     {
         for (place, bytes) in self.records.remove(&number).unwrap_or_default() {
             let (id, record): (Uuid, T) = decode(&bytes)?;

@@ -1,9 +1,9 @@
 //! The rooms of a tenant, each with the number that it has on disk.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::keep::NotKept;
+use crate::keep::snapshot::Snapshot;
 use crate::lock::lock;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
@@ -18,7 +18,7 @@ pub(super) const AGENDA: u8 = 101;
 pub(super) trait Visit {
     fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
     where
-        T: Serialize + DeserializeOwned;
+        T: Snapshot + DeserializeOwned;
 }
 
 /// Shows every room. A number is never given to another room: files of earlier versions have it.

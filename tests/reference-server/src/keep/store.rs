@@ -143,15 +143,16 @@ impl Store {
             for ((tenant, room, place), record) in &batch.records {
                 let key = (tenant.as_str(), *room, *place);
                 match record {
-                    Some(record) => drop(records.insert(key, record.as_slice())?),
+                    Some(record) => drop(records.insert(key, record.encode()?.as_slice())?),
                     None => drop(records.remove(key)?),
                 }
             }
             let mut about = writing.open_table(ABOUT)?;
-            for (name, value) in [("logins", &batch.logins), ("clock", &batch.clock)] {
-                if let Some(value) = value {
-                    about.insert(name, value.as_slice())?;
-                }
+            if let Some(logins) = &batch.logins {
+                about.insert("logins", logins.encode()?.as_slice())?;
+            }
+            if let Some(clock) = &batch.clock {
+                about.insert("clock", clock.as_slice())?;
             }
         }
         Ok(writing.commit()?)

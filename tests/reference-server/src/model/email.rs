@@ -50,8 +50,48 @@ pub(crate) struct Email {
     progress: Mutex<Progress>,
 }
 
+/// A copy of its own, with what has happened so far. The bodies are shared.
+impl Clone for Email {
+    fn clone(&self) -> Self {
+        let Self {
+            id,
+            message_id,
+            created_at,
+            from,
+            to,
+            cc,
+            bcc,
+            reply_to,
+            subject,
+            bodies,
+            headers,
+            tags,
+            topic,
+            origin,
+            progress,
+        } = self;
+        Self {
+            id: *id,
+            message_id: message_id.clone(),
+            created_at: *created_at,
+            from: from.clone(),
+            to: to.clone(),
+            cc: cc.clone(),
+            bcc: bcc.clone(),
+            reply_to: reply_to.clone(),
+            subject: subject.clone(),
+            bodies: bodies.clone(),
+            headers: headers.clone(),
+            tags: tags.clone(),
+            topic: *topic,
+            origin: *origin,
+            progress: Mutex::new(lock(progress).clone()),
+        }
+    }
+}
+
 /// What has happened to an email so far.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct Progress {
     last_event: (Timestamp, Event),
     /// All of them, oldest first.

@@ -48,6 +48,15 @@ pub(crate) struct Told {
     progress: Mutex<Progress>,
 }
 
+/// A copy of its own, with the attempts so far. The payload is shared.
+impl Clone for Told {
+    fn clone(&self) -> Self {
+        let Self { id, webhook, kind, created_at, email, ref payload, ref progress } = *self;
+        let (payload, progress) = (payload.clone(), Mutex::new(lock(progress).clone()));
+        Self { id, webhook, kind, created_at, email, payload, progress }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Progress {
     /// The state of the schedule; replays don't show in it until one succeeds.

@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::plus;
 use crate::lock::lock;
+use crate::store::changes;
 use crate::store::size::Size;
 use crate::wire::problem::Problem;
 
@@ -251,6 +252,7 @@ impl Claim<'_> {
         if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
             slot.answer = Some(answer.clone());
             slots.bytes += answer_size(answer);
+            changes::count(answer_size(answer));
             slots.touch(self.number, self.name);
         }
     }

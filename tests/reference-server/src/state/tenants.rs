@@ -13,6 +13,7 @@ use crate::state::keys::KeyBook;
 use crate::state::requests::Requests;
 use crate::state::retention::Retention;
 use crate::state::tenant::Tenant;
+use crate::store::changes;
 use crate::store::size::Size;
 
 /// The tenants by name, and how much they remember in all.
@@ -128,6 +129,7 @@ impl Tenants {
 
     /// Counts a new email, sent or received, and forgets the oldest ones if there are too many now.
     pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+        changes::count(bytes);
         let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
         forget_mails(gone);
     }
@@ -139,6 +141,7 @@ impl Tenants {
 
     /// Counts an email anew: its size has changed.
     pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
+        changes::count(bytes);
         let gone = lock(&self.mails).resize(id, bytes);
         forget_mails(gone);
     }

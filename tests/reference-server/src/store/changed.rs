@@ -2,6 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
+use crate::store::changes;
+
 /// Reading it is free; whoever gets it to change it is believed to have done so.
 #[derive(Debug)]
 pub(crate) struct Changed<T> {
@@ -31,6 +33,7 @@ impl<T> Deref for Changed<T> {
 impl<T> DerefMut for Changed<T> {
     fn deref_mut(&mut self) -> &mut T {
         self.changed = true;
+        changes::count(0);
         &mut self.value
     }
 }

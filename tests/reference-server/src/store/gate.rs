@@ -1,13 +1,19 @@
 //! The moment at which nothing changes.
 //!
 //! What is kept must fit together: a mail without its email would be nonsense. So whoever changes something is inside the gate while it does, and the
-//! keeper looks only when everybody is out.
+//! keeper looks only when everybody is out. Who wants in while too much is unwritten waits for the keeper ([`Backlog`]).
 
 use std::cell::RefCell;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::store::backlog::Backlog;
+use crate::store::changes;
+
 #[derive(Debug, Default)]
-pub(crate) struct Gate(RwLock<()>);
+pub(crate) struct Gate {
+    inside: RwLock<()>,
+    backlog: Backlog,
+}
 
 thread_local! {
     /// The gates inside which this thread is, by their addresses, as often as it has come in. Who is inside need not wait at the same gate
@@ -19,7 +25,8 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Inside<'a> {
     gate: &'a Gate,
-    _open: Option<RwLockReadGuard<'a, ()>>,
+    /// Where a thread came in that was outside: with what it had counted before.
+    open: Option<(RwLockReadGuard<'a, ()>, usize)>,
 }
 
 impl Gate {
@@ -29,8 +36,11 @@ impl Gate {
             inside.push(self.address());
             is_inside
         });
-        let open = (!is_inside).then(|| self.0.read().unwrap_or_else(PoisonError::into_inner));
-        Inside { gate: self, _open: open }
+        let open = (!is_inside).then(|| {
+            self.backlog.wait();
+            (self.inside.read().unwrap_or_else(PoisonError::into_inner), changes::bytes())
+        });
+        Inside { gate: self, open }
     }
 
     /// A gate doesn't move while a thread is inside.
@@ -40,12 +50,20 @@ impl Gate {
 
     /// Waits until nobody is inside, and lets nobody in.
     pub(crate) fn close(&self) -> RwLockWriteGuard<'_, ()> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.inside.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the keeper has not written yet.
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.backlog
     }
 }
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
+        if let Some((_, before)) = self.open {
+            self.gate.backlog.add(changes::bytes().wrapping_sub(before));
+        }
         INSIDE.with_borrow_mut(|inside| {
             if let Some(last) = inside.iter().rposition(|gate| *gate == self.gate.address()) {
                 inside.swap_remove(last);
