@@ -21,9 +21,9 @@ use crate::store::size::Size;
 pub(crate) struct Tenants {
     by_name: RwLock<HashMap<String, Arc<Tenant>>>,
     uses: AtomicU64,
-    max_tenants: usize,
-    max_records: usize,
-    max_webhook_events: usize,
+    tenant_limit: usize,
+    record_limit: usize,
+    webhook_event_limit: usize,
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
     pub(crate) requests: Requests,
@@ -35,9 +35,9 @@ impl Tenants {
         Self {
             by_name: RwLock::default(),
             uses: AtomicU64::new(0),
-            max_tenants: settings.keep_tenants.max(1),
-            max_records: settings.keep_records,
-            max_webhook_events: settings.keep_webhook_events,
+            tenant_limit: settings.keep_tenants.max(1),
+            record_limit: settings.keep_records,
+            webhook_event_limit: settings.keep_webhook_events,
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
             logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
@@ -53,7 +53,7 @@ impl Tenants {
     /// The tenant of this name, or a blank one that is not kept.
     pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
         self.find(name)
-            .unwrap_or_else(|| Arc::new(Tenant::new(name, self.max_records, self.max_webhook_events)))
+            .unwrap_or_else(|| Arc::new(Tenant::new(name, self.record_limit, self.webhook_event_limit)))
     }
 
     /// Every tenant, the one that was used last first.
@@ -81,7 +81,7 @@ impl Tenants {
         if let Some(tenant) = tenants.get(name) {
             return Arc::clone(tenant);
         }
-        if tenants.len() >= self.max_tenants {
+        if tenants.len() >= self.tenant_limit {
             let silent =
                 tenants.values().min_by_key(|tenant| tenant.last_used.load(Ordering::Relaxed)).cloned();
             if let Some(silent) = silent {
@@ -89,7 +89,7 @@ impl Tenants {
                 self.forget(&silent);
             }
         }
-        let tenant = Arc::new(Tenant::new(name, self.max_records, self.max_webhook_events));
+        let tenant = Arc::new(Tenant::new(name, self.record_limit, self.webhook_event_limit));
         tenants.insert(name.to_owned(), Arc::clone(&tenant));
         tenant
     }
