@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::delivery::contacts::Teller;
+use crate::delivery::contacts::ContactService;
 use crate::model::credential::Made;
 use crate::state::State;
 use crate::state::tenant::Tenant;
@@ -72,8 +72,8 @@ impl<'a> Context<'a> {
     }
 
     /// Through whom contacts are changed.
-    pub(crate) fn contacts(&self) -> Teller<'_> {
-        Teller { state: self.state, tenant: &self.tenant, at: self.now() }
+    pub(crate) fn contacts(&self) -> ContactService<'_> {
+        ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
     /// Reads the body with `read`, which notes what is wrong; gives what it made of it, or everything that is wrong at once.

@@ -16,7 +16,7 @@ use crate::lock::lock;
 use crate::mime;
 use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
 use crate::state::State;
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Window, list};
@@ -85,7 +85,7 @@ pub(super) fn forget(state: &State, tenant: &Tenant) -> Response<Bytes> {
     let deleted = captured.len();
     captured.clear();
     drop(captured);
-    state.news.tell(&tenant.name, What::Forgotten);
+    state.event_bus.publish(&tenant.name, BusEventKind::Forgotten);
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))
 }
 

@@ -4,7 +4,7 @@
 
 pub(crate) mod lazy;
 pub(crate) mod mime;
-pub(crate) mod outcome;
+pub(crate) mod simulation;
 pub(crate) mod tracking;
 
 use std::sync::{Arc, OnceLock};
@@ -136,7 +136,7 @@ impl Mail {
     }
 
     fn left_for<'a>(&self, mailboxes: &'a [Mailbox]) -> Vec<&'a str> {
-        let left = mailboxes.iter().filter(|one| !outcome::is_refused(one, self.enforced));
+        let left = mailboxes.iter().filter(|one| !simulation::is_refused(one, self.enforced));
         left.map(|one| one.text.as_str()).collect()
     }
 

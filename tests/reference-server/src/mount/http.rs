@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use self::live::Written;
 use crate::inbox;
 use crate::inbox::live::Live;
-use crate::service::{Service, outside};
+use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::Problem;
@@ -100,7 +100,7 @@ async fn do_due_work(service: Arc<Service>) {
             // The panic has been reported; the job that panicked is lost, and the others run at the next tick.
             let _ = tokio::task::spawn_blocking(move || service.run_due()).await;
         }
-        outside::run_all(&service);
+        outbound::run_all(&service);
     }
 }
 
@@ -166,7 +166,7 @@ async fn answer(
             response
         }
     };
-    outside::run_all(&service);
+    outbound::run_all(&service);
     let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
     if wire.stalled {
         // A client that gives up is noticed by `hyper`, which then drops this future.

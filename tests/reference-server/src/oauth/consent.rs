@@ -56,7 +56,7 @@ fn decide(
     match form.get("decision") {
         Some("allow") => {
             let key = form.get("account").unwrap_or_default().trim();
-            let tenant = match keys::credential(key, &state.tenants.key_book) {
+            let tenant = match keys::credential(key, &state.tenants.api_key_index) {
                 Some(whole) if whole.permission == Permission::FullAccess => whole.tenant.into_owned(),
                 found => {
                     let rule = match found {

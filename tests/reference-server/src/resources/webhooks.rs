@@ -89,7 +89,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.webhooks.remove(id);
-    context.tenant.told.forget(id);
+    context.tenant.deliveries.forget(id);
     Ok(answers::deleted("webhook", id))
 }
 

@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Request, Response, header};
 use crate::lock::read;
 use crate::model::log::{Entry, kept};
 use crate::service::Service;
+use crate::state::event_bus::BusEventKind;
 use crate::state::faults::Wire;
-use crate::state::news::What;
 use crate::state::ratelimit::Allowance;
 use crate::state::requests::RecordedRequest;
 use crate::state::tenant::Tenant;
@@ -67,7 +67,7 @@ impl Service {
         }
         self.state.tenants.requests.record(recorded);
         // Whose it was is found out by whoever looks; many a refused one was nobody's.
-        self.state.news.tell_all(What::Request);
+        self.state.event_bus.publish_to_all(BusEventKind::Request);
     }
 }
 

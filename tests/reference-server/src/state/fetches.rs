@@ -23,7 +23,7 @@ const MAX_WAITING: usize = 128 << 20;
 
 /// What an email still lacks before it can leave.
 #[derive(Debug)]
-pub struct Errand {
+pub struct FetchJob {
     tenant: Weak<Tenant>,
     email: Weak<Email>,
     pub(crate) draft: Box<Draft>,
@@ -40,7 +40,7 @@ pub struct Fetched {
     pub content: Bytes,
 }
 
-impl Errand {
+impl FetchJob {
     pub(crate) fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
         Self {
             tenant: Arc::downgrade(tenant),
@@ -101,7 +101,7 @@ pub(crate) struct FetchQueue {
 
 #[derive(Default)]
 struct Waiting {
-    errands: VecDeque<Errand>,
+    jobs: VecDeque<FetchJob>,
     bytes: usize,
 }
 
@@ -113,26 +113,26 @@ impl Default for FetchQueue {
 
 impl FetchQueue {
     /// Adds an email, unless those that wait take too much memory already.
-    pub(crate) fn push(&self, errand: Errand) -> Result<(), &'static str> {
+    pub(crate) fn push(&self, job: FetchJob) -> Result<(), &'static str> {
         let mut waiting = lock(&self.waiting);
-        if waiting.bytes + errand.size > MAX_WAITING {
+        if waiting.bytes + job.size > MAX_WAITING {
             // Emails that were forgotten meanwhile still wait here.
-            waiting.errands.retain(|errand| errand.email.strong_count() > 0);
-            waiting.bytes = waiting.errands.iter().map(|errand| errand.size).sum();
+            waiting.jobs.retain(|job| job.email.strong_count() > 0);
+            waiting.bytes = waiting.jobs.iter().map(|job| job.size).sum();
         }
-        if waiting.bytes + errand.size > MAX_WAITING {
+        if waiting.bytes + job.size > MAX_WAITING {
             return Err("too_many_attachments_to_fetch");
         }
-        waiting.bytes += errand.size;
-        waiting.errands.push_back(errand);
+        waiting.bytes += job.size;
+        waiting.jobs.push_back(job);
         Ok(())
     }
 
-    pub(crate) fn pop(&self) -> Option<Errand> {
+    pub(crate) fn pop(&self) -> Option<FetchJob> {
         let mut waiting = lock(&self.waiting);
-        let errand = waiting.errands.pop_front()?;
-        waiting.bytes -= errand.size;
-        Some(errand)
+        let job = waiting.jobs.pop_front()?;
+        waiting.bytes -= job.size;
+        Some(job)
     }
 
     pub(crate) fn clear(&self) {

@@ -59,11 +59,11 @@ struct Slot {
 }
 
 /// What is to be done with a request that carries a key.
-pub(crate) enum Turn<'a> {
+pub(crate) enum KeyLookup<'a> {
     /// It is the first: act, then [`finish`](Claim::finish).
     First(Claim<'a>),
     /// It was answered already: this is the answer.
-    Again(Response<Bytes>),
+    Replay(Response<Bytes>),
 }
 
 /// The right to act for a key. Dropped without an answer (also by a panic), the key is free again.
@@ -101,7 +101,7 @@ impl Keys {
         key: &str,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Turn<'_>, Problem> {
+    ) -> Result<KeyLookup<'_>, Problem> {
         let name: Name =
             Sha256::new().chain_update(format!("{method} {path}\n")).chain_update(key).finalize().into();
         let body: Digest = Sha256::digest(body).into();
@@ -124,7 +124,7 @@ impl Keys {
                             .headers_mut()
                             .insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
                     }
-                    Ok(Turn::Again(answer))
+                    Ok(KeyLookup::Replay(answer))
                 }
                 None => Err(Problem::new(
                     StatusCode::CONFLICT,
@@ -137,7 +137,7 @@ impl Keys {
         slots.count += 1;
         slots.order.push_back((number, name));
         slots.used.insert(name, Slot { number, body, used: now, answer: None });
-        Ok(Turn::First(Claim { keys: self, name, number }))
+        Ok(KeyLookup::First(Claim { keys: self, name, number }))
     }
 }
 

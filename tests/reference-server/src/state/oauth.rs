@@ -12,9 +12,9 @@ use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::events::{TokenEvent, TokenEventKind};
 use crate::model::oauth::jwt::{Claims, SigningKey};
 use crate::model::oauth::{CODE, REFRESH_TOKEN};
-use crate::store::changed::Changed;
+use crate::store::dirty::Dirty;
+use crate::store::interned::{Interned, dated};
 use crate::store::ledger::Ledger;
-use crate::store::word::{Word, dated};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
@@ -60,7 +60,7 @@ pub(crate) struct Grant {
     pub(crate) scopes: Vec<String>,
     pub(crate) created_at: Timestamp,
     #[serde(default, deserialize_with = "dated")]
-    pub(crate) revoked: Option<(Timestamp, Word)>,
+    pub(crate) revoked: Option<(Timestamp, Interned)>,
     /// Which refresh token is good, from 1.
     generation: u64,
     issued_at: Timestamp,
@@ -79,11 +79,11 @@ pub(crate) struct Kept {
 
 /// Everything about logins, under one lock: of two requests with the same code or token, one comes first.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct OAuthStore {
     key: OnceLock<SigningKey>,
     seeds: Vec<OAuthClient>,
     most: usize,
-    inner: Mutex<Changed<Inner>>,
+    inner: Mutex<Dirty<Inner>>,
 }
 
 #[derive(Debug)]
@@ -156,9 +156,9 @@ pub(crate) struct Refreshed {
     pub(crate) refresh_token: String,
 }
 
-impl Book {
+impl OAuthStore {
     pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize) -> Self {
-        let inner = Mutex::new(Changed::new(Inner::new(&seeds)));
+        let inner = Mutex::new(Dirty::new(Inner::new(&seeds)));
         Self { key: OnceLock::new(), seeds, most, inner }
     }
 

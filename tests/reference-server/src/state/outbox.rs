@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use uuid::Uuid;
 
 use crate::lock::lock;
-use crate::model::webhook_event::Told;
+use crate::model::webhook_delivery::WebhookDelivery;
 use crate::state::tenant::Tenant;
 
 /// How many attempts one webhook may have under way.
@@ -17,9 +17,9 @@ const AT_ONCE: usize = 8;
 const AT_ONCE_IN_ALL: usize = 64;
 
 /// An attempt that is to be made.
-pub(crate) struct Job {
+pub(crate) struct PendingAttempt {
     pub(crate) tenant: Weak<Tenant>,
-    pub(crate) told: Arc<Told>,
+    pub(crate) delivery: Arc<WebhookDelivery>,
     /// It is one of the plan, not a replay.
     pub(crate) planned: bool,
 }
@@ -41,7 +41,7 @@ struct Queues {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<PendingAttempt>,
     running: usize,
 }
 
@@ -51,9 +51,9 @@ impl Outbox {
     }
 
     /// Adds an attempt. Returns the one that is dropped if the queue is full.
-    pub(crate) fn push(&self, job: Job) -> Option<Job> {
+    pub(crate) fn push(&self, job: PendingAttempt) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);
-        let webhook = job.told.webhook;
+        let webhook = job.delivery.webhook;
         let queues = &mut *queues;
         let queue = queues.by_webhook.entry(webhook).or_default();
         queue.waiting.push_back(job);
@@ -64,7 +64,7 @@ impl Outbox {
     }
 
     /// The next attempt, if there is one that may be made now. Whoever takes it says when it is [`done`](Self::done).
-    pub(crate) fn next(&self) -> Option<Job> {
+    pub(crate) fn next(&self) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);
         if queues.running >= AT_ONCE_IN_ALL {
             return None;
@@ -119,11 +119,17 @@ mod tests {
 
     use super::*;
 
-    fn job(webhook: u128) -> Job {
+    fn job(webhook: u128) -> PendingAttempt {
         let webhook = Uuid::from_u128(webhook);
-        let told =
-            Told::new(Uuid::new_v4(), webhook, "email.sent", Timestamp::UNIX_EPOCH, None, Bytes::new());
-        Job { tenant: Weak::new(), told: Arc::new(told), planned: true }
+        let delivery = WebhookDelivery::new(
+            Uuid::new_v4(),
+            webhook,
+            "email.sent",
+            Timestamp::UNIX_EPOCH,
+            None,
+            Bytes::new(),
+        );
+        PendingAttempt { tenant: Weak::new(), delivery: Arc::new(delivery), planned: true }
     }
 
     #[test]
@@ -134,7 +140,7 @@ mod tests {
         }
         outbox.push(job(2));
         let taken: Vec<_> =
-            std::iter::from_fn(|| outbox.next()).map(|job| job.told.webhook.as_u128()).collect();
+            std::iter::from_fn(|| outbox.next()).map(|job| job.delivery.webhook.as_u128()).collect();
         assert_eq!(taken.iter().filter(|webhook| **webhook == 1).count(), AT_ONCE);
         assert!(taken.contains(&2));
         // One of each is done; only the first has more.
@@ -147,9 +153,9 @@ mod tests {
     fn of_too_much_that_waits_the_oldest_gives_way() {
         let outbox = Outbox::new(2);
         let jobs: Vec<_> = (0..3).map(|_| job(1)).collect();
-        let first = Arc::clone(&jobs[0].told);
+        let first = Arc::clone(&jobs[0].delivery);
         let displaced: Vec<_> = jobs.into_iter().filter_map(|job| outbox.push(job)).collect();
-        assert!(matches!(&displaced[..], [job] if Arc::ptr_eq(&job.told, &first)));
+        assert!(matches!(&displaced[..], [job] if Arc::ptr_eq(&job.delivery, &first)));
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 2);
     }
 
@@ -159,7 +165,7 @@ mod tests {
         for webhook in 1..=3 {
             outbox.push(job(webhook));
         }
-        let under_way = outbox.next().map(|job| job.told.webhook).into_iter().collect::<Vec<_>>();
+        let under_way = outbox.next().map(|job| job.delivery.webhook).into_iter().collect::<Vec<_>>();
         outbox.clear();
         assert!(outbox.next().is_none());
         outbox.done(under_way[0]);
@@ -175,7 +181,7 @@ mod tests {
         let mut left = 0;
         while let Some(job) = outbox.next() {
             left += 1;
-            outbox.done(job.told.webhook);
+            outbox.done(job.delivery.webhook);
         }
         assert_eq!(left, 500);
         assert!(lock(&outbox.queues).by_webhook.is_empty(), "nothing is kept of what is done");

@@ -22,7 +22,7 @@ use crate::model::segment::Segment;
 use crate::model::template::Template;
 use crate::model::topic::Topic;
 use crate::model::webhook::Webhook;
-use crate::model::webhook_event::Book as ToldBook;
+use crate::model::webhook_delivery::Deliveries;
 use crate::state::idempotency::Keys;
 use crate::state::ratelimit::Meter;
 use crate::store::ledger::Ledger;
@@ -49,7 +49,7 @@ pub(crate) struct Tenant {
     pub(crate) topics: Table<Topic>,
     pub(crate) webhooks: Table<Webhook>,
     /// What they were told.
-    pub(crate) told: ToldBook,
+    pub(crate) deliveries: Deliveries,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
     /// The number of the last request, over all tenants.
@@ -76,7 +76,7 @@ impl Tenant {
             templates: Table::new(most),
             topics: Table::new(most),
             webhooks: Table::new(most),
-            told: ToldBook::new(most_told),
+            deliveries: Deliveries::new(most_told),
             keys: Keys::default(),
             meter: Mutex::default(),
             last_used: AtomicU64::new(0),

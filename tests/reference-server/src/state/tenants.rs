@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::lock::{lock, read, write};
 use crate::model::log::Entry;
 use crate::settings::Settings;
-use crate::state::keys::KeyBook;
+use crate::state::keys::ApiKeyIndex;
 use crate::state::requests::Requests;
 use crate::state::retention::Retention;
 use crate::state::tenant::Tenant;
@@ -27,7 +27,7 @@ pub(crate) struct Tenants {
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
     pub(crate) requests: Requests,
-    pub(crate) key_book: KeyBook,
+    pub(crate) api_key_index: ApiKeyIndex,
 }
 
 impl Tenants {
@@ -41,7 +41,7 @@ impl Tenants {
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
             logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
-            key_book: KeyBook::default(),
+            api_key_index: ApiKeyIndex::default(),
         }
     }
 
@@ -108,11 +108,11 @@ impl Tenants {
         lock(&self.mails).clear();
         lock(&self.logs).clear();
         self.requests.clear();
-        self.key_book.clear();
+        self.api_key_index.clear();
     }
 
     fn forget(&self, tenant: &Tenant) {
-        self.key_book.forget(&tenant.name);
+        self.api_key_index.forget(&tenant.name);
         let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
         mails.extend(lock(&tenant.received).ids());
         let mut held = lock(&self.mails);

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::model::automation::definition::{Action, Definition, EventName, Way};
+use crate::model::automation::definition::{Action, BranchKind, Definition, EventName};
+use crate::store::interned::{Interned, word};
 use crate::store::table;
-use crate::store::word::{Word, word};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
@@ -93,7 +93,7 @@ impl Status {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Progress {
     #[serde(deserialize_with = "word")]
-    pub(crate) status: Word,
+    pub(crate) status: Interned,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) completed_at: Option<Timestamp>,
     pub(crate) output: Option<Value>,
@@ -103,7 +103,7 @@ pub(crate) struct Progress {
 /// What came of doing a step.
 pub(crate) enum Outcome {
     /// It is done; the run goes on this way.
-    Done(Way, Option<Value>),
+    Done(BranchKind, Option<Value>),
     /// It goes on later: at this time if nothing happens before.
     Waits(Option<Timestamp>),
     /// It can't be done, and this is why.

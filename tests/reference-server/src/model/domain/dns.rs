@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::model::domain::Setup;
-use crate::store::word::{Word, word};
+use crate::store::interned::{Interned, word};
 
 /// The name behind which the hosts of all regions are.
 const SERVICE: &str = "mail.example";
@@ -20,13 +20,13 @@ const PRIORITY: u16 = 10;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DnsRecord {
     #[serde(deserialize_with = "word")]
-    record: Word,
+    record: Interned,
     name: String,
     #[serde(rename = "type", deserialize_with = "word")]
-    kind: Word,
+    kind: Interned,
     value: String,
     #[serde(deserialize_with = "word")]
-    ttl: Word,
+    ttl: Interned,
     pub(crate) status: RecordStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u16>,

@@ -24,7 +24,7 @@ pub(crate) struct Written {
 
 #[derive(Debug)]
 pub(crate) enum Text {
-    Given(Option<Arc<str>>),
+    ValueSource(Option<Arc<str>>),
     /// Derived from the HTML, once it is read.
     Derived(Derivation, OnceLock<Arc<str>>),
 }
@@ -63,7 +63,7 @@ impl Written {
 
     pub(crate) fn text(&self) -> Option<Arc<str>> {
         let (how, made) = match &self.text {
-            Text::Given(text) => return text.clone(),
+            Text::ValueSource(text) => return text.clone(),
             Text::Derived(how, made) => (how, made),
         };
         if let Some(text) = made.get() {
@@ -81,14 +81,14 @@ impl Written {
     pub(crate) fn size(&self) -> usize {
         let html = self.html.as_ref().map_or(0, |html| html.len());
         match &self.text {
-            Text::Given(text) => html + text.as_ref().map_or(0, |text| text.len()),
+            Text::ValueSource(text) => html + text.as_ref().map_or(0, |text| text.len()),
             Text::Derived(..) => 2 * html,
         }
     }
 
     pub(crate) fn has_word(&self, word: &str) -> bool {
         match &self.text {
-            Text::Given(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
+            Text::ValueSource(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
             Text::Derived(_, made) => match made.get() {
                 Some(text) => has_word(text, word),
                 None => self.html.as_ref().is_some_and(|html| has_word(&html_to_text(html), word)),
@@ -99,6 +99,6 @@ impl Written {
 
 impl From<(Option<Arc<str>>, Option<Arc<str>>)> for Written {
     fn from((html, text): (Option<Arc<str>>, Option<Arc<str>>)) -> Self {
-        Self { html, text: Text::Given(text) }
+        Self { html, text: Text::ValueSource(text) }
     }
 }

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::clock::plus;
 use crate::lock::lock;
+use crate::store::interned::{Interned, word};
 use crate::store::table::{self, Rows, Table};
-use crate::store::word::{Word, word};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::iso;
@@ -34,12 +34,12 @@ pub(crate) fn after(failed: usize, now: Timestamp) -> Option<Timestamp> {
 
 /// One event for one webhook. What is sent never changes; how far it has come does.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct WebhookDelivery {
     pub(crate) id: Uuid,
     pub(crate) webhook: Uuid,
     /// Its type, such as `email.sent`.
     #[serde(deserialize_with = "word")]
-    pub(crate) kind: Word,
+    pub(crate) kind: Interned,
     pub(crate) created_at: Timestamp,
     /// The email that it speaks of.
     pub(crate) email: Option<Uuid>,
@@ -49,7 +49,7 @@ pub(crate) struct Told {
 }
 
 /// A copy of its own, with the attempts so far. The payload is shared.
-impl Clone for Told {
+impl Clone for WebhookDelivery {
     fn clone(&self) -> Self {
         let Self { id, webhook, kind, created_at, email, ref payload, ref progress } = *self;
         let (payload, progress) = (payload.clone(), Mutex::new(lock(progress).clone()));
@@ -132,7 +132,7 @@ impl Attempt {
 /// How many attempts of one event are remembered: those of the plan, and many replays.
 const MOST_ATTEMPTS: usize = 100;
 
-impl Told {
+impl WebhookDelivery {
     pub(crate) fn new(
         id: Uuid,
         webhook: Uuid,
@@ -236,7 +236,7 @@ pub(crate) enum Group {
     Email(Uuid),
 }
 
-impl table::Record for Told {
+impl table::Record for WebhookDelivery {
     const PLURAL: &'static str = "webhook events";
 
     type Group = Group;
@@ -248,26 +248,26 @@ impl table::Record for Told {
 
 /// The events of one tenant's webhooks. When there are too many, the oldest are forgotten.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct Deliveries {
     most: usize,
-    events: Table<Told>,
+    events: Table<WebhookDelivery>,
 }
 
-impl Book {
+impl Deliveries {
     pub(crate) fn new(most: usize) -> Self {
         Self { most: most.max(1), events: Table::new(most) }
     }
 
-    pub(crate) fn add(&self, told: Arc<Told>) {
+    pub(crate) fn add(&self, delivery: Arc<WebhookDelivery>) {
         let mut events = self.lock();
-        events.insert(told.id, told);
+        events.insert(delivery.id, delivery);
         while events.len() > self.most {
             events.remove_oldest();
         }
     }
 
     /// The events themselves, for whoever keeps them.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<Told>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<WebhookDelivery>> {
         self.events.lock()
     }
 
@@ -276,27 +276,27 @@ impl Book {
         self.lock().touch(id);
     }
 
-    pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<Told>> {
-        self.events.get(id).filter(|told| told.webhook == webhook)
+    pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<WebhookDelivery>> {
+        self.events.get(id).filter(|delivery| delivery.webhook == webhook)
     }
 
     /// The events of one webhook.
-    pub(crate) fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<Told>>, Problem> {
-        self.events.page_of(window, [Group::Webhook(webhook)], |told| told.webhook == webhook)
+    pub(crate) fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<WebhookDelivery>>, Problem> {
+        self.events.page_of(window, [Group::Webhook(webhook)], |delivery| delivery.webhook == webhook)
     }
 
     /// The events that speak of an email, oldest first.
-    pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<Told>> {
+    pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<WebhookDelivery>> {
         self.lock().members(&Group::Email(email)).cloned().collect()
     }
 
     /// Forgets the events of a webhook that is gone.
     pub(crate) fn forget(&self, webhook: Uuid) {
         let mut events = self.lock();
-        let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|told| told.id).collect();
+        let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|delivery| delivery.id).collect();
         for id in gone {
-            if let Some(told) = events.remove(id) {
-                told.give_up();
+            if let Some(delivery) = events.remove(id) {
+                delivery.give_up();
             }
         }
     }
@@ -313,11 +313,11 @@ pub(crate) fn attempt_id(id: Uuid) -> String {
 }
 
 view! {
-    pub(crate) Item of told: Told {
-        id: message_id(told.id),
-        type: told.kind,
-        created_at: iso(told.created_at),
-        status: told.progress().status().as_str(),
+    pub(crate) Item of delivery: WebhookDelivery {
+        id: message_id(delivery.id),
+        type: delivery.kind,
+        created_at: iso(delivery.created_at),
+        status: delivery.progress().status().as_str(),
     }
 }
 
