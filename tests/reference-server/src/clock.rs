@@ -181,6 +181,8 @@ pub(crate) fn plus(instant: Timestamp, by: SignedDuration) -> Timestamp {
 /// Work that waits for its time, earliest first; of the same instant, first noted first.
 pub(crate) struct Agenda<W> {
     waiting: Mutex<Waiting<W>>,
+    /// Whether a piece of work that is due then still has anything to do.
+    is_needed: fn(Timestamp, &W) -> bool,
 }
 
 /// When a piece of work is due, and the how manieth it is.
@@ -189,13 +191,16 @@ pub(crate) type Turn = (Timestamp, u64);
 struct Waiting<W> {
     work: BTreeMap<Turn, W>,
     noted: u64,
+    /// Above how many pieces those that are no longer needed are dropped.
+    purge_above: usize,
     /// Turns that came or went, once somebody wants to know.
     touched: Option<Vec<Turn>>,
 }
 
 impl<W> Agenda<W> {
-    pub(crate) fn new() -> Self {
-        Self { waiting: Mutex::new(Waiting { work: BTreeMap::new(), noted: 0, touched: None }) }
+    pub(crate) fn new(is_needed: fn(Timestamp, &W) -> bool) -> Self {
+        let waiting = Waiting { work: BTreeMap::new(), noted: 0, purge_above: 1_024, touched: None };
+        Self { waiting: Mutex::new(waiting), is_needed }
     }
 
     pub(crate) fn note(&self, due: Timestamp, work: W) {
@@ -204,6 +209,9 @@ impl<W> Agenda<W> {
         waiting.noted += 1;
         waiting.touch(turn);
         waiting.work.insert(turn, work);
+        if waiting.work.len() > waiting.purge_above {
+            waiting.purge(self.is_needed);
+        }
     }
 
     /// Takes the next piece of work that is due at `now`, with its turn.
@@ -256,6 +264,17 @@ impl<W> Agenda<W> {
 }
 
 impl<W> Waiting<W> {
+    /// Drops what is no longer needed, once it may be half of all.
+    fn purge(&mut self, is_needed: fn(Timestamp, &W) -> bool) {
+        let gone: Vec<Turn> =
+            self.work.iter().filter(|(turn, work)| !is_needed(turn.0, work)).map(|(turn, _)| *turn).collect();
+        for turn in gone {
+            self.work.remove(&turn);
+            self.touch(turn);
+        }
+        self.purge_above = 2 * self.work.len() + 1_024;
+    }
+
     fn touch(&mut self, turn: Turn) {
         if let Some(touched) = &mut self.touched {
             changes::count(0);

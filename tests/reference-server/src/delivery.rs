@@ -65,6 +65,26 @@ pub(crate) enum Work {
     GoOnWithBroadcast(broadcast::Departure),
 }
 
+impl Work {
+    /// Whether it still has anything to do at this time. Emails are forgotten, rescheduled and canceled, runs end, and their work stays behind.
+    pub(crate) fn is_needed(due: Timestamp, work: &Self) -> bool {
+        match work {
+            Self::Depart { email, .. } => {
+                email.upgrade().is_some_and(|email| email.waits() && email.scheduled_at() == Some(due))
+            }
+            Self::Note { email, .. } | Self::MoveAutomations { email, .. } => email.strong_count() > 0,
+            Self::TellWebhook { told, .. } => told.strong_count() > 0,
+            Self::WakeRun { tenant, run, .. } => {
+                tenant.upgrade().and_then(|tenant| tenant.runs.get(*run)).is_some_and(|run| run.is_running())
+            }
+            Self::CheckDomain { tenant, .. } | Self::SendBroadcast { tenant, .. } => {
+                tenant.strong_count() > 0
+            }
+            Self::GoOnWithBroadcast(_) => true,
+        }
+    }
+}
+
 /// Refuses a sender whose domain is not verified, if the service is strict.
 pub(crate) fn check_sender(service: &Service, tenant: &Tenant, from: &Mailbox) -> Result<(), Problem> {
     if !service.settings().strict_domains || tenant.may_send_from(from.domain()) {

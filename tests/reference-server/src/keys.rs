@@ -17,6 +17,7 @@ use crate::lock::{read as look, write};
 use crate::oauth::book::Book;
 use crate::oauth::jwt::{self, Claims};
 use crate::problem::Problem;
+use crate::store::size::no_heap;
 
 /// How keys start that `POST /api-keys` makes. Without a mark of their own a deleted one would be a tenant of its own again.
 pub(crate) const MADE: &str = "sb_key_";
@@ -29,6 +30,8 @@ pub(crate) enum Permission {
     /// `emails:send`: the routes that send, and no other.
     SendOnly,
 }
+
+no_heap!(Permission);
 
 /// A credential that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]

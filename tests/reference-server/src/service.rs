@@ -96,14 +96,15 @@ impl Service {
     /// A service that remembers nothing yet.
     pub fn new(settings: Settings) -> Arc<Self> {
         let links = Links::new(settings.seed);
-        let logins = Book::new(settings.oauth_clients.clone(), settings.keep_records);
+        let logins = Book::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
         Self::with(settings, links, logins)
     }
 
     pub(crate) fn with(settings: Settings, links: Links, oauth: Book) -> Arc<Self> {
+        let settings = settings.within_memory();
         let service = Arc::new(Self {
             clock: Clock::new(settings.clock),
-            agenda: Agenda::new(),
+            agenda: Agenda::new(Work::is_needed),
             turns: Turns::default(),
             faults: Faults::new(settings.seed),
             ids: Ids::new(settings.seed, 0),
@@ -112,7 +113,7 @@ impl Service {
             links,
             state: State::new(&settings),
             oauth,
-            fetches: FetchQueue::default(),
+            fetches: FetchQueue::new(settings.fetch_bytes()),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
             untold: Mutex::default(),

@@ -34,6 +34,7 @@ use crate::resources::templates::Template;
 use crate::resources::topics::Topic;
 use crate::resources::webhooks::Webhook;
 use crate::settings::Settings;
+use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::ledger::Ledger;
 use crate::store::size::Size;
@@ -68,27 +69,27 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    fn new(name: &str, most: usize, most_told: usize) -> Self {
+    fn new(name: &str, most: usize, most_told: usize, budget: &Arc<Budget>, answers: &Arc<Budget>) -> Self {
         Self {
             name: name.to_owned(),
             emails: Mutex::new(Ledger::new()),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
             received: Mutex::new(Ledger::new()),
-            api_keys: Table::new(most),
-            automations: Table::new(most),
-            runs: Table::new(most),
-            broadcasts: Table::new(most),
-            contacts: Table::new(most),
-            contact_properties: Table::new(most),
-            domains: Table::new(most),
-            events: Table::new(most),
-            segments: Table::new(most),
-            templates: Table::new(most),
-            topics: Table::new(most),
-            webhooks: Table::new(most),
+            api_keys: Table::new(most, budget),
+            automations: Table::new(most, budget),
+            runs: Table::new(most, budget),
+            broadcasts: Table::new(most, budget),
+            contacts: Table::new(most, budget),
+            contact_properties: Table::new(most, budget),
+            domains: Table::new(most, budget),
+            events: Table::new(most, budget),
+            segments: Table::new(most, budget),
+            templates: Table::new(most, budget),
+            topics: Table::new(most, budget),
+            webhooks: Table::new(most, budget),
             told: ToldBook::new(most_told),
-            keys: Keys::default(),
+            keys: Keys::new(Arc::clone(answers)),
             meter: Mutex::default(),
             last_used: AtomicU64::new(0),
         }
@@ -120,8 +121,14 @@ pub(crate) struct State {
     most_tenants: usize,
     most_records: usize,
     most_told: usize,
+    /// Of all tables of all tenants.
+    budget: Arc<Budget>,
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    /// What webhooks were told. How many there may be is a matter of each tenant.
+    events: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    /// Of all idempotency keys of all tenants.
+    answers: Arc<Budget>,
     pub(crate) requests: Requests,
     pub(crate) key_book: KeyBook,
 }
@@ -134,8 +141,11 @@ impl State {
             most_tenants: settings.keep_tenants.max(1),
             most_records: settings.keep_records,
             most_told: settings.keep_webhook_events,
+            budget: Arc::new(Budget::of(settings.record_bytes())),
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
             logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
+            events: Mutex::new(Retention::new(usize::MAX, settings.webhook_event_bytes())),
+            answers: Arc::new(Budget::of(settings.share())),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
             key_book: KeyBook::default(),
         }
@@ -148,7 +158,9 @@ impl State {
 
     /// The tenant of this name, or a blank one that is not kept.
     pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
-        self.find(name).unwrap_or_else(|| Arc::new(Tenant::new(name, self.most_records, self.most_told)))
+        self.find(name).unwrap_or_else(|| {
+            Arc::new(Tenant::new(name, self.most_records, self.most_told, &self.budget, &self.answers))
+        })
     }
 
     /// Every tenant, the one that was used last first.
@@ -184,7 +196,8 @@ impl State {
                 self.forget(&silent);
             }
         }
-        let tenant = Arc::new(Tenant::new(name, self.most_records, self.most_told));
+        let tenant =
+            Arc::new(Tenant::new(name, self.most_records, self.most_told, &self.budget, &self.answers));
         tenants.insert(name.to_owned(), Arc::clone(&tenant));
         tenant
     }
@@ -202,6 +215,7 @@ impl State {
         write(&self.tenants).clear();
         lock(&self.mails).clear();
         lock(&self.logs).clear();
+        lock(&self.events).clear();
         self.requests.clear();
         self.key_book.clear();
     }
@@ -215,6 +229,8 @@ impl State {
             held.forget(id);
         }
         drop(held);
+        let events: Vec<_> = tenant.told.lock().oldest_first().map(|told| told.id).collect();
+        self.forget_events(&events);
         let entries: Vec<_> = lock(&tenant.logs).ids().collect();
         let mut held = lock(&self.logs);
         for id in entries {
@@ -247,6 +263,26 @@ impl State {
         forget_mails(gone);
     }
 
+    /// Counts a new event for a webhook, and forgets the oldest ones if there are too many bytes of them now.
+    pub(crate) fn hold_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+        let gone = lock(&self.events).hold(id, bytes, Arc::downgrade(tenant));
+        remove_events(gone);
+    }
+
+    /// Counts an event for a webhook anew: its size has changed.
+    pub(crate) fn resize_event(&self, id: Uuid, bytes: usize) {
+        let gone = lock(&self.events).resize(id, bytes);
+        remove_events(gone);
+    }
+
+    /// Notes that events for webhooks are gone already.
+    pub(crate) fn forget_events(&self, ids: &[Uuid]) {
+        let mut held = lock(&self.events);
+        for id in ids {
+            held.forget(*id);
+        }
+    }
+
     /// Adds an entry to a tenant's log.
     pub(crate) fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
         let (id, size) = (entry.id, entry.size());
@@ -267,6 +303,14 @@ fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
         let email = lock(&tenant.emails).remove(id);
         if let Some(captured) = email.and_then(|email| email.captured()) {
             lock(&tenant.captured).remove(captured);
+        }
+    }
+}
+
+fn remove_events(gone: Vec<(Uuid, Weak<Tenant>)>) {
+    for (id, tenant) in gone {
+        if let Some(tenant) = tenant.upgrade() {
+            tenant.told.remove(id);
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::store::size::Size as _;
 
 /// Emails whose files are fetched at a time, each one file after the other. An email has at most 30 MiB of them, so at most 120 MiB are in flight.
 const MAX_RUNNING: usize = 4;
-/// How many bytes the emails may have that wait for their files.
+/// How many bytes the emails may have at most that wait for their files.
 const MAX_WAITING: usize = 128 << 20;
 /// How long one file may take.
 const FILE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -105,6 +105,7 @@ impl FetchError {
 pub(crate) struct FetchQueue {
     waiting: Mutex<Waiting>,
     running: Arc<Semaphore>,
+    max_waiting: usize,
 }
 
 #[derive(Default)]
@@ -113,22 +114,22 @@ struct Waiting {
     bytes: usize,
 }
 
-impl Default for FetchQueue {
-    fn default() -> Self {
-        Self { waiting: Mutex::default(), running: Arc::new(Semaphore::new(MAX_RUNNING)) }
-    }
-}
-
 impl FetchQueue {
+    /// A queue for emails of so many bytes, and never more than [`MAX_WAITING`].
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        let running = Arc::new(Semaphore::new(MAX_RUNNING));
+        Self { waiting: Mutex::default(), running, max_waiting: MAX_WAITING.min(max_bytes) }
+    }
+
     /// Adds an email, unless those that wait take too much memory already.
     pub(crate) fn push(&self, errand: Errand) -> Result<(), &'static str> {
         let mut waiting = lock(&self.waiting);
-        if waiting.bytes + errand.size > MAX_WAITING {
+        if waiting.bytes + errand.size > self.max_waiting {
             // Emails that were forgotten meanwhile still wait here.
             waiting.errands.retain(|errand| errand.email.strong_count() > 0);
             waiting.bytes = waiting.errands.iter().map(|errand| errand.size).sum();
         }
-        if waiting.bytes + errand.size > MAX_WAITING {
+        if waiting.bytes + errand.size > self.max_waiting {
             return Err("too_many_attachments_to_fetch");
         }
         waiting.bytes += errand.size;

@@ -33,6 +33,7 @@ use crate::resources::timestamp::iso;
 use crate::resources::webhooks::Subscribed;
 use crate::service::Service;
 use crate::state::Tenant;
+use crate::store::size::Size as _;
 
 /// How long after a failed attempt the next one is made; after the last of them none is.
 pub(crate) const PAUSES: [SignedDuration; 7] = [
@@ -66,7 +67,8 @@ pub(crate) fn tell(
     let told = wanted.into_iter().map(|webhook| {
         let id = service.next_id();
         let told = Arc::new(Told::new(id, webhook, kind, at, email, payload.clone()));
-        tenant.told.add(Arc::clone(&told));
+        service.state().forget_events(&tenant.told.add(Arc::clone(&told)));
+        service.state().hold_event(tenant, id, told.size());
         enqueue(service, Job { tenant: Arc::downgrade(tenant), told, planned: true });
         service.news().tell(&tenant.name, What::WebhookEvent { webhook, event: id });
         (webhook, id)
@@ -139,6 +141,7 @@ pub(crate) fn finish(service: &Service, post: WebhookPost, posted: Posted) -> Uu
     }
     if let Some(tenant) = job.tenant.upgrade() {
         tenant.told.touch(job.told.id);
+        service.state().resize_event(job.told.id, job.told.size());
         service
             .news()
             .tell(&tenant.name, What::WebhookEvent { webhook: job.told.webhook, event: job.told.id });

@@ -40,7 +40,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
         }
         None => store.set_about("links", links.key())?,
     }
-    let mut logins = Book::new(settings.oauth_clients.clone(), settings.keep_records);
+    let mut logins = Book::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
     if let Some(kept) = store.about("logins")? {
         let unfit = || NotKept::Damaged("the key of its logins".to_owned());
         logins = logins.go_on(decode(&kept)?).ok_or_else(unfit)?;
@@ -51,6 +51,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     }
     let agenda = tenants(&service, store)?;
     count_mails(&service);
+    count_events(&service);
     for (turn, work) in agenda {
         if let Some(work) = work.revive(service.state()) {
             service.agenda().put_back(turn, work);
@@ -135,6 +136,20 @@ fn count_mails(service: &Service) {
     mails.sort_by_key(|(at, ..)| *at);
     for (_, id, size, tenant) in mails {
         service.state().hold_mail(&tenant, id, size);
+    }
+}
+
+/// Counts the events of the webhooks of all tenants, so that the oldest go first when they are too large together.
+fn count_events(service: &Service) {
+    let mut events: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
+    for tenant in service.state().all() {
+        for told in tenant.told.lock().oldest_first() {
+            events.push((told.created_at, told.id, told.size(), Arc::clone(&tenant)));
+        }
+    }
+    events.sort_by_key(|(at, ..)| *at);
+    for (_, id, size, tenant) in events {
+        service.state().hold_event(&tenant, id, size);
     }
 }
 

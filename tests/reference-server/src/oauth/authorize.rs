@@ -148,5 +148,7 @@ fn keep(service: &Service, mut request: Request) -> Result<String, Refusal> {
     if service.oauth().keep_request(&name, request, now) {
         return Ok(name);
     }
-    Err(Refusal::server_error("The request could not be stored."))
+    Err(Refusal::server_error(
+        "The request could not be stored: the sandbox is out of --max-memory for logins, or has too many of them.",
+    ))
 }

@@ -1,5 +1,6 @@
 //! Who may ask for access.
 
+use crate::store::size::heap_size;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
@@ -27,6 +28,17 @@ pub struct OAuthClient {
     /// A disabled client is unknown to all but the person who disabled it.
     pub disabled: bool,
 }
+
+heap_size!(OAuthClient {
+    client_id,
+    name,
+    redirect_uris,
+    grant_types,
+    scopes_allowed,
+    client_uri,
+    logo_uri,
+    disabled
+});
 
 impl OAuthClient {
     /// A client with both grant types and all scopes, that comes back to this address.

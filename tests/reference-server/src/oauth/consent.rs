@@ -70,7 +70,13 @@ fn decide(
             };
             let Some(decided) = service.oauth().decide(name, now) else { return gone() };
             let code = format!("sb_code_{}", service.next_secret().simple());
-            service.oauth().keep_code(&code, decided, tenant, now);
+            if !service.oauth().keep_code(&code, decided, tenant, now) {
+                let answer = [
+                    ("error", "server_error"),
+                    ("error_description", "The sandbox is out of --max-memory for logins."),
+                ];
+                return after_form(back(&waiting.redirect_uri, &answer, state));
+            }
             after_form(back(&waiting.redirect_uri, &[("code", &code)], state))
         }
         Some("deny") => {

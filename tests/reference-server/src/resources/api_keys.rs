@@ -18,6 +18,7 @@ use crate::keys::{Credential, MADE, Made, Permission};
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::validation::{Fields, Problems};
 
@@ -46,6 +47,8 @@ impl ApiKey {
         (&self.token, credential)
     }
 }
+
+heap_size!(ApiKey { id, name, token, created_at, last_used_at, permission, domain });
 
 impl table::Record for ApiKey {
     const PLURAL: &'static str = "API keys";
@@ -96,7 +99,11 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    context.tenant.api_keys.change(id, |key| key.name = name);
+    let rename = |key: &mut ApiKey| {
+        key.name = name;
+        Ok(())
+    };
+    context.tenant.api_keys.try_change(id, rename).transpose()?;
     Ok(answers::reference("api_key", id))
 }
 

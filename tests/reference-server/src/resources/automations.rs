@@ -25,6 +25,7 @@ use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::validation::{Fields, Ignored, Problems};
 
@@ -40,6 +41,8 @@ pub(crate) struct Automation {
     pub(crate) definition: Arc<Definition>,
 }
 
+heap_size!(Automation { id, name, enabled, created_at, updated_at, definition });
+
 /// The groups of automations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
@@ -47,6 +50,15 @@ pub(crate) enum Group {
     Enabled(bool),
     /// The enabled ones that an event of this name triggers.
     Trigger(String),
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Enabled(_) => 0,
+            Self::Trigger(name) => name.heap_size(),
+        }
+    }
 }
 
 impl table::Record for Automation {
@@ -143,7 +155,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = find(context)?.id;
     let change = context.body(|fields, problems, ignored| Some(Change::read(fields, problems, ignored)))?;
     let now = context.now();
-    let changed = context.tenant.automations.change(id, |automation| {
+    let changed = context.tenant.automations.try_change(id, |automation| {
         if let Some(name) = change.name {
             automation.name = name;
         }
@@ -154,8 +166,9 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             automation.definition = Arc::new(definition);
         }
         automation.updated_at = now;
+        Ok(())
     });
-    changed.ok_or_else(not_found)?;
+    changed.ok_or_else(not_found)??;
     Ok(answers::reference("automation", id))
 }
 

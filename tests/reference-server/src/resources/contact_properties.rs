@@ -17,6 +17,7 @@ use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
 use crate::state::Tenant;
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::validation::{Change, Fields, Problems};
 
@@ -29,6 +30,9 @@ pub(crate) struct ContactProperty {
     pub(crate) fallback_value: Option<PropertyValue>,
     pub(crate) created_at: Timestamp,
 }
+
+heap_size!(ContactProperty { id, key, r#type, fallback_value, created_at });
+no_heap!(Type);
 
 impl table::Record for ContactProperty {
     const PLURAL: &'static str = "contact properties";
@@ -153,11 +157,15 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         Some(fields.take_change("fallback_value", |fields| take_fallback(fields, property.r#type, problems)))
     })?;
-    context.tenant.contact_properties.change(property.id, |property| match fallback {
-        Change::Keep => {}
-        Change::Clear => property.fallback_value = None,
-        Change::Set(value) => property.fallback_value = Some(value),
+    let changed = context.tenant.contact_properties.try_change(property.id, |property| {
+        match fallback {
+            Change::Keep => {}
+            Change::Clear => property.fallback_value = None,
+            Change::Set(value) => property.fallback_value = Some(value),
+        }
+        Ok(())
     });
+    changed.transpose()?;
     Ok(answers::reference("contact_property", property.id))
 }
 

@@ -24,6 +24,7 @@ use super::timestamp::database;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::validation::{Change, Fields, Problems};
 
@@ -36,6 +37,8 @@ pub(crate) struct Event {
     created_at: Timestamp,
     updated_at: Option<Timestamp>,
 }
+
+heap_size!(Event { id, name, schema, created_at, updated_at });
 
 impl table::Record for Event {
     const PLURAL: &'static str = "events";
@@ -99,11 +102,12 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
     })?;
     let now = context.now();
-    let changed = context.tenant.events.change(id, |event| {
+    let changed = context.tenant.events.try_change(id, |event| {
         event.schema = schema;
         event.updated_at = Some(now);
+        Ok(())
     });
-    changed.ok_or_else(not_found)?;
+    changed.ok_or_else(not_found)??;
     Ok(answers::reference("event", id))
 }
 

@@ -17,6 +17,7 @@ use super::timestamp::database;
 use crate::paging::{Mode, Page, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::validation::{Fields, Problems};
 
@@ -27,6 +28,8 @@ pub(crate) struct Segment {
     pub(crate) name: String,
     pub(crate) created_at: Timestamp,
 }
+
+heap_size!(Segment { id, name, created_at });
 
 impl table::Record for Segment {
     const PLURAL: &'static str = "segments";
@@ -75,7 +78,11 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    context.tenant.segments.change(id, |segment| segment.name = name);
+    let rename = |segment: &mut Segment| {
+        segment.name = name;
+        Ok(())
+    };
+    context.tenant.segments.try_change(id, rename).transpose()?;
     Ok(answers::reference(object(context), id))
 }
 

@@ -23,6 +23,7 @@ use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
 use crate::state::Tenant;
+use crate::store::size::Size;
 use crate::store::table::{self, NoGroup};
 
 /// One template.
@@ -38,6 +39,16 @@ pub(crate) struct Template {
     created_at: Timestamp,
     updated_at: Timestamp,
     published_at: Option<Timestamp>,
+}
+
+/// A version that is published as it is counts once.
+impl Size for Template {
+    fn heap_size(&self) -> usize {
+        let Self { id: _, name, alias, newest, published, created_at: _, updated_at: _, published_at: _ } =
+            self;
+        let published = published.as_ref().filter(|version| !Arc::ptr_eq(version, newest));
+        name.heap_size() + alias.heap_size() + newest.heap_size() + published.map_or(0, Size::heap_size)
+    }
 }
 
 impl table::Record for Template {

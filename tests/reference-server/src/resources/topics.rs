@@ -17,6 +17,7 @@ use crate::delivery::webhooks::{payload, tell};
 use crate::paging::{Mode, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::validation::{Change, Fields, Problems};
 
@@ -37,6 +38,9 @@ pub(crate) struct Topic {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
 }
+
+heap_size!(Topic { id, name, description, default_subscription, visibility, created_at, updated_at });
+no_heap!(Visibility);
 
 impl table::Record for Topic {
     const PLURAL: &'static str = "topics";
@@ -132,7 +136,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         Some((name, description, fields.take_word("visibility", VISIBILITIES, problems)))
     })?;
-    context.tenant.topics.change(id, |topic| {
+    let changed = context.tenant.topics.try_change(id, |topic| {
         topic.name = name.unwrap_or_else(|| std::mem::take(&mut topic.name));
         match description {
             Change::Keep => {}
@@ -141,7 +145,9 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         topic.visibility = visibility.unwrap_or(topic.visibility);
         topic.updated_at = context.now();
+        Ok(())
     });
+    changed.transpose()?;
     told(context, "topic.updated", context.tenant.topics.get(id));
     Ok(answers::reference("topic", id))
 }

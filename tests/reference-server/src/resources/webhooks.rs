@@ -22,6 +22,7 @@ use crate::delivery::webhooks::sign::PREFIX;
 use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
+use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::validation::{Fields, Problems, kind, text};
 
@@ -85,9 +86,17 @@ pub(crate) struct Webhook {
     replaced: Vec<(String, Timestamp)>,
 }
 
+heap_size!(Webhook { id, endpoint, events, enabled, created_at, secret, replaced });
+
 /// The enabled webhooks that subscribe to an event type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Subscribed(pub(crate) Cow<'static, str>);
+
+impl Size for Subscribed {
+    fn heap_size(&self) -> usize {
+        self.0.len()
+    }
+}
 
 impl table::Record for Webhook {
     const PLURAL: &'static str = "webhooks";
@@ -181,11 +190,13 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         let enabled = fields.take_word("status", &[("enabled", true), ("disabled", false)], problems);
         Some((endpoint, events, enabled))
     })?;
-    context.tenant.webhooks.change(id, |webhook| {
+    let changed = context.tenant.webhooks.try_change(id, |webhook| {
         webhook.endpoint = endpoint.unwrap_or_else(|| std::mem::take(&mut webhook.endpoint));
         webhook.events = events.unwrap_or_else(|| std::mem::take(&mut webhook.events));
         webhook.enabled = enabled.unwrap_or(webhook.enabled);
+        Ok(())
     });
+    changed.transpose()?;
     Ok(answers::reference("webhook", id))
 }
 
@@ -193,7 +204,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.webhooks.remove(id);
-    context.tenant.told.forget(id);
+    context.service.state().forget_events(&context.tenant.told.forget(id));
     Ok(answers::deleted("webhook", id))
 }
 

@@ -12,6 +12,8 @@ use crate::keep::word::{Word, word};
 use crate::lock::lock;
 use crate::paging::{Page, Window};
 use crate::problem::Problem;
+use crate::store::budget::Budget;
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, Rows, Table};
 
 /// One event for one webhook. What is sent never changes; how far it has come does.
@@ -218,6 +220,17 @@ pub(crate) enum Group {
     Email(Uuid),
 }
 
+no_heap!(Group, Status);
+heap_size!(Attempt { id, http_status_code, response, sent_at });
+heap_size!(Progress { status, attempts, failed, running, next_attempt_at });
+
+impl Size for Told {
+    fn heap_size(&self) -> usize {
+        let Self { id: _, webhook: _, kind: _, created_at: _, email: _, payload, progress } = self;
+        payload.heap_size() + lock(progress).heap_size()
+    }
+}
+
 impl table::Record for Told {
     const PLURAL: &'static str = "webhook events";
 
@@ -237,14 +250,21 @@ pub(crate) struct Book {
 
 impl Book {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), events: Table::new(most) }
+        Self { most: most.max(1), events: Table::new(most, &Arc::new(Budget::of(usize::MAX))) }
     }
 
-    pub(super) fn add(&self, told: Arc<Told>) {
+    /// Adds an event; returns the IDs of those that are forgotten for it.
+    pub(super) fn add(&self, told: Arc<Told>) -> Vec<Uuid> {
         let mut events = self.lock();
         events.insert(told.id, told);
-        while events.len() > self.most {
-            events.remove_oldest();
+        let excess = events.len().saturating_sub(self.most);
+        (0..excess).filter_map(|_| events.remove_oldest()).map(|told| told.id).collect()
+    }
+
+    /// Forgets an event, for which no more attempts are made.
+    pub(crate) fn remove(&self, id: Uuid) {
+        if let Some(told) = self.lock().remove(id) {
+            told.give_up();
         }
     }
 
@@ -272,15 +292,16 @@ impl Book {
         self.lock().members(&Group::Email(email)).cloned().collect()
     }
 
-    /// Forgets the events of a webhook that is gone.
-    pub(crate) fn forget(&self, webhook: Uuid) {
+    /// Forgets the events of a webhook that is gone; returns their IDs.
+    pub(crate) fn forget(&self, webhook: Uuid) -> Vec<Uuid> {
         let mut events = self.lock();
         let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|told| told.id).collect();
-        for id in gone {
-            if let Some(told) = events.remove(id) {
+        for id in &gone {
+            if let Some(told) = events.remove(*id) {
                 told.give_up();
             }
         }
+        gone
     }
 }
 

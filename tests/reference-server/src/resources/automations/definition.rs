@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 pub(crate) use self::action::{Action, Given, Letter, Part};
 use crate::keep::word::{Word, word};
 use crate::paging::quoted;
+use crate::store::size::{heap_size, no_heap};
 use crate::validation::{Fields, Ignored, Problems};
 
 /// The most steps of an automation.
@@ -48,6 +49,11 @@ pub(crate) struct Connection {
     pub(crate) to: String,
     pub(crate) kind: Way,
 }
+
+heap_size!(Definition { steps, connections });
+heap_size!(Step { key, kind, config, action });
+heap_size!(Connection { from, to, kind });
+no_heap!(Way);
 
 /// When a connection is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]

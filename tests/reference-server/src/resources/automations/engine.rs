@@ -21,6 +21,7 @@ use crate::resources::emails::recipients::Mailbox;
 use crate::resources::emails::record::Email;
 use crate::service::Service;
 use crate::state::Tenant;
+use crate::store::size::Size as _;
 
 /// An event that has happened to a contact.
 pub(crate) struct Occurrence<'a> {
@@ -50,7 +51,11 @@ pub(crate) fn happened(
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
         if let Some(place) = woken {
             let output = json!({ "event": event.name.as_str(), "payload": *event.payload });
-            go_on(service, tenant, run.id, place, Outcome::Done(Way::EventReceived, Some(output)), now);
+            let outcome = match tenant.runs.check_growth(output.heap_size()) {
+                Ok(()) => Outcome::Done(Way::EventReceived, Some(output)),
+                Err(problem) => Outcome::Failed(problem.message),
+            };
+            go_on(service, tenant, run.id, place, outcome, now);
         }
     }
     if !event.triggers {

@@ -18,6 +18,7 @@ use crate::paging::{Mode, Window, list, quoted};
 use crate::problem::{self, Problem};
 use crate::resources::timestamp::database;
 use crate::routes::Context;
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table;
 
 /// A run of an automation.
@@ -38,6 +39,32 @@ pub(crate) struct Run {
     /// The step that waits, and which wait it is: one that was noted earlier has nothing to say.
     waiting: Option<Waiting>,
     waits: u64,
+}
+
+heap_size!(Run {
+    id,
+    automation,
+    contact,
+    event,
+    definition,
+    status,
+    created_at,
+    started_at,
+    completed_at,
+    steps,
+    waiting,
+    waits
+});
+heap_size!(Progress { status, started_at, completed_at, output, error });
+no_heap!(Status, Waiting);
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Of(_) | Self::WithStatus(..) | Self::Ended => 0,
+            Self::WaitsFor(_, name) => name.heap_size(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::problem::Problem;
 use crate::resources::emails::recipients::Mailbox;
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 
 /// One email for all contacts of a segment.
@@ -21,6 +22,10 @@ pub(crate) struct Broadcast {
     pub(crate) scheduled_at: Option<Timestamp>,
     pub(crate) sent_at: Option<Timestamp>,
 }
+
+heap_size!(Broadcast { id, created_at, message, status, scheduled_at, sent_at });
+heap_size!(Message { segment, from, subject, reply_to, preview_text, html, text, name, topic });
+no_heap!(Status);
 
 impl table::Record for Broadcast {
     const PLURAL: &'static str = "broadcasts";

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::problem::Problem;
 use crate::state::Tenant;
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, lower_case};
 
 /// One contact.
@@ -45,6 +46,39 @@ pub(crate) enum Group {
     Topic(Uuid),
     /// The contacts that have a value for the property with this key.
     Property(String),
+}
+
+heap_size!(Contact {
+    id,
+    email,
+    first_name,
+    last_name,
+    unsubscribed,
+    properties,
+    segments,
+    left_segments,
+    topics,
+    created_at,
+    updated_at
+});
+no_heap!(Subscription);
+
+impl Size for PropertyValue {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.heap_size(),
+            Self::Number(_) => 0,
+        }
+    }
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Member(_) | Self::FormerMember(_) | Self::Topic(_) => 0,
+            Self::Property(key) => key.heap_size(),
+        }
+    }
 }
 
 impl table::Record for Contact {

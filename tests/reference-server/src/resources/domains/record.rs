@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::dns::{self, DnsRecord, RecordStatus};
 use crate::problem::Problem;
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup, lower_case};
 
 /// A domain of a tenant.
@@ -24,6 +25,19 @@ pub(crate) struct Domain {
     /// The last check that ended has found what sending needs. It stays so while another one runs.
     pub(super) proven: bool,
 }
+
+heap_size!(Domain { id, created_at, setup, status, records, check, proven });
+heap_size!(Setup {
+    name,
+    region,
+    return_path,
+    open_tracking,
+    click_tracking,
+    tracking_subdomain,
+    tls,
+    capabilities
+});
+no_heap!(Status, Region, Tls, Capabilities);
 
 impl table::Record for Domain {
     const PLURAL: &'static str = "domains";
