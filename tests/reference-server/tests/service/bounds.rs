@@ -141,7 +141,7 @@ fn records_beyond_their_share_of_the_memory_are_refused_until_some_are_deleted()
     let sandbox = Sandbox::with(&Settings { max_memory: 1 << 20, ..Settings::default() });
     let template = json!({"name": "t", "html": "x".repeat(50_000)});
     let answers: Vec<_> = (0..6).map(|_| sandbox.post("/templates", &template)).collect();
-    let made: Vec<_> = answers.iter().filter(|answer| answer.status == 200).collect();
+    let made: Vec<_> = answers.iter().filter(|answer| answer.status.is_success()).collect();
     assert_eq!(made.len(), 5, "{}", answers[5].text());
     assert_eq!(answers[5].status, 403);
     for part in ["--max-memory", "262144", "templates", "Delete", "reset"] {
@@ -156,9 +156,9 @@ fn records_beyond_their_share_of_the_memory_are_refused_until_some_are_deleted()
     assert_eq!(other(), 403);
     sandbox.sent(&email());
     assert_eq!(sandbox.ask(Method::DELETE, &first).send("").status, 200);
-    assert_eq!(other(), 200);
+    assert!(other().is_success());
     sandbox.service.reset();
-    assert_eq!(sandbox.post("/templates", &template).status, 200);
+    assert!(sandbox.post("/templates", &template).status.is_success());
 }
 
 #[test]
