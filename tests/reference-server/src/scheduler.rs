@@ -11,6 +11,8 @@ use crate::store::changes;
 /// Work that waits for its time, earliest first; of the same instant, first noted first.
 pub(crate) struct Scheduler<W> {
     waiting: Mutex<Waiting<W>>,
+    /// Whether a job that is due at this time still has anything to do.
+    is_needed: fn(Timestamp, &W) -> bool,
 }
 
 /// When a piece of work is due, and the how manieth it is.
@@ -19,13 +21,16 @@ pub(crate) type JobKey = (Timestamp, u64);
 struct Waiting<W> {
     work: BTreeMap<JobKey, W>,
     noted: u64,
+    /// The number of jobs above which those that are no longer needed are dropped.
+    purge_above: usize,
     /// Turns that came or went, once somebody wants to know.
     touched: Option<Vec<JobKey>>,
 }
 
 impl<W> Scheduler<W> {
-    pub(crate) fn new() -> Self {
-        Self { waiting: Mutex::new(Waiting { work: BTreeMap::new(), noted: 0, touched: None }) }
+    pub(crate) fn new(is_needed: fn(Timestamp, &W) -> bool) -> Self {
+        let waiting = Waiting { work: BTreeMap::new(), noted: 0, purge_above: 1_024, touched: None };
+        Self { waiting: Mutex::new(waiting), is_needed }
     }
 
     pub(crate) fn schedule(&self, due: Timestamp, work: W) {
@@ -34,6 +39,9 @@ impl<W> Scheduler<W> {
         waiting.noted += 1;
         waiting.touch(turn);
         waiting.work.insert(turn, work);
+        if waiting.work.len() > waiting.purge_above {
+            waiting.purge(self.is_needed);
+        }
     }
 
     /// Takes the next piece of work that is due at `now`, with its turn.
@@ -86,6 +94,17 @@ impl<W> Scheduler<W> {
 }
 
 impl<W> Waiting<W> {
+    /// Drops the jobs that are no longer needed, once they may be half of all.
+    fn purge(&mut self, is_needed: fn(Timestamp, &W) -> bool) {
+        let gone: Vec<JobKey> =
+            self.work.iter().filter(|(key, job)| !is_needed(key.0, job)).map(|(key, _)| *key).collect();
+        for key in gone {
+            self.work.remove(&key);
+            self.touch(key);
+        }
+        self.purge_above = 2 * self.work.len() + 1_024;
+    }
+
     fn touch(&mut self, turn: JobKey) {
         if let Some(touched) = &mut self.touched {
             changes::count(0);

@@ -72,11 +72,12 @@ impl Service {
     /// A service that remembers nothing yet.
     pub fn new(settings: Settings) -> Arc<Self> {
         let links = Links::new(settings.seed);
-        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records);
+        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
         Self::with(settings, links, logins)
     }
 
     pub(crate) fn with(settings: Settings, links: Links, oauth: OAuthStore) -> Arc<Self> {
+        let settings = settings.within_memory();
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
             turns: DueWorker::default(),

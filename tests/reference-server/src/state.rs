@@ -68,12 +68,13 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(settings: Settings, links: Links, oauth: OAuthStore) -> Self {
+        let settings = settings.within_memory();
         if let Some(address) = &settings.public_url {
             links.listens_at(address);
         }
         Self {
             clock: Clock::new(settings.clock),
-            scheduler: Scheduler::new(),
+            scheduler: Scheduler::new(Job::is_needed),
             faults: Faults::new(settings.seed),
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
@@ -81,7 +82,7 @@ impl State {
             links,
             tenants: Tenants::new(&settings),
             oauth,
-            fetches: FetchQueue::default(),
+            fetches: FetchQueue::new(settings.fetch_bytes()),
             outbox: Outbox::new(settings.keep_webhook_events),
             http_clients: HttpClients::default(),
             event_bus: EventBus::new(),

@@ -29,6 +29,7 @@ use crate::state::event_bus::BusEventKind;
 use crate::state::job::Job;
 use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
+use crate::store::size::Size as _;
 use crate::wire::timestamp::iso;
 
 /// Tells an event to every webhook of the tenant that wants it; answers which, and under which id. `data` is made only if there is one.
@@ -52,7 +53,8 @@ pub(crate) fn notify(
     let delivery = wanted.into_iter().map(|webhook| {
         let id = state.next_id();
         let delivery = Arc::new(WebhookDelivery::new(id, webhook, kind, at, email, payload.clone()));
-        tenant.deliveries.add(Arc::clone(&delivery));
+        state.tenants.forget_events(&tenant.deliveries.add(Arc::clone(&delivery)));
+        state.tenants.hold_event(tenant, id, delivery.size());
         enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, planned: true });
         state.event_bus.publish(&tenant.name, BusEventKind::WebhookEvent { webhook, event: id });
         (webhook, id)
@@ -135,6 +137,7 @@ pub(crate) fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
     }
     if let Some(tenant) = job.tenant.upgrade() {
         tenant.deliveries.touch(job.delivery.id);
+        state.tenants.resize_event(job.delivery.id, job.delivery.size());
         state.event_bus.publish(
             &tenant.name,
             BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id },

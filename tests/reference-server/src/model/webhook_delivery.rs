@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use crate::clock::plus;
 use crate::lock::lock;
+use crate::store::budget::Budget;
 use crate::store::interned::{Interned, word};
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, Rows, Table};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
@@ -236,6 +238,17 @@ pub(crate) enum Group {
     Email(Uuid),
 }
 
+no_heap!(Group, Status);
+heap_size!(Attempt { id, http_status_code, response, sent_at });
+heap_size!(Progress { status, attempts, failed, running, next_attempt_at });
+
+impl Size for WebhookDelivery {
+    fn heap_size(&self) -> usize {
+        let Self { id: _, webhook: _, kind: _, created_at: _, email: _, payload, progress } = self;
+        payload.heap_size() + lock(progress).heap_size()
+    }
+}
+
 impl table::Record for WebhookDelivery {
     const PLURAL: &'static str = "webhook events";
 
@@ -255,14 +268,21 @@ pub(crate) struct Deliveries {
 
 impl Deliveries {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), events: Table::new(most) }
+        Self { most: most.max(1), events: Table::new(most, &Arc::new(Budget::of(usize::MAX))) }
     }
 
-    pub(crate) fn add(&self, delivery: Arc<WebhookDelivery>) {
+    /// Adds an event; returns the IDs of those that are forgotten for it.
+    pub(crate) fn add(&self, delivery: Arc<WebhookDelivery>) -> Vec<Uuid> {
         let mut events = self.lock();
         events.insert(delivery.id, delivery);
-        while events.len() > self.most {
-            events.remove_oldest();
+        let excess = events.len().saturating_sub(self.most);
+        (0..excess).filter_map(|_| events.remove_oldest()).map(|delivery| delivery.id).collect()
+    }
+
+    /// Forgets an event, for which no more attempts are made.
+    pub(crate) fn remove(&self, id: Uuid) {
+        if let Some(delivery) = self.lock().remove(id) {
+            delivery.give_up();
         }
     }
 
@@ -290,15 +310,16 @@ impl Deliveries {
         self.lock().members(&Group::Email(email)).cloned().collect()
     }
 
-    /// Forgets the events of a webhook that is gone.
-    pub(crate) fn forget(&self, webhook: Uuid) {
+    /// Forgets the events of a webhook that is gone; returns their IDs.
+    pub(crate) fn forget(&self, webhook: Uuid) -> Vec<Uuid> {
         let mut events = self.lock();
         let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|delivery| delivery.id).collect();
-        for id in gone {
-            if let Some(delivery) = events.remove(id) {
+        for id in &gone {
+            if let Some(delivery) = events.remove(*id) {
                 delivery.give_up();
             }
         }
+        gone
     }
 }
 

@@ -70,7 +70,13 @@ fn decide(
             };
             let Some(decided) = state.oauth.decide(name, now) else { return gone() };
             let code = format!("sb_code_{}", state.next_secret().simple());
-            state.oauth.keep_code(&code, decided, tenant, now);
+            if !state.oauth.keep_code(&code, decided, tenant, now) {
+                let answer = [
+                    ("error", "server_error"),
+                    ("error_description", "The sandbox is out of --max-memory for logins."),
+                ];
+                return after_form(back(&waiting.redirect_uri, &answer, client_state));
+            }
             after_form(back(&waiting.redirect_uri, &[("code", &code)], client_state))
         }
         Some("deny") => {

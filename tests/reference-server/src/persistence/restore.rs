@@ -42,7 +42,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
         }
         None => store.set_about("links", links.key())?,
     }
-    let mut logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records);
+    let mut logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
     if let Some(kept) = store.about("logins")? {
         let unfit = || PersistenceError::Damaged("the key of its logins".to_owned());
         logins = logins.go_on(decode(&kept)?).ok_or_else(unfit)?;
@@ -53,6 +53,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     }
     let scheduler = tenants(&service, store)?;
     count_mails(&service);
+    count_events(&service);
     for (turn, work) in scheduler {
         if let Some(work) = work.revive(&service.state().tenants) {
             service.state().scheduler.put_back(turn, work);
@@ -137,6 +138,20 @@ fn count_mails(service: &Service) {
     mails.sort_by_key(|(at, ..)| *at);
     for (_, id, size, tenant) in mails {
         service.state().tenants.hold_mail(&tenant, id, size);
+    }
+}
+
+/// Counts the events of the webhooks of all tenants, so that the oldest go first when they are too large together.
+fn count_events(service: &Service) {
+    let mut events: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
+    for tenant in service.state().tenants.all() {
+        for delivery in tenant.deliveries.lock().oldest_first() {
+            events.push((delivery.created_at, delivery.id, delivery.size(), Arc::clone(&tenant)));
+        }
+    }
+    events.sort_by_key(|(at, ..)| *at);
+    for (_, id, size, tenant) in events {
+        service.state().tenants.hold_event(&tenant, id, size);
     }
 }
 

@@ -52,7 +52,11 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    context.tenant.api_keys.change(id, |key| key.name = name);
+    let rename = |key: &mut ApiKey| {
+        key.name = name;
+        Ok(())
+    };
+    context.tenant.api_keys.try_change(id, rename).transpose()?;
     Ok(answers::reference("api_key", id))
 }
 

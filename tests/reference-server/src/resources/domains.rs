@@ -63,7 +63,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
     // What an update leaves is judged together with what it sets, so the whole is made of the domain as it is.
-    let changed = context.tenant.domains.change(id, |domain| {
+    let changed = context.tenant.domains.try_change(id, |domain| {
         let setup = context
             .body(|fields, problems, ignored| Some(read_update(&domain.setup, fields, problems, ignored)))?;
         domain.set_up(setup);

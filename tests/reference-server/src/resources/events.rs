@@ -65,11 +65,12 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
     })?;
     let now = context.now();
-    let changed = context.tenant.events.change(id, |event| {
+    let changed = context.tenant.events.try_change(id, |event| {
         event.schema = schema;
         event.updated_at = Some(now);
+        Ok(())
     });
-    changed.ok_or_else(not_found)?;
+    changed.ok_or_else(not_found)??;
     Ok(answers::reference("event", id))
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         Some((name, description, fields.take_word("visibility", VISIBILITIES, problems)))
     })?;
-    context.tenant.topics.change(id, |topic| {
+    let changed = context.tenant.topics.try_change(id, |topic| {
         topic.name = name.unwrap_or_else(|| std::mem::take(&mut topic.name));
         match description {
             Change::Keep => {}
@@ -109,7 +109,9 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         topic.visibility = visibility.unwrap_or(topic.visibility);
         topic.updated_at = context.now();
+        Ok(())
     });
+    changed.transpose()?;
     notify_webhooks(context, "topic.updated", context.tenant.topics.get(id));
     Ok(answers::reference("topic", id))
 }

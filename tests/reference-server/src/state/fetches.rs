@@ -97,6 +97,7 @@ impl FetchError {
 pub(crate) struct FetchQueue {
     waiting: Mutex<Waiting>,
     pub(crate) running: Arc<Semaphore>,
+    max_waiting: usize,
 }
 
 #[derive(Default)]
@@ -105,22 +106,22 @@ struct Waiting {
     bytes: usize,
 }
 
-impl Default for FetchQueue {
-    fn default() -> Self {
-        Self { waiting: Mutex::default(), running: Arc::new(Semaphore::new(MAX_RUNNING)) }
-    }
-}
-
 impl FetchQueue {
+    /// A queue for emails of at most `max_bytes` bytes, and never more than [`MAX_WAITING`].
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        let running = Arc::new(Semaphore::new(MAX_RUNNING));
+        Self { waiting: Mutex::default(), running, max_waiting: MAX_WAITING.min(max_bytes) }
+    }
+
     /// Adds an email, unless those that wait take too much memory already.
     pub(crate) fn push(&self, job: FetchJob) -> Result<(), &'static str> {
         let mut waiting = lock(&self.waiting);
-        if waiting.bytes + job.size > MAX_WAITING {
+        if waiting.bytes + job.size > self.max_waiting {
             // Emails that were forgotten meanwhile still wait here.
             waiting.jobs.retain(|job| job.email.strong_count() > 0);
             waiting.bytes = waiting.jobs.iter().map(|job| job.size).sum();
         }
-        if waiting.bytes + job.size > MAX_WAITING {
+        if waiting.bytes + job.size > self.max_waiting {
             return Err("too_many_attachments_to_fetch");
         }
         waiting.bytes += job.size;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::model::email::personal::Common;
@@ -27,6 +28,26 @@ pub(crate) enum Job {
     SendBroadcast { tenant: Weak<Tenant>, broadcast: Uuid },
     /// The next mails of a broadcast leave.
     ContinueBroadcast(BroadcastJob),
+}
+
+impl Job {
+    /// Whether it still has anything to do at this time: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait.
+    pub(crate) fn is_needed(due: Timestamp, job: &Self) -> bool {
+        match job {
+            Self::Depart { email, .. } => {
+                email.upgrade().is_some_and(|email| email.waits() && email.scheduled_at() == Some(due))
+            }
+            Self::Note { email, .. } | Self::NotifyAutomations { email, .. } => email.strong_count() > 0,
+            Self::RetryDelivery { delivery, .. } => delivery.strong_count() > 0,
+            Self::ResumeRun { tenant, run, .. } => {
+                tenant.upgrade().and_then(|tenant| tenant.runs.get(*run)).is_some_and(|run| run.is_running())
+            }
+            Self::CheckDomain { tenant, .. } | Self::SendBroadcast { tenant, .. } => {
+                tenant.strong_count() > 0
+            }
+            Self::ContinueBroadcast(_) => true,
+        }
+    }
 }
 
 /// A broadcast on its way out.

@@ -15,6 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::store::interned::{Interned, word};
+use crate::store::size::{heap_size, no_heap};
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
@@ -49,6 +50,11 @@ pub(crate) struct Connection {
     pub(crate) to: String,
     pub(crate) kind: BranchKind,
 }
+
+heap_size!(Definition { steps, connections });
+heap_size!(Step { key, kind, config, action });
+heap_size!(Connection { from, to, kind });
+no_heap!(BranchKind);
 
 /// When a connection is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::model::domain::Setup;
 use crate::store::interned::{Interned, word};
+use crate::store::size::{heap_size, no_heap};
 
 /// The name behind which the hosts of all regions are.
 const SERVICE: &str = "mail.example";
@@ -31,6 +32,9 @@ pub(crate) struct DnsRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u16>,
 }
+
+heap_size!(DnsRecord { record, name, kind, value, ttl, status, priority });
+no_heap!(RecordStatus);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -20,6 +20,7 @@ use crate::resources::automations::{run, step};
 use crate::state::State;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
+use crate::store::size::Size as _;
 use crate::wire::problem::Problem;
 
 /// An event that has happened to a contact.
@@ -50,7 +51,11 @@ pub(crate) fn happened(
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
         if let Some(place) = woken {
             let output = json!({ "event": event.name.as_str(), "payload": *event.payload });
-            go_on(state, tenant, run.id, place, Outcome::Done(BranchKind::EventReceived, Some(output)), now);
+            let outcome = match tenant.runs.check_growth(output.heap_size()) {
+                Ok(()) => Outcome::Done(BranchKind::EventReceived, Some(output)),
+                Err(problem) => Outcome::Failed(problem.message),
+            };
+            go_on(state, tenant, run.id, place, outcome, now);
         }
     }
     if !event.triggers {
