@@ -2,6 +2,7 @@
 
 mod context;
 mod find;
+mod table;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -23,7 +24,7 @@ pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
 /// One line of the table.
 pub(crate) struct Route {
     pub(crate) method: Method,
-    /// `{…}` stands for one segment. A literal segment wins over it, so its line stands first.
+    /// `{…}` stands for one segment. A literal segment wins over it; its line stands first.
     pub(crate) path: &'static str,
     pub(crate) scope: Scope,
     /// Whether `Idempotency-Key` is honoured.
