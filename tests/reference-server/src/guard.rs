@@ -15,6 +15,7 @@
 //! It is checked by the service and not by a mount: all doors share it, and the service knows the addresses it has given out. A request
 //! without `Host` is let through: no browser sends one, a test that calls the service without a socket does.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ use crate::oauth::register;
 use crate::paging::quoted;
 use crate::problem::Problem;
 use crate::service::Service;
+use crate::store::table::lower_case;
 use crate::{inbox, routes};
 
 /// Which names a service is asked under, besides those of this machine.
@@ -40,8 +42,8 @@ impl Names {
     pub(crate) fn add(&mut self, address: &str) {
         let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
         let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
-        if !host.is_empty() && !self.known.contains(&host) {
-            self.known.push(host);
+        if !host.is_empty() && !self.knows(&host) {
+            self.known.push(host.into_owned());
         }
     }
 
@@ -49,10 +51,14 @@ impl Names {
         self.any_number = true;
     }
 
+    fn knows(&self, host: &str) -> bool {
+        self.known.iter().any(|known| known == host)
+    }
+
     /// Whether the service is asked under this name, with or without a port.
     fn has(&self, authority: &str) -> bool {
         let host = host_of(authority);
-        if host == "localhost" || host.ends_with(".localhost") || self.known.contains(&host) {
+        if host == "localhost" || host.ends_with(".localhost") || self.knows(&host) {
             return true;
         }
         let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
@@ -72,7 +78,7 @@ fn is_loopback(number: IpAddr) -> bool {
 }
 
 /// The host of `host:port`, in lower case, without the dot that may end a name.
-fn host_of(authority: &str) -> String {
+fn host_of(authority: &str) -> Cow<'_, str> {
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match (authority.strip_prefix('['), authority.rsplit_once(':')) {
         (Some(rest), _) => {
@@ -81,7 +87,7 @@ fn host_of(authority: &str) -> String {
         (None, Some((host, port))) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         (None, _) => authority,
     };
-    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+    lower_case(host.strip_suffix('.').unwrap_or(host))
 }
 
 /// The refusal of what only a page from elsewhere asks.
@@ -122,8 +128,8 @@ pub(crate) fn refusal(service: &Service, request: &Request<Bytes>) -> Option<Res
 fn unknown_host(service: &Service, request: &Request<Bytes>) -> Option<String> {
     let names = service.links().names();
     let hosts = request.headers().get_all(header::HOST).iter();
-    let mut hosts = hosts.map(|host| String::from_utf8_lossy(host.as_bytes()).into_owned());
-    let other = hosts.find(|host| !names.has(host));
+    let other = hosts.map(|host| String::from_utf8_lossy(host.as_bytes())).find(|host| !names.has(host));
+    let other = other.map(Cow::into_owned);
     let authority = || request.uri().authority().map(|authority| authority.as_str().to_owned());
     other.or_else(|| authority().filter(|authority| !names.has(authority)))
 }

@@ -37,8 +37,8 @@ pub(crate) struct Written {
 #[derive(Debug)]
 enum Text {
     Given(Option<Arc<str>>),
-    /// Derived from the HTML, once it is read.
-    Derived(Derivation, OnceLock<Arc<str>>),
+    /// Derived from the HTML, once it is read; for most emails as it stands.
+    Derived(Option<Box<Derivation>>, OnceLock<Arc<str>>),
 }
 
 /// How a text is derived from its HTML.
@@ -51,6 +51,11 @@ pub(super) struct Derivation {
 }
 
 impl Derivation {
+    /// None if the text is derived from the HTML as it stands.
+    fn into_box(self) -> Option<Box<Self>> {
+        (self.link.is_some() || self.hidden.is_some()).then(|| Box::new(self))
+    }
+
     fn derive(&self, html: &str) -> String {
         let mut html = html.to_owned();
         if let Some(hidden) = self.hidden.clone().filter(|hidden| html.get(hidden.clone()).is_some()) {
@@ -71,7 +76,7 @@ impl Bodies {
 
     /// HTML, and the text that is derived from it.
     pub(crate) fn of_html(html: Arc<str>) -> Self {
-        Self::Written(Arc::new(Written::derived(html, Derivation::default())))
+        Self::Written(Arc::new(Written { html: Some(html), text: Text::Derived(None, OnceLock::new()) }))
     }
 
     pub(crate) fn html(&self) -> Option<Arc<str>> {
@@ -114,7 +119,7 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
 
 impl Written {
     pub(super) fn derived(html: Arc<str>, how: Derivation) -> Self {
-        Self { html: Some(html), text: Text::Derived(how, OnceLock::new()) }
+        Self { html: Some(html), text: Text::Derived(Some(Box::new(how)), OnceLock::new()) }
     }
 
     fn text(&self) -> Option<Arc<str>> {
@@ -126,7 +131,7 @@ impl Written {
             return Some(Arc::clone(text));
         }
         let html = self.html.as_deref()?;
-        let text: Arc<str> = how.derive(html).into();
+        let text: Arc<str> = how.as_deref().map_or_else(|| derive(html), |how| how.derive(html)).into();
         // No more is kept than was counted.
         if text.len() <= html.len() {
             return Some(Arc::clone(made.get_or_init(|| text)));
@@ -174,7 +179,7 @@ impl Serialize for Bodies {
         };
         let (text, derivation) = match &written.text {
             Text::Given(text) => (text.clone(), None),
-            Text::Derived(how, _) => (None, Some(how.clone())),
+            Text::Derived(how, _) => (None, Some(how.as_deref().cloned().unwrap_or_default())),
         };
         Stored { html: written.html.clone(), text, derivation }.serialize(serializer)
     }
@@ -184,7 +189,7 @@ impl<'de> Deserialize<'de> for Bodies {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Stored { html, text, derivation } = Stored::deserialize(deserializer)?;
         let text = match derivation {
-            Some(how) => Text::Derived(how, OnceLock::new()),
+            Some(how) => Text::Derived(how.into_box(), OnceLock::new()),
             None => Text::Given(text),
         };
         Ok(Self::Written(Arc::new(Written { html, text })))

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
+use uuid::Uuid;
 
 use self::draft::{Draft, Form};
 use self::record::Email;
@@ -27,16 +28,18 @@ use crate::lock::lock;
 use crate::paging::{Mode, Window, list};
 use crate::problem::{Problem, json};
 use crate::routes::Context;
-use crate::validation::{Problems, well_formed};
+use crate::validation::{Body, Fields, Problems};
 
 /// `POST /emails`, and `POST /email`, `/emails/sending`, `/email/sending`, which the specification names without a
 /// shape of their own.
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let body = well_formed(context.request.body())?;
+    let body = Body::read(context.request.body())?;
     let mut problems = Problems::default();
     let mut ignored = context.ignored();
     let now = context.service.clock().now();
-    let draft = Draft::read(body.get(), &Form::single(&context.tenant, now), &mut problems, &mut ignored);
+    let draft = Fields::read_body(body, &mut problems).and_then(|fields| {
+        Draft::read_all(fields, &Form::single(&context.tenant, now), &mut problems, &mut ignored)
+    });
     let draft = match (draft, problems.into_problem()) {
         (Some(draft), None) => draft,
         (_, Some(problem)) => return Err(problem),
@@ -45,7 +48,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.service, &draft)?;
     let id = delivery::accept(context.service, &context.tenant, draft, now);
-    Ok(json(StatusCode::OK, &Accepted { id: id.to_string() }))
+    Ok(json(StatusCode::OK, &Accepted { id }))
 }
 
 /// `GET /emails`, mode A.
@@ -65,7 +68,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 #[derive(Serialize)]
 struct Accepted {
-    id: String,
+    id: Uuid,
 }
 
 /// `SPEC.md`, Sent email (list item).
@@ -88,7 +91,7 @@ impl Item {
     fn of(email: &Email) -> Self {
         Self {
             id: email.id.to_string(),
-            message_id: email.message_id.clone(),
+            message_id: email.message_id.to_string(),
             to: email.to.clone(),
             from: email.from.clone(),
             created_at: database(email.created_at),

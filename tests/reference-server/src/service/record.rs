@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http::{HeaderName, HeaderValue, Request, Response, header};
+use uuid::Uuid;
 
 use super::Service;
 use crate::lock::read;
@@ -12,7 +13,12 @@ use crate::news::What;
 use crate::ratelimit::Allowance;
 use crate::resources::logs::{Entry, kept};
 use crate::state::Tenant;
-use crate::state::requests::RecordedRequest;
+use crate::state::requests::{RecordedRequest, packed};
+
+/// How many headers a response has in most cases, with those that the server of a mount adds.
+const HEADERS: usize = 8;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl Service {
     pub(super) fn log(&self, tenant: &Arc<Tenant>, request: &Request<Bytes>, response: &Response<Bytes>) {
@@ -21,7 +27,7 @@ impl Service {
             id: self.request_ids.next(),
             created_at: self.clock.now(),
             endpoint: request.uri().path().to_owned(),
-            method: request.method().to_string(),
+            method: request.method().clone(),
             response_status: response.status().as_u16(),
             request_body: kept(request.uri().path(), request.body()),
             response_body: kept(request.uri().path(), response.body()),
@@ -30,15 +36,16 @@ impl Service {
         self.state.log(tenant, entry);
     }
 
+    /// Adds the headers that every response has. Those of a scripted one win over them.
     pub(super) fn finish_headers(&self, response: &mut Response<Bytes>, allowance: Allowance) {
-        // Headers of a scripted answer win over those that every answer carries.
-        let own = std::mem::take(response.headers_mut());
         let headers = response.headers_mut();
+        headers.reserve(HEADERS);
+        let mut id = Uuid::encode_buffer();
+        let id = self.request_ids.next().hyphenated().encode_lower(&mut id);
         allowance.announce(headers);
-        if let Ok(id) = HeaderValue::try_from(self.request_ids.next().to_string()) {
-            headers.insert("x-request-id", id);
+        if let Ok(id) = HeaderValue::from_str(id) {
+            headers.entry(X_REQUEST_ID).or_insert(id);
         }
-        overlay(headers, own);
     }
 
     pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
@@ -48,7 +55,7 @@ impl Service {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().map(str::to_owned),
-            headers: request.headers().clone(),
+            headers: packed(request.headers()),
             body: request.body().clone(),
             status: response.status(),
             answer_headers: response.headers().clone(),
@@ -62,23 +69,5 @@ impl Service {
         self.state.requests.record(recorded);
         // Whose it was is found out by whoever looks; many a refused one was nobody's.
         self.news.tell_all(What::Request);
-    }
-}
-
-fn overlay(headers: &mut HeaderMap, own: HeaderMap) {
-    let mut current = None;
-    for (name, value) in own {
-        match name {
-            Some(name) => {
-                headers.insert(name.clone(), value);
-                current = Some(name);
-            }
-            // Further values of the name before.
-            None => {
-                if let Some(name) = &current {
-                    headers.append(name.clone(), value);
-                }
-            }
-        }
     }
 }

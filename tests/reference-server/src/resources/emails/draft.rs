@@ -42,7 +42,7 @@ pub(crate) struct Draft {
     pub(crate) bodies: Bodies,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) attachments: Vec<Attachment>,
-    pub(crate) tags: Vec<Tag>,
+    pub(crate) tags: Arc<[Tag]>,
     /// The topic whose subscriptions decide who gets it.
     pub(crate) topic: Option<Uuid>,
     pub(crate) scheduled_at: Option<Timestamp>,
@@ -75,11 +75,20 @@ impl Draft {
         problems: &mut Problems,
         ignored: &mut Ignored,
     ) -> Option<Self> {
-        let (at, pointer) = match form.place {
-            None => (String::new(), String::new()),
-            Some(index) => (format!("[{index}]."), format!("/{index}")),
+        let fields = match form.place {
+            None => Fields::read(json, String::new(), String::new(), problems),
+            Some(index) => Fields::read_top_element(json, index, problems),
         };
-        let mut fields = Fields::read(json, at, pointer, problems)?;
+        Self::read_all(fields?, form, problems, ignored)
+    }
+
+    /// As [`read`](Self::read), of a body whose fields are known already.
+    pub(crate) fn read_all(
+        mut fields: Fields<'_>,
+        form: &Form<'_>,
+        problems: &mut Problems,
+        ignored: &mut Ignored,
+    ) -> Option<Self> {
         let before = problems.count();
         let draft = Self::read_fields(&mut fields, form, problems, ignored);
         fields.leave(ignored);
@@ -118,7 +127,7 @@ impl Draft {
         let topic = take_topic(fields, form.tenant, problems);
         let headers = headers::take(fields, reply_to.is_some(), problems, ignored);
         let tags = fields.take_array("tags", problems);
-        let tags = tags.map(|items| tags::read(fields, &items, problems, ignored)).unwrap_or_default();
+        let tags = tags.map(|items| tags::read(fields, &items, problems, ignored).into()).unwrap_or_default();
         let attachments = take_attachments(fields, form, problems, ignored);
         let scheduled_at = take_schedule(fields, form, problems);
 

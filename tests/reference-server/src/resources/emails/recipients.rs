@@ -111,7 +111,7 @@ fn take_at_most(
             return Some(mailboxes);
         }
         match Mailbox::parse(&one) {
-            Ok(mailbox) => mailboxes.push(mailbox),
+            Ok(mailbox) => mailboxes = vec![mailbox],
             Err(reason) => {
                 problems.wrong(|| format!("`{}` {reason}: {}.", fields.name(field), quoted(&one)));
             }
@@ -130,6 +130,7 @@ fn take_at_most(
         });
         return Some(mailboxes);
     }
+    mailboxes.reserve_exact(several.len());
     for (index, json) in several.iter().enumerate() {
         let Some(one) = text(json.get()) else {
             problems.wrong(|| {

@@ -1,7 +1,7 @@
 //! What the service remembers of an email, and what has happened to it.
 
 use serde::{Deserialize, Serialize};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -14,13 +14,15 @@ use crate::store::size::Size;
 
 /// How many events of an email are remembered.
 const LONGEST_HISTORY: usize = 200;
+/// How many an email has that was delivered and never opened.
+const USUAL_HISTORY: usize = 2;
 
 /// A sent email. What was sent never changes; when it leaves and what happened to it does.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Email {
     pub(crate) id: Uuid,
     /// With its angle brackets.
-    pub(crate) message_id: String,
+    pub(crate) message_id: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) from: String,
     pub(crate) to: Vec<String>,
@@ -33,7 +35,7 @@ pub(crate) struct Email {
     /// The custom headers; not those that the service adds to the mails of a broadcast.
     #[serde(default)]
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) tags: Vec<Tag>,
+    pub(crate) tags: Arc<[Tag]>,
     pub(crate) topic: Option<Uuid>,
     pub(crate) origin: Origin,
     progress: Mutex<Progress>,
@@ -94,7 +96,7 @@ impl Email {
         let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
         Self {
             id,
-            message_id: format!("<{id}@{}>", draft.from.message_id_domain()),
+            message_id: format!("<{id}@{}>", draft.from.message_id_domain()).into(),
             created_at,
             from: draft.from.text.clone(),
             to: texts(&draft.to),
@@ -104,12 +106,12 @@ impl Email {
             subject: draft.subject.clone(),
             bodies: draft.bodies.clone(),
             headers,
-            tags: draft.tags.clone(),
+            tags: Arc::clone(&draft.tags),
             topic: draft.topic,
             origin: draft.origin,
             progress: Mutex::new(Progress {
                 last_event: (created_at, Event::Queued),
-                history: Vec::new(),
+                history: Vec::with_capacity(USUAL_HISTORY),
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
@@ -198,8 +200,9 @@ impl Size for Email {
         let history = progress.history.capacity() * size_of::<(Timestamp, Event)>();
         let waiting = progress.waiting.as_ref().map_or(0, |draft| size_of::<Draft>() + draft.heap_size());
         let mailboxes = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
-        let texts = [&self.message_id, &self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
+        let texts = [&self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
         texts
+            + self.message_id.heap_size()
             + mailboxes
             + self.to.heap_size()
             + self.bodies.size()
