@@ -105,10 +105,9 @@ impl Command {
         matches!(self, Self::Serve(_) | Self::Run(_))
     }
 
-    /// Whether it answers requests in parallel. With a data folder it doesn't: requests on all cores would outrun the writer, and a kill loses
-    /// whatever is not written yet.
+    /// Whether it answers requests in parallel.
     pub(crate) fn serves(&self) -> bool {
-        matches!(self, Self::Serve(args) if args.behaviour.data.is_none())
+        matches!(self, Self::Serve(_))
     }
 }
 

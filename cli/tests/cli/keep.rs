@@ -1,9 +1,9 @@
 //! `sandbox serve --data`: what is kept over restarts, stops and kills.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -85,49 +85,60 @@ fn what_was_sent_is_there_after_a_stop_and_a_new_start() {
     assert_eq!(kept["subject"], "Hello");
 }
 
+/// Sends on this many connections, each as fast as it is answered, until the sandbox is killed after this time; when each email was answered, and the
+/// moment of the kill.
+fn send_until_killed(
+    sandbox: &mut Sandbox,
+    connections: usize,
+    after: Duration,
+) -> (Vec<(String, Instant)>, Instant) {
+    let base_url = sandbox.base_url.clone();
+    std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..connections)
+            .map(|_| {
+                scope.spawn(|| {
+                    let (mut line, mut sent) = (Line::to(&base_url), Vec::new());
+                    while let Some(id) = line.send() {
+                        sent.push((id, Instant::now()));
+                    }
+                    sent
+                })
+            })
+            .collect();
+        std::thread::sleep(after);
+        sandbox.kill();
+        let killed = Instant::now();
+        (senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect(), killed)
+    })
+}
+
 #[test]
 fn a_process_that_is_killed_loses_nothing_that_is_older_than_a_second() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().display().to_string();
-    let mut expected = HashSet::new();
-    for round in 0..3 {
-        let mut sandbox = Sandbox::start(&["--data", &data, "--keep", "100000"]);
-        let (stop, base_url) = (AtomicBool::new(false), sandbox.base_url.clone());
-        let sent: Vec<(String, Instant)> = std::thread::scope(|scope| {
-            let senders: Vec<_> = (0..4)
-                .map(|_| {
-                    scope.spawn(|| {
-                        let (mut line, mut sent) = (Line::to(&base_url), Vec::new());
-                        let begin = Instant::now();
-                        while !stop.load(Ordering::SeqCst) {
-                            let Some(id) = line.send() else { break };
-                            sent.push((id, Instant::now()));
-                            // A burst, then at a pace that a slow disk keeps up with: the kill comes between two writes or into one.
-                            if begin.elapsed() > Duration::from_millis(500) {
-                                std::thread::sleep(Duration::from_millis(10));
-                            }
-                        }
-                        sent
-                    })
-                })
-                .collect();
-            std::thread::sleep(Duration::from_millis(2_500 + 37 * round));
-            sandbox.kill();
-            let killed = Instant::now();
-            stop.store(true, Ordering::SeqCst);
-            let sent: Vec<_> = senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect();
-            sent.into_iter().filter(|(_, at)| killed.duration_since(*at) > Duration::from_secs(1)).collect()
-        });
-        assert!(sent.len() > 10, "{}", sent.len());
-        expected.extend(sent.into_iter().map(|(id, _)| id));
+    for connections in [1, 4, 16] {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = ["--data", &folder.path().display().to_string(), "--keep", "1000000"];
+        let mut expected = HashSet::new();
+        for _ in 0..2 {
+            let mut sandbox = Sandbox::start(&flags);
+            let after = Duration::from_millis(1_500 + RandomState::new().hash_one(()) % 1_500);
+            let (sent, killed) = send_until_killed(&mut sandbox, connections, after);
+            let due = sent.into_iter().filter(|(_, at)| killed - *at > Duration::from_secs(1));
+            let before = expected.len();
+            expected.extend(due.map(|(id, _)| id));
+            assert!(
+                expected.len() > before + 10,
+                "{connections} connections: {before} and {}",
+                expected.len()
+            );
 
-        let again = Sandbox::start(&["--data", &data, "--keep", "100000"]);
-        let mut line = Line::to(&again.base_url);
-        let emails = ids(&line.all("/emails"), "id");
-        let lost: Vec<_> = expected.difference(&emails).collect();
-        assert!(lost.is_empty(), "{} of {} are lost", lost.len(), expected.len());
-        // Every mail has its email, and every email that was delivered at once its mail.
-        assert_eq!(ids(&line.all("/_/messages"), "email_id"), emails);
+            let again = Sandbox::start(&flags);
+            let mut line = Line::to(&again.base_url);
+            let emails = ids(&line.all("/emails"), "id");
+            let lost = expected.difference(&emails).count();
+            assert_eq!(lost, 0, "of {} after {after:?} on {connections} connections", expected.len());
+            // Every mail has its email, and every email that was delivered at once its mail.
+            assert_eq!(ids(&line.all("/_/messages"), "email_id"), emails);
+        }
     }
 }
 

@@ -291,6 +291,28 @@ fn the_inbox_lists_the_newest_first_and_finds_by_every_filter() {
 }
 
 #[test]
+fn emails_that_have_not_left_are_listed_by_their_state() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    send(&posthaste, "ada@example.com", "Left", &[]);
+    let later = send(&posthaste, "ada@example.com", "Later", &["--scheduled-at", "in 1 hour"]);
+    send(&posthaste, "failed@example.com", "Failed", &[]);
+    let list = |flags: &[&str]| {
+        let arguments = [&["sandbox", "inbox", "list", "--columns", "subject,state,reason"], flags].concat();
+        posthaste.run(&arguments).ok().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(list(&["--state", "unsent"]), ["Failed\tfailed\t", "Later\tscheduled\t"]);
+    assert_eq!(list(&["--state", "scheduled", "--to", "ADA"]), ["Later\tscheduled\t"]);
+    assert!(list(&["--state", "canceled"]).is_empty());
+    let listed = posthaste.run(&["sandbox", "inbox", "list", "--state", "scheduled", "--json"]).json();
+    assert_eq!(listed["data"][0]["id"], later.as_str());
+    let subjects = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
+    assert_eq!(subjects, "Left\n", "without a state, what left");
+    let said = posthaste.run(&["sandbox", "inbox", "list", "--state", "late"]).fails(2);
+    assert!(said.contains("unsent") && said.contains("canceled"), "{said}");
+}
+
+#[test]
 fn waiting_for_an_email_ends_when_it_comes() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
@@ -323,6 +345,7 @@ fn requests_are_told_when_asked_for_and_never_a_key() {
     let mut said = String::new();
     std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
     assert!(said.contains("POST /emails → 200"), "{said}");
+    assert!(said.lines().any(|line| line.contains("POST /emails → 200") && line.ends_with(" ms")), "{said}");
     assert!(!said.contains("sb_local"), "{said}");
 }
 

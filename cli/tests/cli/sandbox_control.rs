@@ -16,10 +16,10 @@ fn the_next_requests_fail_as_was_asked_and_then_all_is_well() {
     let added = posthaste.run(&["sandbox", "fail", "POST /emails", "--status", "503", "--times", "2"]);
     assert_eq!(
         (added.stdout.as_str(), added.stderr.as_str()),
-        ("1\n", "the next 2 of POST /emails: answer\n")
+        ("1\n", "the next 2 of POST /emails: 503 application_error\n")
     );
     let listed = posthaste.run(&["sandbox", "fail", "--list"]).ok();
-    assert_eq!(listed, "1\tPOST\t/emails\tanswer\t503\tthe next 2\t0\n");
+    assert_eq!(listed, "1\tPOST\t/emails\tanswer\t503\tthe next 2\t0\t503 application_error\n");
     let once = [&SEND[..], &["--retries", "0"]].concat();
     posthaste.run(&once).fails(7);
     assert!(posthaste.run(&SEND).ok().len() > 30, "the second failure is retried");

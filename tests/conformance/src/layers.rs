@@ -1,41 +1,104 @@
 //! A crate's layers: a file imports from its own layer and from those below it.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
 
-/// Checks every file under `root`, a crate's `src`, against its layers, bottom to top; the files named in `exempt` may import everything.
+/// Checks every file under `root`, a crate's `src`, against its layers, bottom to top, and that no files import one another in a circle; the
+/// files named in `exempt` may import everything. A file and those of its folder are one module: they may name what the folder's own file has.
 ///
 /// Only code counts: comments, test modules and files that are declared for tests alone are left out. A name at the crate's root counts
 /// as one of the highest layer.
 ///
 /// # Panics
-/// If a file imports from a higher layer, a module is in no layer, or fewer than `least` imports were found.
+/// If a file imports from a higher layer or is part of a circle, a module is in no layer, or fewer than `least` imports were found.
 pub fn check(root: &Path, layers: &[&str], exempt: &[&str], least: usize) {
     let rank = |module: &str| layers.iter().position(|layer| *layer == module);
     let mut files = Vec::new();
     sources(root, &mut files);
     let for_tests: Vec<PathBuf> = files.iter().flat_map(|file| test_modules(file, &read(file))).collect();
+    files.retain(|file| !for_tests.iter().any(|test| file.starts_with(test)));
+    let modules: BTreeMap<Vec<String>, &Path> =
+        files.iter().map(|file| (module_of(root, file), file.as_path())).collect();
     let mut checked = 0;
     let mut violations = Vec::new();
-    for file in files.iter().filter(|file| !for_tests.iter().any(|test| file.starts_with(test))) {
-        let relative = file.strip_prefix(root).expect("every source file is below the root");
-        let module = relative.iter().next().unwrap_or_default().to_string_lossy();
-        let module = module.trim_end_matches(".rs");
-        if exempt.contains(&module) {
+    let mut graph = BTreeMap::new();
+    for (module, file) in &modules {
+        if exempt.contains(&module[0].as_str()) {
             continue;
         }
-        let own = rank(module).unwrap_or_else(|| panic!("{module} has no layer: add it to the table"));
-        for import in imports(&read(file)) {
+        let own =
+            rank(&module[0]).unwrap_or_else(|| panic!("{} has no layer: add it to the table", module[0]));
+        let imports: Vec<Vec<String>> =
+            paths(&read(file)).iter().filter_map(|path| absolute(module, path)).collect();
+        for import in imports.iter().filter(|import| import[0] != module[0]) {
             checked += 1;
-            if rank(&import).unwrap_or(layers.len() - 1) > own {
-                violations.push(format!("{} imports crate::{import}", relative.display()));
+            if rank(&import[0]).unwrap_or(layers.len() - 1) > own {
+                violations.push(format!("{} imports crate::{}", module.join("::"), import.join("::")));
             }
         }
+        let file_of = |import: &Vec<String>| {
+            (1..=import.len())
+                .rev()
+                .map(|length| import[..length].to_vec())
+                .find(|prefix| modules.contains_key(prefix))
+        };
+        let others = imports.iter().filter_map(file_of).filter(|other| !module.starts_with(other));
+        graph.insert(module.clone(), others.collect::<BTreeSet<_>>());
     }
     assert!(checked >= least, "only {checked} imports were found: the parser is broken");
     assert!(violations.is_empty(), "{}", violations.join("\n"));
+    let circle = in_circles(&graph);
+    assert!(circle.is_empty(), "these files import one another in a circle:\n{}", circle.join("\n"));
+}
+
+/// The files that a path of imports leads back to.
+fn in_circles(graph: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<String> {
+    let leads_back = |start: &Vec<String>| {
+        let mut seen = BTreeSet::new();
+        let mut next: Vec<_> = graph[start].iter().collect();
+        while let Some(module) = next.pop() {
+            if module == start {
+                return true;
+            }
+            if seen.insert(module) {
+                next.extend(graph.get(module).into_iter().flatten());
+            }
+        }
+        false
+    };
+    graph.keys().filter(|module| leads_back(module)).map(|module| module.join("::")).collect()
+}
+
+/// `a/b.rs` is `a::b`.
+fn module_of(root: &Path, file: &Path) -> Vec<String> {
+    let relative = file.strip_prefix(root).expect("every source file is below the root").with_extension("");
+    let mut module: Vec<_> = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    if module.len() > 1 {
+        module.pop_if(|last| last == "mod");
+    }
+    module
+}
+
+/// A path from the crate's root. None if it leads out of the crate.
+fn absolute(module: &[String], path: &str) -> Option<Vec<String>> {
+    let mut base = module.to_vec();
+    let mut rest = path.split("::").peekable();
+    match rest.next()? {
+        "crate" => base.clear(),
+        "self" => {}
+        "super" => {
+            base.pop();
+        }
+        _ => return None,
+    }
+    while rest.next_if_eq(&"super").is_some() {
+        base.pop();
+    }
+    base.extend(rest.map(str::to_owned));
+    (!base.is_empty()).then_some(base)
 }
 
 fn read(file: &Path) -> String {
@@ -69,41 +132,43 @@ fn test_modules(source: &Path, text: &str) -> Vec<PathBuf> {
     modules
 }
 
-/// The first segments of all paths from the crate's root, outside of comments and of the file's own tests.
-fn imports(text: &str) -> Vec<String> {
+/// All paths that begin at the crate's root, at the module or at its parent, outside of comments and of the file's own tests.
+fn paths(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
     let code = code.join("\n");
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            None => found.push(first_segment(rest)),
-            Some(group) => {
-                let mut depth = 0;
-                let mut item = String::new();
-                for c in group.chars() {
-                    match c {
-                        '}' if depth == 0 => break,
-                        '{' => depth += 1,
-                        '}' => depth -= 1,
-                        ',' if depth == 0 => found.push(first_segment(&std::mem::take(&mut item))),
-                        _ => {}
-                    }
-                    if c != ',' || depth > 0 {
-                        item.push(c);
-                    }
-                }
-                found.push(first_segment(&item));
+    for start in ["crate::", "self::", "super::"] {
+        for (at, _) in code.match_indices(start) {
+            // Part of a longer path, which was found by its own start.
+            if !code[..at].ends_with(|c: char| is_name(c) || c == ':') {
+                expand("", &code[at..], &mut found);
             }
         }
     }
-    found.retain(|name| !name.is_empty());
     found
 }
 
-fn first_segment(path: &str) -> String {
-    path.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+/// Writes out the path at the beginning of a text, one by one where it has braces. Answers where it ends.
+fn expand(prefix: &str, text: &str, found: &mut Vec<String>) -> usize {
+    let length = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(text.len());
+    let path = format!("{prefix}{}", &text[..length]);
+    if !(path.ends_with("::") && text[length..].starts_with('{')) {
+        found.push(path.trim_end_matches(':').trim_end_matches("::self").to_owned());
+        return length;
+    }
+    let mut at = length + 1;
+    loop {
+        at += text[at..].find(|c: char| !c.is_whitespace() && c != ',').unwrap_or(text.len() - at);
+        if at >= text.len() || text[at..].starts_with('}') {
+            return at + 1;
+        }
+        let step = expand(&path, &text[at..], found);
+        // A new name after `as`, or something that is no path.
+        at += step;
+        at += text[at..].find([',', '}']).unwrap_or(text.len() - at);
+    }
 }
 
 #[cfg(test)]
@@ -112,7 +177,38 @@ mod tests {
 
     #[test]
     fn imports_are_found_in_every_form() {
-        let text = "use crate::a::B;\nuse crate::{\n    c::{D, E},\n    f,\n    g::H,\n};\nlet x = crate::i::j(); // crate::k\n/// [`crate::l`]\n$crate::m::n!()\n#[cfg(test)]\nmod tests {\n    use crate::o;\n}";
-        assert_eq!(imports(text), ["a", "c", "f", "g", "i", "k", "m"]);
+        let text = "use crate::a::B;\nuse crate::{\n    c::{D, E as F},\n    f,\n    g::{self, H},\n};\nlet x = crate::i::j(); // crate::k\n/// [`crate::l`]\n$crate::m::n!()\nuse super::o::*;\nuse self::p::Q;\n#[cfg(test)]\nmod tests {\n    use crate::r;\n}";
+        assert_eq!(
+            paths(text),
+            [
+                "crate::a::B",
+                "crate::c::D",
+                "crate::c::E",
+                "crate::f",
+                "crate::g",
+                "crate::g::H",
+                "crate::i::j",
+                "crate::k",
+                "crate::m::n",
+                "self::p::Q",
+                "super::o"
+            ]
+        );
+        let module = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(absolute(&module, "super::o"), Some(vec!["a".to_owned(), "o".to_owned()]));
+        assert_eq!(absolute(&module, "super::super"), None);
+    }
+
+    #[test]
+    fn files_that_import_one_another_are_a_circle() {
+        let name = |name: &str| vec![name.to_owned()];
+        let graph = |edges: &[(&str, &[&str])]| {
+            edges.iter().map(|(from, to)| (name(from), to.iter().map(|to| name(to)).collect())).collect()
+        };
+        assert!(in_circles(&graph(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])])).is_empty());
+        assert_eq!(
+            in_circles(&graph(&[("a", &["b"]), ("b", &["c"]), ("c", &["b"]), ("d", &["a"])])),
+            ["b", "c"]
+        );
     }
 }

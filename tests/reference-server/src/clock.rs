@@ -1,11 +1,10 @@
 //! Time that a test can move, and work that falls due.
 //!
-//! Nothing in the service sleeps. What should happen later is noted on an [`Agenda`] with the instant at which it is
+//! Nothing in the service sleeps. What should happen later is noted on an [`Scheduler`] with the instant at which it is
 //! due, and done when the clock is found to have passed it: whenever a test moves the clock, on the tick of the
 //! long-running mount, and, unless it is much, at the start of every request. So a test sees a day pass without waiting, and a sandbox on the
 //! real clock does its work on time.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -13,7 +12,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
-use crate::settings::ClockStart;
 
 /// The service's clock. It runs with the system's time until it is moved, stopped or made faster.
 pub struct Clock {
@@ -177,87 +175,14 @@ pub(crate) fn plus(instant: Timestamp, by: SignedDuration) -> Timestamp {
     instant.checked_add(by).unwrap_or(if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// Work that waits for its time, earliest first; of the same instant, first noted first.
-pub(crate) struct Agenda<W> {
-    waiting: Mutex<Waiting<W>>,
-}
-
-/// When a piece of work is due, and the how manieth it is.
-pub(crate) type Turn = (Timestamp, u64);
-
-struct Waiting<W> {
-    work: BTreeMap<Turn, W>,
-    noted: u64,
-    /// Turns that came or went, once somebody wants to know.
-    touched: Option<Vec<Turn>>,
-}
-
-impl<W> Agenda<W> {
-    pub(crate) fn new() -> Self {
-        Self { waiting: Mutex::new(Waiting { work: BTreeMap::new(), noted: 0, touched: None }) }
-    }
-
-    pub(crate) fn note(&self, due: Timestamp, work: W) {
-        let mut waiting = lock(&self.waiting);
-        let turn = (due, waiting.noted);
-        waiting.noted += 1;
-        waiting.touch(turn);
-        waiting.work.insert(turn, work);
-    }
-
-    /// Takes the next piece of work that is due at `now`, with its turn.
-    pub(crate) fn take_due(&self, now: Timestamp) -> Option<(Turn, W)> {
-        let mut waiting = lock(&self.waiting);
-        let next = waiting.work.first_entry().filter(|next| next.key().0 <= now)?;
-        let (turn, work) = next.remove_entry();
-        waiting.touch(turn);
-        Some((turn, work))
-    }
-
-    /// Puts back what is left of a piece of work, in its old turn.
-    pub(crate) fn go_on(&self, turn: Turn, rest: W) {
-        let mut waiting = lock(&self.waiting);
-        waiting.touch(turn);
-        waiting.work.insert(turn, rest);
-    }
-
-    /// Whether any work is due at `now`.
-    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
-        lock(&self.waiting).work.first_key_value().is_some_and(|(turn, _)| turn.0 <= now)
-    }
-
-    pub(crate) fn clear(&self) {
-        let mut waiting = lock(&self.waiting);
-        let all: Vec<_> = waiting.work.keys().copied().collect();
-        for turn in all {
-            waiting.touch(turn);
-        }
-        waiting.work.clear();
-    }
-
-    /// Shows what came or went since this was asked last: a turn, and the work if it still waits. Everything when it is asked first.
-    pub(crate) fn changes(&self, mut show: impl FnMut(Turn, Option<&W>)) {
-        let mut waiting = lock(&self.waiting);
-        let touched = waiting.touched.replace(Vec::new());
-        let touched = touched.unwrap_or_else(|| waiting.work.keys().copied().collect());
-        for turn in touched {
-            show(turn, waiting.work.get(&turn));
-        }
-    }
-
-    /// Puts work back that waited before. It does not count as a change.
-    pub(crate) fn put_back(&self, (due, order): Turn, work: W) {
-        let mut waiting = lock(&self.waiting);
-        waiting.touched.get_or_insert_default();
-        waiting.noted = waiting.noted.max(order + 1);
-        waiting.work.insert((due, order), work);
-    }
-}
-
-impl<W> Waiting<W> {
-    fn touch(&mut self, turn: Turn) {
-        if let Some(touched) = &mut self.touched {
-            touched.push(turn);
-        }
-    }
+/// What a service's clock shows when it starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockStart {
+    /// The system's time, running.
+    #[default]
+    Real,
+    /// This time, running from there.
+    Running(Timestamp),
+    /// This time, standing still until it is moved.
+    Frozen(Timestamp),
 }

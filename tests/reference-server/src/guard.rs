@@ -16,83 +16,20 @@
 //! without `Host` is let through: no browser sends one, a test that calls the service without a socket does.
 
 use std::borrow::Cow;
-use std::net::{IpAddr, Ipv6Addr};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
-use crate::oauth::refusal::Refusal;
 use crate::oauth::register;
-use crate::paging::quoted;
-use crate::problem::Problem;
-use crate::service::Service;
-use crate::store::table::lower_case;
+use crate::state::State;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+use crate::wire::refusal::Refusal;
 use crate::{inbox, routes};
 
-/// Which names a service is asked under, besides those of this machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
-    known: Vec<String>,
-    /// It listens on all addresses of the machine. A number can't be made to lead elsewhere, so any will do.
-    any_number: bool,
-}
-
-impl Names {
-    /// Adds the host of an address that the service has: `http://sandbox.example:8025`.
-    pub(crate) fn add(&mut self, address: &str) {
-        let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
-        let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
-        if !host.is_empty() && !self.knows(&host) {
-            self.known.push(host.into_owned());
-        }
-    }
-
-    pub(crate) fn allow_any_number(&mut self) {
-        self.any_number = true;
-    }
-
-    fn knows(&self, host: &str) -> bool {
-        self.known.iter().any(|known| known == host)
-    }
-
-    /// Whether the service is asked under this name, with or without a port.
-    fn has(&self, authority: &str) -> bool {
-        let host = host_of(authority);
-        if host == "localhost" || host.ends_with(".localhost") || self.knows(&host) {
-            return true;
-        }
-        let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
-        number.parse::<IpAddr>().is_ok_and(|number| self.any_number || is_loopback(number))
-    }
-}
-
-/// Also of an IPv4 address that is written as an IPv6 one.
-fn is_loopback(number: IpAddr) -> bool {
-    match number {
-        IpAddr::V4(number) => number.is_loopback(),
-        IpAddr::V6(number) => {
-            number == Ipv6Addr::LOCALHOST
-                || number.to_ipv4_mapped().is_some_and(|number| number.is_loopback())
-        }
-    }
-}
-
-/// The host of `host:port`, in lower case, without the dot that may end a name.
-fn host_of(authority: &str) -> Cow<'_, str> {
-    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let host = match (authority.strip_prefix('['), authority.rsplit_once(':')) {
-        (Some(rest), _) => {
-            rest.split_once(']').map_or(authority, |(number, _)| &authority[..number.len() + 2])
-        }
-        (None, Some((host, port))) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        (None, _) => authority,
-    };
-    lower_case(host.strip_suffix('.').unwrap_or(host))
-}
-
 /// The refusal of what only a page from elsewhere asks.
-pub(crate) fn refusal(service: &Service, request: &Request<Bytes>) -> Option<Response<Bytes>> {
-    if let Some(host) = unknown_host(service, request) {
+pub(crate) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
+    if let Some(host) = unknown_host(state, request) {
         return Some(unknown_name(&host).into_response());
     }
     let (method, path) = (request.method(), request.uri().path());
@@ -105,7 +42,7 @@ pub(crate) fn refusal(service: &Service, request: &Request<Bytes>) -> Option<Res
     if !is_guarded {
         return None;
     }
-    let (status, name, message) = if is_foreign(service, request) {
+    let (status, name, message) = if is_foreign(state, request) {
         let rule = "A page of another origin asked for this; this route answers the sandbox's own page and programs alone.";
         (StatusCode::FORBIDDEN, "forbidden_origin", rule.to_owned())
     } else {
@@ -125,8 +62,8 @@ pub(crate) fn refusal(service: &Service, request: &Request<Bytes>) -> Option<Res
 }
 
 /// The name under which the service is asked, if it is none of its own.
-fn unknown_host(service: &Service, request: &Request<Bytes>) -> Option<String> {
-    let names = service.links().names();
+fn unknown_host(state: &State, request: &Request<Bytes>) -> Option<String> {
+    let names = state.links.names();
     let hosts = request.headers().get_all(header::HOST).iter();
     let other = hosts.map(|host| String::from_utf8_lossy(host.as_bytes())).find(|host| !names.has(host));
     let other = other.map(Cow::into_owned);
@@ -155,7 +92,7 @@ fn unknown_name(host: &str) -> Problem {
 }
 
 /// Whether a page of another origin asks, and not for a page of the sandbox that a person goes to.
-fn is_foreign(service: &Service, request: &Request<Bytes>) -> bool {
+fn is_foreign(state: &State, request: &Request<Bytes>) -> bool {
     let headers = request.headers();
     let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
     match site {
@@ -165,7 +102,7 @@ fn is_foreign(service: &Service, request: &Request<Bytes>) -> bool {
                 && headers.get(SEC_FETCH_DEST).is_some_and(|dest| dest == "document");
             !(goes_there && request.method() == Method::GET)
         }
-        None => headers.get(header::ORIGIN).is_some_and(|origin| !is_own(service, origin, headers)),
+        None => headers.get(header::ORIGIN).is_some_and(|origin| !is_own(state, origin, headers)),
     }
 }
 
@@ -175,61 +112,16 @@ const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// Whether an origin is the one that the request goes to, or that of the service's public address. (`null`, the origin of a sandboxed frame, is
 /// neither.)
-fn is_own(service: &Service, origin: &HeaderValue, headers: &HeaderMap) -> bool {
+fn is_own(state: &State, origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let Some((origin, authority)) =
         origin.to_str().ok().and_then(|origin| Some((origin, origin.split_once("://")?.1)))
     else {
         return false;
     };
     headers.get(header::HOST).is_some_and(|host| host == authority)
-        || service
-            .links()
+        || state
+            .links
             .address()
             .strip_prefix(origin)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_this_machine_and_those_that_were_given_out_are_its_own() {
-        let mut names = Names::default();
-        names.add("https://Sandbox.example:8443/base");
-        names.add("http://192.168.7.1:8025");
-        for own in [
-            "localhost",
-            "LocalHost:8025",
-            "localhost.:80",
-            "inbox.localhost:1",
-            "127.0.0.1",
-            "127.9.9.9:65535",
-            "[::1]:8025",
-            "[::ffff:127.0.0.1]",
-            "sandbox.example",
-            "sandbox.EXAMPLE.:1",
-            "192.168.7.1:8025",
-        ] {
-            assert!(names.has(own), "{own}");
-        }
-        for other in [
-            "",
-            "evil.test",
-            "127.0.0.1.evil.test",
-            "localhost.evil.test",
-            "evillocalhost",
-            "sandbox.example.evil.test",
-            "192.168.7.2",
-            "[::2]",
-            "[::1",
-            "0x7f.1",
-            "127.0.0.1@evil.test",
-            "evil.test:80:127.0.0.1",
-        ] {
-            assert!(!names.has(other), "{other}");
-        }
-        names.allow_any_number();
-        assert!(names.has("192.168.7.2:1") && names.has("[2001:db8::1]") && !names.has("evil.test"));
-    }
 }

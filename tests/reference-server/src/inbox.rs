@@ -7,31 +7,34 @@
 //!
 //! | file | idea |
 //! |---|---|
+//! | `routes` | the table of routes |
 //! | `page`, `page/` | the page itself: static files, which ask for all else |
-//! | `view` | the table of what the page looks through |
+//! | `view` | whose mails are looked at, and the lists that belong to no other file |
 //! | `account` | accounts by ID and label, in place of their keys |
 //! | `live` | server-sent events: what happens, as it happens |
 //! | `letter`, `letter/defused` | a mail's sides; its HTML as a document that can do nothing |
 //! | `filter`, `messages`, `received`, `export` | lists of mails, and mail that comes in |
+//! | `unsent` | emails that have not left: they wait, failed or were canceled |
 //! | `requests`, `timeline`, `templates` | what made a mail, what became of it, what one would look like |
 //! | `clock`, `faults`, `trigger` | what is made to happen |
 
 mod account;
 mod body;
 mod clock;
-pub(crate) mod escape;
 mod export;
 mod faults;
 mod filter;
-mod letter;
 pub(crate) mod live;
+mod mail;
 mod messages;
 pub(crate) mod page;
 mod received;
 mod requests;
+mod routes;
 mod templates;
 mod timeline;
 mod trigger;
+mod unsent;
 mod unsubscribe;
 mod view;
 
@@ -40,19 +43,18 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use serde_json::json;
-use uuid::Uuid;
 
 use self::filter::Filter;
-use crate::cancel::Cancellation;
+use self::routes::Flag;
 use crate::lock::lock;
-use crate::news::What;
-use crate::oauth::consent;
-use crate::paging::{Page, Window};
-use crate::problem::{self, Problem};
 use crate::routes::{no_such_route, wrong_method};
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::state::State;
+use crate::state::event_bus::BusEventKind;
+use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
+use crate::wire::cancel::Cancellation;
+use crate::wire::paging::{Page, Window};
+use crate::wire::problem::{self, Problem};
 
 /// Whether a path belongs to the sandbox itself, not to the service.
 pub(crate) fn is_control(path: &str) -> bool {
@@ -61,75 +63,17 @@ pub(crate) fn is_control(path: &str) -> bool {
 
 /// Whether a request moves the clock.
 pub(crate) fn moves_clock(request: &Request<Bytes>) -> bool {
-    request.method() == Method::POST && request.uri().path().trim_matches('/') == "_/clock"
+    let path = request.uri().path();
+    is_control(path) && routes::find(request.method(), path).is_ok_and(|route| route.is(Flag::MovesClock))
 }
 
 /// Answers a request under `/_/`.
-pub(crate) fn answer(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
-    let path = request.uri().path();
-    let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
-    let canceled = Cancellation::of(request);
-    if let Some(answer) = view::answer(service, request, &segments) {
-        return answer.unwrap_or_else(Problem::into_response);
-    }
-    let (answer, allowed): (Option<Outcome>, &[&str]) = match (request.method(), segments.as_slice()) {
-        (&Method::GET, ["ready"]) => {
-            (Some(Ok(problem::json(StatusCode::OK, &json!({"ready": true, "keeps": service.keeps()})))), &[])
-        }
-        (&Method::GET, ["export"]) => (
-            Some(
-                view::viewer(service, request)
-                    .and_then(|tenant| export::answer(&tenant, request.uri().query(), &canceled)),
-            ),
-            &[],
-        ),
-        (&Method::GET, ["messages"]) => (
-            Some(
-                view::viewer(service, request)
-                    .and_then(|tenant| messages::index(&tenant, request.uri().query(), &canceled)),
-            ),
-            &[],
-        ),
-        (&Method::DELETE, ["messages"]) => {
-            (Some(tenant(service, request).map(|tenant| messages::forget(service, &tenant))), &[])
-        }
-        (&Method::GET, ["messages", id]) => {
-            (Some(view::viewer(service, request).and_then(|tenant| messages::show(&tenant, id))), &[])
-        }
-        (&Method::GET, ["messages", id, "raw"]) => {
-            (Some(view::viewer(service, request).and_then(|tenant| messages::raw(&tenant, id))), &[])
-        }
-        (_, path @ ["clock" | "faults", ..]) => (Some(control(service, request, path)), &[]),
-        (&Method::POST, ["messages", id, "events"]) => (
-            Some(tenant(service, request).and_then(|tenant| trigger::happens(service, &tenant, id, request))),
-            &[],
-        ),
-        (&Method::GET, ["events"]) => (Some(Ok(trigger::types())), &[]),
-        (&Method::POST, ["events"]) => (
-            Some(tenant(service, request).and_then(|tenant| trigger::make_up(service, &tenant, request))),
-            &[],
-        ),
-        (_, ["consent", name]) => (Some(Ok(consent::answer(service, request, name))), &[]),
-        (&Method::GET, ["unsubscribe", word]) => (Some(unsubscribe::ask(service, word)), &[]),
-        (&Method::POST, ["unsubscribe", word]) => (Some(unsubscribe::end(service, word)), &[]),
-        (&Method::POST, ["received"]) => (
-            Some(tenant(service, request).and_then(|tenant| received::arrive(service, &tenant, request))),
-            &[],
-        ),
-        (&Method::GET, ["received", word]) => (Some(received::download(service, word)), &[]),
-        (&Method::POST, ["reset"]) => (Some(reset(service, request)), &[]),
-        (_, [] | ["ready" | "export"] | ["messages" | "received", _] | ["messages", _, "raw"]) => {
-            (None, &["GET"])
-        }
-        (_, path) if view::has(path) => (None, &["GET"]),
-        (_, ["events" | "received"] | ["unsubscribe", _]) => (None, &["GET", "POST"]),
-        (_, ["messages"]) => (None, &["GET", "DELETE"]),
-        (_, ["reset"] | ["messages", _, "events"]) => (None, &["POST"]),
-        _ => (Some(Err(no_such_route(path))), &[]),
-    };
-    match answer {
-        Some(answer) => answer.unwrap_or_else(Problem::into_response),
-        None => wrong_method(request.method(), path, allowed),
+pub(crate) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+    let (method, path) = (request.method(), request.uri().path());
+    match routes::find(method, path) {
+        Ok(route) => route.answer(state, request).unwrap_or_else(Problem::into_response),
+        Err(allowed) if allowed.is_empty() => no_such_route(path).into_response(),
+        Err(allowed) => wrong_method(method, path, &allowed),
     }
 }
 
@@ -144,19 +88,13 @@ pub(crate) fn protect(headers: &mut HeaderMap) {
 /// Whether a request follows a link which stands in a mail or leads to a login, and which proves by itself what it permits. People follow it from
 /// anywhere, and a mail program posts to the unsubscribe link (RFC 8058). Only the consent page itself posts its form.
 pub(crate) fn is_link(method: &Method, path: &str) -> bool {
-    let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
-    match segments.as_slice() {
-        ["unsubscribe", _] => true,
-        ["consent", _] => method == Method::GET,
-        ["received", word] => Uuid::try_parse(word).is_err(),
-        _ => false,
-    }
+    let of_path = || routes::at(path).next().is_some() && routes::at(path).all(|route| route.is(Flag::Link));
+    routes::find(method, path).map_or_else(|_| of_path(), |route| route.is(Flag::Link))
 }
 
 /// Whether what is posted to a path under `/_/` is JSON. (A form is posted to the consent page, and a mail to `/_/received`.)
 pub(crate) fn takes_json(path: &str) -> bool {
-    let segments: Vec<_> = path.trim_matches('/').split('/').skip(1).collect();
-    !matches!(segments.as_slice(), ["consent" | "unsubscribe", ..] | ["received"])
+    !routes::at(path).any(|route| route.is(Flag::AnyBody))
 }
 
 /// The page of a ledger that fits. A search runs without the ledger's lock and stops when the client disconnects.
@@ -174,47 +112,32 @@ fn filtered<T: filter::Mail>(
     canceled.check().map(|()| page)
 }
 
-/// The routes by which time is moved and faults are scripted. Both are one for the whole service; any key may do it.
-fn control(service: &Service, request: &Request<Bytes>, path: &[&str]) -> Outcome {
-    name_of(service, request)?;
-    let (method, body) = (request.method(), request.body());
-    let allowed: &[&str] = match (method, path) {
-        (&Method::GET, ["clock"]) => return Ok(clock::show(service)),
-        (&Method::POST, ["clock"]) => return clock::change(service, body),
-        (&Method::GET, ["faults"]) => return Ok(faults::index(service)),
-        (&Method::POST, ["faults"]) => return faults::add(service, body),
-        (&Method::DELETE, ["faults"]) => return Ok(faults::clear(service)),
-        (&Method::GET, ["faults", id]) => return faults::show(service, id),
-        (&Method::DELETE, ["faults", id]) => return faults::take_back(service, id),
-        (_, ["clock"]) => &["GET", "POST"],
-        (_, ["faults"]) => &["GET", "POST", "DELETE"],
-        (_, ["faults", _]) => &["GET", "DELETE"],
-        _ => return Err(no_such_route(request.uri().path())),
-    };
-    Ok(wrong_method(method, request.uri().path(), allowed))
-}
-
 type Outcome = Result<Response<Bytes>, Problem>;
 
 /// The name of the tenant whose key or account ID the request carries. A send-only key may look: there is nothing here to protect.
-fn name_of(service: &Service, request: &Request<Bytes>) -> Result<String, Problem> {
-    let account = account::bearer(request.headers()).and_then(|word| account::named(service, word));
+fn name_of(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
+    let account = account::bearer(request.headers()).and_then(|word| account::named(state, word));
     match account {
         Some(tenant) => Ok(tenant?.name.clone()),
-        None => Ok(service.credential(request.headers())?.tenant.into_owned()),
+        None => Ok(state.credential(request.headers())?.tenant.into_owned()),
     }
 }
 
 /// The tenant of that name, made if there is none.
-fn tenant(service: &Service, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
-    Ok(service.state().tenant(&name_of(service, request)?))
+fn tenant(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
+    Ok(state.tenants.tenant(&name_of(state, request)?))
+}
+
+/// `GET /_/ready`
+fn ready(state: &State) -> Response<Bytes> {
+    problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_persistent()}))
 }
 
 /// `POST /_/reset`: forgets everything of the tenant.
-fn reset(service: &Service, request: &Request<Bytes>) -> Outcome {
-    let name = name_of(service, request)?;
-    service.state().reset_tenant(&name);
-    service.oauth().forget(&name);
-    service.news().tell(&name, What::Forgotten);
+fn reset(state: &State, request: &Request<Bytes>) -> Outcome {
+    let name = name_of(state, request)?;
+    state.tenants.reset_tenant(&name);
+    state.oauth.forget(&name);
+    state.event_bus.publish(&name, BusEventKind::Forgotten);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

@@ -14,67 +14,60 @@
 //!
 //! # Where things are
 //!
-//! | file | idea |
+//! | module, bottom to top | idea |
 //! |---|---|
-//! | `service` | the life of a request, from request to response, without a socket |
-//! | `routes` | the table: method, path, scope, handler; a line a route |
-//! | `keys`, `ratelimit`, `idempotency`, [`faults`] | what a request meets before its handler |
-//! | `validation`, `paging`, `problem` | reading bodies and list parameters; error answers |
-//! | `resources` | the handlers, named as the specification names the resources |
-//! | `schedule` | `scheduled_at`, in ISO 8601 or in words |
-//! | `delivery` | what becomes of an accepted email: its mail, its fate, its hosted attachments |
-//! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
-//! | `state` | what is remembered of each tenant, and the bounds on it |
+//! | `wire` | reading bodies and list parameters; answers and their errors |
 //! | `store` | tables with indexes, lists in order, and how much memory a record takes |
-//! | [`keep`] | state that outlives the process |
-//! | `mime` | reading mail, within limits: the only door to the parser |
-//! | `cancel` | work for a client that may have gone |
-//! | `clock` | time that a test can move, and work that falls due |
-//! | `links` | addresses that the service hands out, and how it knows its own again |
-//! | `news` | what has just happened, for whoever looks on |
-//! | `oauth` | logins: authorization, the consent page, codes, tokens, grants |
+//! | `clock`, `scheduler` | time that a test can move, and work that falls due |
+//! | `mime`, `content` | reading mail, within limits; placeholders, and HTML as text |
+//! | `model` | the records, one module a resource |
+//! | `state` | what the whole service shares, with its tenants, logins, [`faults`] and queues |
+//! | `delivery` | what becomes of an accepted email; broadcasts; webhook events |
+//! | `context` | what a handler gets |
+//! | `oauth`, `resources` | the handlers, named as the specification names the resources |
+//! | `routes` | the table: method, path, scope, handler; a line a route |
 //! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
+//! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
+//! | `service` | the life of a request, from request to response, without a socket |
+//! | [`persistence`] | state that outlives the process |
 //! | [`mount`] | the doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire, SMTP |
 //!
 //! Where the specification is silent the modules say what was chosen.
 
-mod cancel;
 mod clock;
+mod content;
+mod context;
 mod delivery;
-pub mod faults;
 mod guard;
-mod idempotency;
 mod inbox;
-pub mod keep;
-mod keys;
-mod links;
 mod lock;
 mod mime;
+mod model;
 pub mod mount;
-mod news;
 mod oauth;
-mod paging;
-mod problem;
-mod ratelimit;
+pub mod persistence;
 mod resources;
 mod routes;
-mod schedule;
+mod scheduler;
 mod seeds;
 mod server;
 mod service;
 mod settings;
 mod state;
 mod store;
-mod validation;
+mod wire;
 
-pub use clock::Clock;
-pub use delivery::captured::{CapturedAttachment, CapturedMail, Lazy, Tag};
-pub use delivery::fetch::{Errand, FetchError, Fetched};
+pub use clock::{Clock, ClockStart};
 pub use delivery::webhooks::post::{Posted, WebhookPost};
-pub use faults::Faults;
-pub use oauth::{IssuedTokens, OAuthClient, TokenEvent, TokenEventKind};
+pub use model::email::tags::Tag;
+pub use model::mail::lazy::Lazy;
+pub use model::mail::{CapturedAttachment, CapturedMail};
+pub use model::oauth::clients::OAuthClient;
+pub use model::oauth::events::{IssuedTokens, TokenEvent, TokenEventKind};
 pub use resources::received::NotReceived;
 pub use server::ReferenceServer;
 pub use service::Service;
-pub use settings::{ClockStart, Settings};
+pub use settings::Settings;
+pub use state::faults::{self, Faults};
+pub use state::fetches::{FetchError, FetchJob, Fetched};
 pub use state::requests::RecordedRequest;

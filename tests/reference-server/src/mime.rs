@@ -4,6 +4,7 @@
 //! reaches it before [`structure`] has walked through its parts without building anything, within the limits below. They are those of Dovecot's
 //! parser, whose depth is Postfix' `mime_nesting_limit` as well.
 
+pub(crate) mod limits;
 mod structure;
 
 use std::panic::catch_unwind;

@@ -17,30 +17,10 @@
 //! | `register`, `revoke`, `metadata`, `grants` | what the specification only names, as the public service has it |
 
 pub(crate) mod authorize;
-pub(crate) mod book;
-pub(crate) mod clients;
 pub(crate) mod consent;
-pub(crate) mod events;
 pub(crate) mod form;
 pub(crate) mod grants;
-pub(crate) mod jwt;
 pub(crate) mod metadata;
-pub(crate) mod refusal;
 pub(crate) mod register;
 pub(crate) mod revoke;
 pub(crate) mod token;
-
-use std::time::Duration;
-
-pub use self::clients::OAuthClient;
-pub use self::events::{IssuedTokens, TokenEvent, TokenEventKind};
-
-/// The scopes of the service (`SPEC.md`, Authentication 3).
-pub(crate) const SCOPES: [&str; 2] = ["full_access", "emails:send"];
-
-/// How long an access token lives (`SPEC.md`, Limits).
-pub(crate) const ACCESS_TOKEN: Duration = Duration::from_mins(15);
-/// How long a refresh token lives from its issue (`SPEC.md`, Limits).
-pub(crate) const REFRESH_TOKEN: Duration = Duration::from_hours(60 * 24);
-/// How long a code lives (`SPEC.md`, Limits). The specification is silent on how long a person may think; it is as long.
-pub(crate) const CODE: Duration = Duration::from_mins(10);

@@ -1,6 +1,5 @@
 //! The service's resources, one file each, named as the specification names them.
 
-pub(crate) mod answers;
 pub(crate) mod api_keys;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
@@ -13,6 +12,5 @@ pub(crate) mod logs;
 pub(crate) mod received;
 pub(crate) mod segments;
 pub(crate) mod templates;
-pub(crate) mod timestamp;
 pub(crate) mod topics;
 pub(crate) mod webhooks;

@@ -1,22 +1,23 @@
 //! The table of routes: method, path, scope, handler; a line a route.
 
-mod context;
 mod find;
 mod table;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
-pub(crate) use self::context::Context;
-pub(crate) use self::find::{Found, find, find_open, is_open, no_such_route, pattern_matches, wrong_method};
-use crate::keys::Scope;
+use crate::model::credential::Scope;
 use crate::oauth::{authorize, grants, metadata, register, revoke, token};
-use crate::problem::Problem;
 use crate::resources::{
     api_keys, automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, received,
     segments, templates, topics, webhooks,
 };
-use crate::service::Service;
+use crate::state::State;
+use crate::wire::problem::Problem;
+
+pub(crate) use crate::context::Context;
+pub(crate) use crate::routes::find::{Found, find, find_open, is_open};
+pub(crate) use crate::wire::answers::{no_such_route, wrong_method};
 
 /// Answers one request of one tenant.
 pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
@@ -40,8 +41,14 @@ const fn keyed(method: Method, path: &'static str, scope: Scope, handler: Handle
     Route { method, path, scope, keyed: true, handler }
 }
 
+/// Every route of the service: its method and its path.
+pub(crate) fn all() -> impl Iterator<Item = (Method, &'static str)> {
+    let open = OPEN_ROUTES.iter().map(|route| (route.method.clone(), route.path));
+    ROUTES.iter().map(|route| (route.method.clone(), route.path)).chain(open)
+}
+
 /// Answers one request of nobody in particular.
-pub(crate) type OpenHandler = fn(&Service, &Request<Bytes>) -> Response<Bytes>;
+pub(crate) type OpenHandler = fn(&State, &Request<Bytes>) -> Response<Bytes>;
 
 /// A line of the table of routes that need no credential: whoever asks is on the way to one.
 pub(crate) struct OpenRoute {

@@ -6,47 +6,41 @@
 //! mounts are the doors to this one room.
 
 mod due;
-mod errands;
+
 mod logins;
+pub(crate) mod outbound;
 mod record;
 #[cfg(test)]
 mod scaling;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, RwLock};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
-use uuid::Uuid;
 
-use self::due::Turns;
-use crate::clock::{Agenda, Clock};
-use crate::delivery::captured::{CapturedMail, Mail};
-use crate::delivery::fetch::FetchQueue;
-use crate::delivery::webhooks::outbox::Outbox;
-use crate::delivery::webhooks::post::Couriers;
-use crate::delivery::{Work, outside};
-use crate::faults::{Action, Faults, Wire, too_many};
-use crate::idempotency::{self, Turn};
-use crate::keep::gate::Gate;
-use crate::keys::Made;
-use crate::links::Links;
+use self::due::DueWorker;
+use crate::clock::Clock;
 use crate::lock::{lock, read, write};
-use crate::news::{Bus, What};
-use crate::oauth::book::Book;
-use crate::problem::Problem;
-use crate::ratelimit::Allowance;
+use crate::model::credential::Made;
+use crate::model::mail::{CapturedMail, Mail};
 use crate::resources::received::{self, NotReceived};
 use crate::routes::{self, Context, Found, Route, wrong_method};
-use crate::seeds::Ids;
 use crate::settings::Settings;
+use crate::state::event_bus::BusEventKind;
+use crate::state::faults::{Action, Faults, Wire, too_many};
+use crate::state::idempotency::{self, KeyLookup};
+use crate::state::links::Links;
+use crate::state::oauth::OAuthStore;
+use crate::state::ratelimit::Allowance;
 use crate::state::requests::RecordedRequest;
-use crate::state::{State, Tenant};
-use crate::validation::Ignored;
-use crate::{guard, inbox, keys};
+use crate::state::tenant::Tenant;
+use crate::state::{State, keys};
+use crate::wire::problem::Problem;
+use crate::wire::validation::Ignored;
+use crate::{guard, inbox};
 
 type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
@@ -68,72 +62,35 @@ type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 /// # Ok::<(), http::Error>(())
 /// ```
 pub struct Service {
-    settings: Settings,
-    clock: Clock,
-    agenda: Agenda<Work>,
-    turns: Turns,
-    faults: Faults,
-    ids: Ids,
-    request_ids: Ids,
-    secrets: Ids,
-    links: Links,
-    state: State,
-    oauth: Book,
-    fetches: FetchQueue,
+    state: Arc<State>,
+    turns: DueWorker,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
-    /// Mails that left and that the listeners have not heard of.
-    untold: Mutex<VecDeque<Arc<Mail>>>,
-    news: Bus,
-    outbox: Outbox,
-    couriers: Couriers,
-    /// Whoever changes something is inside it.
-    gate: Gate,
-    kept: AtomicBool,
 }
 
 impl Service {
     /// A service that remembers nothing yet.
     pub fn new(settings: Settings) -> Arc<Self> {
         let links = Links::new(settings.seed);
-        let logins = Book::new(settings.oauth_clients.clone(), settings.keep_records);
+        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records);
         Self::with(settings, links, logins)
     }
 
-    pub(crate) fn with(settings: Settings, links: Links, oauth: Book) -> Arc<Self> {
+    pub(crate) fn with(settings: Settings, links: Links, oauth: OAuthStore) -> Arc<Self> {
         let service = Arc::new(Self {
-            clock: Clock::new(settings.clock),
-            agenda: Agenda::new(),
-            turns: Turns::default(),
-            faults: Faults::new(settings.seed),
-            ids: Ids::new(settings.seed, 0),
-            request_ids: Ids::new(settings.seed, 1),
-            secrets: Ids::new(settings.seed, 2),
-            links,
-            state: State::new(&settings),
-            oauth,
-            fetches: FetchQueue::default(),
+            state: Arc::new(State::new(settings, links, oauth)),
+            turns: DueWorker::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
-            untold: Mutex::default(),
-            news: Bus::new(),
-            outbox: Outbox::new(settings.keep_webhook_events),
-            couriers: Couriers::default(),
-            gate: Gate::default(),
-            kept: AtomicBool::new(false),
-            settings,
         });
-        if let Some(address) = &service.settings.public_url {
-            service.links.listens_at(address);
-        }
         let weak = Arc::downgrade(&service);
-        service.clock.on_move(move || {
+        service.state.clock.on_move(move || {
             if let Some(service) = weak.upgrade() {
                 service.run_due();
                 if tokio::runtime::Handle::try_current().is_ok() {
-                    outside::run_all(&service);
+                    outbound::run_all(&service);
                 }
-                service.news.tell_all(What::Clock);
+                service.state.event_bus.publish_to_all(BusEventKind::Clock);
             }
         });
         service
@@ -143,8 +100,9 @@ impl Service {
     /// [`Wire`]; without a fault there is none.
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let started = Instant::now();
         // Moving the clock may take long, and each batch of that work is inside by itself.
-        let _inside = (!inbox::moves_clock(&request)).then(|| self.gate.enter());
+        let _guard = (!inbox::moves_clock(&request)).then(|| self.state.snapshot_lock.enter());
         let (mut response, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request)))
             .unwrap_or_else(|panic| {
                 let text = panic
@@ -153,13 +111,13 @@ impl Service {
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_else(|| "a panic without a text".into());
                 let problem = Problem::application(format!("The service failed: {text}"));
-                (problem.into_response(), Allowance::uncounted(self.settings.rate_limit))
+                (problem.into_response(), Allowance::uncounted(self.state.settings.rate_limit))
             });
         self.finish_headers(&mut response, allowance);
         if inbox::is_control(request.uri().path()) {
             inbox::protect(response.headers_mut());
         } else {
-            self.record(&request, &response);
+            self.record(&request, &response, started);
         }
         response
     }
@@ -168,26 +126,29 @@ impl Service {
     /// does not.
     pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
-        self.finish_headers(&mut response, Allowance::uncounted(self.settings.rate_limit));
+        self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit));
         if inbox::is_control(head.uri().path()) {
             inbox::protect(response.headers_mut());
         }
-        if let Ok(credential) = self.credential(head.headers()) {
-            self.log(&self.state.tenant(&credential.tenant), head, &response);
+        if let Ok(credential) = self.state.credential(head.headers()) {
+            self.log(&self.state.tenants.tenant(&credential.tenant), head, &response);
         }
         response
     }
 
     fn exchange(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
-        if let Some(refusal) = guard::refusal(self, request) {
+        if let Some(refusal) = guard::refusal(&self.state, request) {
             return self.unserved(refusal);
         }
         self.run_some_due();
         let path = request.uri().path();
         if inbox::is_control(path) {
-            return (inbox::answer(self, request), Allowance::uncounted(self.settings.rate_limit));
+            return (
+                inbox::answer(&self.state, request),
+                Allowance::uncounted(self.state.settings.rate_limit),
+            );
         }
-        let (met, delay) = self.faults.meet(request.method(), path);
+        let (met, delay) = self.state.faults.meet(request.method(), path);
         let mut wire = Wire { delay, ..Wire::default() };
         let (mut response, allowance) = match met {
             // A delay is never handed out as the fault itself.
@@ -223,21 +184,21 @@ impl Service {
     }
 
     fn unserved(&self, response: Response<Bytes>) -> (Response<Bytes>, Allowance) {
-        (response, Allowance::uncounted(self.settings.rate_limit))
+        (response, Allowance::uncounted(self.state.settings.rate_limit))
     }
 
     /// Finds the route, checks the credential, counts, answers and logs.
     fn serve(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
-        let mut allowance = Allowance::uncounted(self.settings.rate_limit);
+        let mut allowance = Allowance::uncounted(self.state.settings.rate_limit);
         match routes::find_open(request.method(), request.uri().path()) {
-            Some(Ok(route)) => return ((route.handler)(self, request), allowance),
+            Some(Ok(route)) => return ((route.handler)(&self.state, request), allowance),
             Some(Err(allowed)) => {
                 return (wrong_method(request.method(), request.uri().path(), &[allowed]), allowance);
             }
             None => {}
         }
-        let credential = self.credential(request.headers());
-        let tenant = credential.as_ref().ok().map(|credential| self.state.tenant(&credential.tenant));
+        let credential = self.state.credential(request.headers());
+        let tenant = credential.as_ref().ok().map(|credential| self.state.tenants.tenant(&credential.tenant));
         let (method, path) = (request.method(), request.uri().path());
         let response = match (routes::find(method, path), &tenant) {
             (Found::Nothing, _) => routes::no_such_route(path).into_response(),
@@ -251,7 +212,7 @@ impl Service {
                             if let Some(made) = made {
                                 tenant
                                     .api_keys
-                                    .change(made.id, |key| key.last_used_at = Some(self.clock.now()));
+                                    .change(made.id, |key| key.last_used_at = Some(self.state.clock.now()));
                             }
                             self.call(request, tenant, route, made)
                         }
@@ -273,8 +234,8 @@ impl Service {
     }
 
     fn count(&self, tenant: &Tenant, allowance: &mut Allowance) -> Result<(), Problem> {
-        let Some(limit) = self.settings.rate_limit else { return Ok(()) };
-        let (found, allowed) = lock(&tenant.meter).count(limit, self.clock.now());
+        let Some(limit) = self.state.settings.rate_limit else { return Ok(()) };
+        let (found, allowed) = lock(&tenant.meter).count(limit, self.state.clock.now());
         *allowance = found;
         allowed
     }
@@ -290,14 +251,17 @@ impl Service {
         let key = if route.keyed { idempotency::read(request.headers()) } else { Ok(None) };
         let turn = key.and_then(|key| {
             let Some(key) = key else { return Ok(None) };
-            tenant.keys.begin(&route.method, route.path, key, request.body(), self.clock.now()).map(Some)
+            tenant
+                .keys
+                .begin(&route.method, route.path, key, request.body(), self.state.clock.now())
+                .map(Some)
         });
         match turn {
             Err(problem) => problem.into_response(),
-            Ok(Some(Turn::Again(answer))) => answer,
+            Ok(Some(KeyLookup::Replay(answer))) => answer,
             Ok(turn) => {
                 let response = self.act(request, tenant, route, made);
-                if let Some(Turn::First(claim)) = turn {
+                if let Some(KeyLookup::First(claim)) = turn {
                     claim.finish(&response);
                 }
                 response
@@ -313,7 +277,7 @@ impl Service {
         made: Option<Made>,
     ) -> Response<Bytes> {
         let ignored = RefCell::new(Ignored::default());
-        let mut context = Context::new(self, request, Arc::clone(tenant), route, &ignored);
+        let mut context = Context::new(&self.state, request, Arc::clone(tenant), route.path, &ignored);
         context.key = made;
         let mut response = (route.handler)(&context).unwrap_or_else(Problem::into_response);
         if let Some(names) = ignored.borrow().header() {
@@ -325,17 +289,17 @@ impl Service {
 
     /// The service's clock. Moving it does the work that falls due on the way.
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        &self.state.clock
     }
 
     /// The script of what is to go wrong.
     pub fn faults(&self) -> &Faults {
-        &self.faults
+        &self.state.faults
     }
 
     /// How it was set up.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.state.settings
     }
 
     /// The mails of a tenant that would have left, newest first. A tenant is named by its API key.
@@ -359,28 +323,29 @@ impl Service {
         message: impl Into<Bytes>,
     ) -> Result<String, NotReceived> {
         self.run_some_due();
-        let _inside = self.gate.enter();
-        let credential = keys::credential(tenant, &self.state.key_book).ok_or(NotReceived::UnknownKey)?;
-        let tenant = self.state.tenant(&credential.tenant);
+        let _guard = self.state.snapshot_lock.enter();
+        let credential =
+            keys::credential(tenant, &self.state.tenants.api_key_index).ok_or(NotReceived::UnknownKey)?;
+        let tenant = self.state.tenants.tenant(&credential.tenant);
         let recipients = recipients.iter().map(ToString::to_string).collect();
-        received::arrive(self, &tenant, recipients, message.into()).map(|id| id.to_string())
+        received::arrive(&self.state, &tenant, recipients, message.into()).map(|id| id.to_string())
     }
 
     fn tenant_of(&self, key: &str) -> Option<Arc<Tenant>> {
-        let credential = keys::credential(key, &self.state.key_book);
-        self.state.find(credential.as_ref().map_or(key, |credential| &credential.tenant))
+        let credential = keys::credential(key, &self.state.tenants.api_key_index);
+        self.state.tenants.find(credential.as_ref().map_or(key, |credential| &credential.tenant))
     }
 
     /// The requests that arrived, oldest first, as far back as [`Settings::keep_requests`] and
     /// [`Settings::keep_request_bytes`] reach.
     pub fn requests(&self) -> Vec<RecordedRequest> {
-        self.state.requests.all()
+        self.state.tenants.requests.all()
     }
 
     /// Every route of the service: its method and its path, with `{…}` for a parameter. The sandbox's own under `/_/` are not
     /// among them.
     pub fn routes() -> impl Iterator<Item = (Method, &'static str)> {
-        routes::ROUTES.iter().map(|route| (route.method.clone(), route.path)).chain(Self::open_routes())
+        routes::all()
     }
 
     /// Those of the routes that need no credential.
@@ -401,25 +366,13 @@ impl Service {
 
     /// Forgets every tenant, every request, every fault, and all that was to happen later.
     pub fn reset(&self) {
-        let _inside = self.gate.enter();
-        self.agenda.clear();
-        self.fetches.clear();
-        self.outbox.clear();
-        lock(&self.untold).clear();
-        self.faults.clear();
+        let _guard = self.state.snapshot_lock.enter();
         self.state.reset();
-        self.oauth.reset();
-        self.news.tell_all(What::Forgotten);
-    }
-
-    /// Notes that a mail left. The listeners hear of it when no lock is held, so that they may ask the service.
-    pub(crate) fn note_captured(&self, mail: Arc<Mail>) {
-        lock(&self.untold).push_back(mail);
     }
 
     fn tell(&self) {
         loop {
-            let Some(mail) = lock(&self.untold).pop_front() else { return };
+            let Some(mail) = self.state.next_captured() else { return };
             let listeners = read(&self.listeners).clone();
             if listeners.is_empty() {
                 continue;
@@ -433,53 +386,22 @@ impl Service {
 
     /// Tells the service where it is reached, for the links in its mails and answers. The mounts do this; the first one counts.
     pub fn listens_at(&self, base_url: &str) {
-        self.links.listens_at(base_url);
+        self.state.links.listens_at(base_url);
     }
 
-    /// Where it is told what has just happened.
-    pub(crate) fn news(&self) -> &Bus {
-        &self.news
+    /// Whether its state outlives the process.
+    pub fn is_persistent(&self) -> bool {
+        self.state.is_persistent()
     }
 
-    pub(crate) fn links(&self) -> &Links {
-        &self.links
-    }
-
-    pub(crate) fn agenda(&self) -> &Agenda<Work> {
-        &self.agenda
-    }
-
-    pub(crate) fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
-    /// From now on its state outlives it.
-    pub(crate) fn is_kept(&self) {
-        self.kept.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether its state outlives it.
-    pub fn keeps(&self) -> bool {
-        self.kept.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &Arc<State> {
         &self.state
-    }
-
-    /// Something that can't be guessed, of which keys are made.
-    pub(crate) fn next_secret(&self) -> Uuid {
-        self.secrets.next()
-    }
-
-    pub(crate) fn next_id(&self) -> Uuid {
-        self.ids.next()
     }
 }
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Service").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Service").field("settings", &self.state.settings).finish_non_exhaustive()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use crate::model::oauth::clients::OAuthClient;
 
-use crate::oauth::OAuthClient;
+pub(crate) use crate::clock::ClockStart;
 
 /// The settings of one [`Service`](crate::Service).
 ///
@@ -84,16 +84,4 @@ impl Default for Settings {
             clock: ClockStart::Real,
         }
     }
-}
-
-/// What a service's clock shows when it starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ClockStart {
-    /// The system's time, running.
-    #[default]
-    Real,
-    /// This time, running from there.
-    Running(Timestamp),
-    /// This time, standing still until it is moved.
-    Frozen(Timestamp),
 }

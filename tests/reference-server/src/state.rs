@@ -1,269 +1,144 @@
-//! What the service remembers: tenants by API key, and the bounds on all of it.
+//! What every part of the service shares: its settings and its clock, what it remembers, and what waits.
 
+pub(crate) mod event_bus;
+pub mod faults;
+pub(crate) mod fetches;
+pub(crate) mod http_clients;
+pub(crate) mod idempotency;
+pub(crate) mod job;
+pub(crate) mod keys;
+pub(crate) mod links;
+pub(crate) mod names;
+pub(crate) mod oauth;
+pub(crate) mod outbox;
+pub(crate) mod ratelimit;
 pub(crate) mod requests;
 pub(crate) mod retention;
+pub(crate) mod tenant;
+pub(crate) mod tenants;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock, Weak};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use sha2::{Digest as _, Sha256};
+use http::HeaderMap;
 use uuid::Uuid;
 
-use self::requests::Requests;
-use self::retention::Retention;
-use crate::delivery::captured::Mail;
-use crate::delivery::webhooks::book::Book as ToldBook;
-use crate::idempotency::Keys;
-use crate::keys::KeyBook;
-use crate::lock::{lock, read, write};
-use crate::ratelimit::Meter;
-use crate::resources::api_keys::ApiKey;
-use crate::resources::automations::Automation;
-use crate::resources::automations::run::Run;
-use crate::resources::broadcasts::record::Broadcast;
-use crate::resources::contact_properties::ContactProperty;
-use crate::resources::contacts::book::Contact;
-use crate::resources::domains::record::Domain;
-use crate::resources::emails::record::Email;
-use crate::resources::events::Event;
-use crate::resources::logs::Entry;
-use crate::resources::received::record::Received;
-use crate::resources::segments::Segment;
-use crate::resources::templates::Template;
-use crate::resources::topics::Topic;
-use crate::resources::webhooks::Webhook;
+use self::event_bus::{BusEventKind, EventBus};
+use self::faults::Faults;
+use self::fetches::FetchQueue;
+use self::http_clients::HttpClients;
+use self::job::Job;
+use self::links::Links;
+use self::oauth::OAuthStore;
+use self::outbox::Outbox;
+use self::tenants::Tenants;
+use crate::clock::Clock;
+use crate::lock::lock;
+use crate::model::credential::Credential;
+use crate::model::mail::Mail;
+use crate::scheduler::Scheduler;
+use crate::seeds::Ids;
 use crate::settings::Settings;
-use crate::store::ledger::Ledger;
-use crate::store::size::Size;
-use crate::store::table::Table;
+use crate::store::snapshot_lock::SnapshotLock;
+use crate::wire::problem::Problem;
 
-/// Everything of one tenant. Each table has a lock of its own.
-#[derive(Debug)]
-pub(crate) struct Tenant {
-    pub(crate) name: String,
-    pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
-    pub(crate) captured: Mutex<Ledger<Arc<Mail>>>,
-    pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
-    pub(crate) received: Mutex<Ledger<Arc<Received>>>,
-    pub(crate) api_keys: Table<ApiKey>,
-    pub(crate) automations: Table<Automation>,
-    pub(crate) runs: Table<Run>,
-    pub(crate) broadcasts: Table<Broadcast>,
-    pub(crate) contacts: Table<Contact>,
-    pub(crate) contact_properties: Table<ContactProperty>,
-    pub(crate) domains: Table<Domain>,
-    pub(crate) events: Table<Event>,
-    pub(crate) segments: Table<Segment>,
-    pub(crate) templates: Table<Template>,
-    pub(crate) topics: Table<Topic>,
-    pub(crate) webhooks: Table<Webhook>,
-    /// What they were told.
-    pub(crate) told: ToldBook,
-    pub(crate) keys: Keys,
-    pub(crate) meter: Mutex<Meter>,
-    /// The number of the last request, over all tenants.
-    last_used: AtomicU64,
-}
-
-impl Tenant {
-    fn new(name: &str, most: usize, most_told: usize) -> Self {
-        Self {
-            name: name.to_owned(),
-            emails: Mutex::new(Ledger::new()),
-            captured: Mutex::new(Ledger::new()),
-            logs: Mutex::new(Ledger::new()),
-            received: Mutex::new(Ledger::new()),
-            api_keys: Table::new(most),
-            automations: Table::new(most),
-            runs: Table::new(most),
-            broadcasts: Table::new(most),
-            contacts: Table::new(most),
-            contact_properties: Table::new(most),
-            domains: Table::new(most),
-            events: Table::new(most),
-            segments: Table::new(most),
-            templates: Table::new(most),
-            topics: Table::new(most),
-            webhooks: Table::new(most),
-            told: ToldBook::new(most_told),
-            keys: Keys::default(),
-            meter: Mutex::default(),
-            last_used: AtomicU64::new(0),
-        }
-    }
-
-    /// The ID of the audience of contacts that are in no segment: always the same one for this tenant, and no segment of its own.
-    pub(crate) fn default_audience(&self) -> Uuid {
-        let digest = Sha256::new().chain_update("default audience\n").chain_update(&self.name).finalize();
-        uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
-    }
-
-    /// The domain of this name, if the tenant has registered it.
-    pub(crate) fn domain(&self, name: &str) -> Option<Arc<Domain>> {
-        self.domains.by_key(name)
-    }
-
-    /// Whether the tenant has verified this very domain and it is there for sending. (The specification is silent on subdomains:
-    /// each counts as a domain of its own, as it has records of its own.)
-    pub(crate) fn may_send_from(&self, domain: &str) -> bool {
-        self.domain(domain).is_some_and(|domain| domain.may_send())
-    }
-}
-
-/// The whole state of a service.
-#[derive(Debug)]
+/// The state of one service.
 pub(crate) struct State {
-    tenants: RwLock<HashMap<String, Arc<Tenant>>>,
-    uses: AtomicU64,
-    most_tenants: usize,
-    most_records: usize,
-    most_told: usize,
-    mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
-    logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
-    pub(crate) requests: Requests,
-    pub(crate) key_book: KeyBook,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) scheduler: Scheduler<Job>,
+    pub(crate) faults: Faults,
+    ids: Ids,
+    request_ids: Ids,
+    secrets: Ids,
+    pub(crate) links: Links,
+    pub(crate) tenants: Tenants,
+    pub(crate) oauth: OAuthStore,
+    pub(crate) fetches: FetchQueue,
+    pub(crate) outbox: Outbox,
+    pub(crate) http_clients: HttpClients,
+    pub(crate) event_bus: EventBus,
+    /// Mails that left and that the listeners have not received yet.
+    unheard: Mutex<VecDeque<Arc<Mail>>>,
+    /// Whoever changes something is inside it.
+    pub(crate) snapshot_lock: SnapshotLock,
+    kept: AtomicBool,
 }
 
 impl State {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: Settings, links: Links, oauth: OAuthStore) -> Self {
+        if let Some(address) = &settings.public_url {
+            links.listens_at(address);
+        }
         Self {
-            tenants: RwLock::default(),
-            uses: AtomicU64::new(0),
-            most_tenants: settings.keep_tenants.max(1),
-            most_records: settings.keep_records,
-            most_told: settings.keep_webhook_events,
-            mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
-            logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
-            requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
-            key_book: KeyBook::default(),
+            clock: Clock::new(settings.clock),
+            scheduler: Scheduler::new(),
+            faults: Faults::new(settings.seed),
+            ids: Ids::new(settings.seed, 0),
+            request_ids: Ids::new(settings.seed, 1),
+            secrets: Ids::new(settings.seed, 2),
+            links,
+            tenants: Tenants::new(&settings),
+            oauth,
+            fetches: FetchQueue::default(),
+            outbox: Outbox::new(settings.keep_webhook_events),
+            http_clients: HttpClients::default(),
+            event_bus: EventBus::new(),
+            unheard: Mutex::default(),
+            snapshot_lock: SnapshotLock::default(),
+            kept: AtomicBool::new(false),
+            settings,
         }
     }
 
-    /// The tenant of this name, if there is one.
-    pub(crate) fn find(&self, name: &str) -> Option<Arc<Tenant>> {
-        read(&self.tenants).get(name).cloned()
+    pub(crate) fn next_id(&self) -> Uuid {
+        self.ids.next()
     }
 
-    /// The tenant of this name, or a blank one that is not kept.
-    pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
-        self.find(name).unwrap_or_else(|| Arc::new(Tenant::new(name, self.most_records, self.most_told)))
+    pub(crate) fn next_request_id(&self) -> Uuid {
+        self.request_ids.next()
     }
 
-    /// Every tenant, the one that was used last first.
-    pub(crate) fn all(&self) -> Vec<Arc<Tenant>> {
-        let mut tenants: Vec<_> = read(&self.tenants).values().cloned().collect();
-        tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.last_used.load(Ordering::Relaxed)));
-        tenants
+    /// Something that can't be guessed, of which keys are made.
+    pub(crate) fn next_secret(&self) -> Uuid {
+        self.secrets.next()
     }
 
-    /// The tenant for which this holds.
-    pub(crate) fn find_by(&self, wanted: impl Fn(&Tenant) -> bool) -> Option<Arc<Tenant>> {
-        read(&self.tenants).values().find(|tenant| wanted(tenant)).cloned()
+    /// Whose credential a request carries.
+    pub(crate) fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
+        keys::read(headers, &self.tenants.api_key_index, &self.oauth, self.clock.now())
     }
 
-    /// The tenant of this name, made if there is none.
-    pub(crate) fn tenant(&self, name: &str) -> Arc<Tenant> {
-        let use_number = self.uses.fetch_add(1, Ordering::Relaxed);
-        let tenant = self.find(name).unwrap_or_else(|| self.make(name));
-        tenant.last_used.store(use_number, Ordering::Relaxed);
-        tenant
+    /// Notes that a mail left. The listeners receive it when no lock is held, so that they may call the service.
+    pub(crate) fn note_captured(&self, mail: Arc<Mail>) {
+        lock(&self.unheard).push_back(mail);
     }
 
-    fn make(&self, name: &str) -> Arc<Tenant> {
-        let mut tenants = write(&self.tenants);
-        if let Some(tenant) = tenants.get(name) {
-            return Arc::clone(tenant);
-        }
-        if tenants.len() >= self.most_tenants {
-            let silent =
-                tenants.values().min_by_key(|tenant| tenant.last_used.load(Ordering::Relaxed)).cloned();
-            if let Some(silent) = silent {
-                tenants.remove(&silent.name);
-                self.forget(&silent);
-            }
-        }
-        let tenant = Arc::new(Tenant::new(name, self.most_records, self.most_told));
-        tenants.insert(name.to_owned(), Arc::clone(&tenant));
-        tenant
+    /// The next mail that the listeners have not received yet.
+    pub(crate) fn next_captured(&self) -> Option<Arc<Mail>> {
+        lock(&self.unheard).pop_front()
     }
 
-    /// Forgets everything of one tenant.
-    pub(crate) fn reset_tenant(&self, name: &str) {
-        let tenant = write(&self.tenants).remove(name);
-        if let Some(tenant) = tenant {
-            self.forget(&tenant);
-        }
+    /// From now on the state outlives the process.
+    pub(crate) fn set_persistent(&self) {
+        self.kept.store(true, Ordering::Relaxed);
     }
 
-    /// Forgets everything.
+    /// Whether the state outlives the process.
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Forgets every tenant, every request, every fault, and all that was to happen later.
     pub(crate) fn reset(&self) {
-        write(&self.tenants).clear();
-        lock(&self.mails).clear();
-        lock(&self.logs).clear();
-        self.requests.clear();
-        self.key_book.clear();
-    }
-
-    fn forget(&self, tenant: &Tenant) {
-        self.key_book.forget(&tenant.name);
-        let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
-        mails.extend(lock(&tenant.received).ids());
-        let mut held = lock(&self.mails);
-        for id in mails {
-            held.forget(id);
-        }
-        drop(held);
-        let entries: Vec<_> = lock(&tenant.logs).ids().collect();
-        let mut held = lock(&self.logs);
-        for id in entries {
-            held.forget(id);
-        }
-    }
-
-    /// Counts a new email, sent or received, and forgets the oldest ones if there are too many now.
-    pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
-        let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
-        forget_mails(gone);
-    }
-
-    /// The tenant that has this email, sent or received.
-    pub(crate) fn owner(&self, email: Uuid) -> Option<Arc<Tenant>> {
-        lock(&self.mails).get(email)?.upgrade()
-    }
-
-    /// Counts an email anew: its size has changed.
-    pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
-        let gone = lock(&self.mails).resize(id, bytes);
-        forget_mails(gone);
-    }
-
-    /// Counts what an email has grown by.
-    pub(crate) fn grow_mail(&self, id: Uuid, by: usize) {
-        let gone = lock(&self.mails).grow(id, by);
-        forget_mails(gone);
-    }
-
-    /// Adds an entry to a tenant's log.
-    pub(crate) fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
-        let (id, size) = (entry.id, entry.size());
-        lock(&tenant.logs).insert(id, Arc::new(entry));
-        let gone = lock(&self.logs).hold(id, size, Arc::downgrade(tenant));
-        for (id, tenant) in gone {
-            if let Some(tenant) = tenant.upgrade() {
-                lock(&tenant.logs).remove(id);
-            }
-        }
-    }
-}
-
-fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
-    for (id, tenant) in gone {
-        let Some(tenant) = tenant.upgrade() else { continue };
-        lock(&tenant.received).remove(id);
-        let email = lock(&tenant.emails).remove(id);
-        if let Some(captured) = email.and_then(|email| email.captured()) {
-            lock(&tenant.captured).remove(captured);
-        }
+        self.scheduler.clear();
+        self.fetches.clear();
+        self.outbox.clear();
+        lock(&self.unheard).clear();
+        self.faults.clear();
+        self.tenants.reset();
+        self.oauth.reset();
+        self.event_bus.publish_to_all(BusEventKind::Forgotten);
     }
 }

@@ -51,6 +51,10 @@ mod inbox;
 mod inbox_guard;
 #[path = "service/inbox_live.rs"]
 mod inbox_live;
+#[path = "service/inbox_routes.rs"]
+mod inbox_routes;
+#[path = "service/inbox_unsent.rs"]
+mod inbox_unsent;
 #[path = "service/inbox_view.rs"]
 mod inbox_view;
 #[path = "service/keep.rs"]

@@ -106,6 +106,7 @@ const COLUMNS: &[Column] = &[
     Column::new("status", "STATUS", Kind::Text),
     Column::new("often", "HOW OFTEN", Kind::Text).of(often),
     Column::new("met", "MET", Kind::Text),
+    Column::new("client_gets", "CLIENT GETS", Kind::Shrinks).at("/client_gets/summary"),
 ];
 
 /// Scripts it, lists the script, or takes it back.
@@ -137,7 +138,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         Plan::Add(rule) => {
             let call = client(context)?.request(Method::POST, "/_/faults").json(&Value::Object(rule));
             let fault = call.await.map_err(unreachable)?;
-            context.out.note(&format!("{}: {}", which(&fault), at(&fault, "/action")));
+            context.out.note(&format!("{}: {}", which(&fault), at(&fault, "/client_gets/summary")));
             context.out.result(&[at(&fault, "/id")], &fault)
         }
     }

@@ -1,6 +1,6 @@
 //! `sandbox inbox`: the emails that would have left, newest first; for eyes and for tests.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum as _};
 use http::Method;
 use posthaste::{Client, path_segment};
 use serde_json::Value;
@@ -48,13 +48,37 @@ pub(crate) struct How {
     raw: bool,
 }
 
-/// List captured emails, newest first
+/// Which emails are listed, by whether they left and why they did not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum State {
+    /// Captured: they would have left
+    #[default]
+    Sent,
+    /// Emails that have not left
+    Unsent,
+    /// Waiting for their time
+    Scheduled,
+    /// Waiting for hosted attachments
+    Queued,
+    /// Failed before they left
+    Failed,
+    /// All recipients are suppressed
+    Suppressed,
+    /// Canceled before they left
+    Canceled,
+}
+
+/// List captured emails, newest first; with --state, emails that have not left
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste sandbox inbox list --to ada@example.com\n  \
+    posthaste sandbox inbox list --state unsent\n  \
     posthaste sandbox inbox list --json --jq '.data | length'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     which: Which,
+    /// Whether they left, or why not
+    #[arg(long, value_name = "STATE", value_enum, default_value_t)]
+    state: State,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=100))]
     limit: u8,
@@ -115,6 +139,25 @@ const MORE: &[Column] = &[
     Column::new("size", "SIZE", Kind::Text),
 ];
 
+/// The columns of emails that have not left.
+const UNSENT: &[Column] = &[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("to", "TO", Kind::Text),
+    Column::new("subject", "SUBJECT", Kind::Shrinks),
+    Column::new("state", "STATE", Kind::State),
+    Column::new("reason", "REASON", Kind::Text),
+    Column::new("scheduled_at", "SCHEDULED", Kind::Time),
+    Column::new("created_at", "ACCEPTED", Kind::Time),
+];
+
+/// Further columns of emails that have not left, shown when `--columns` names them.
+const MORE_UNSENT: &[Column] = &[
+    Column::new("from", "FROM", Kind::Text),
+    Column::new("cc", "CC", Kind::Text),
+    Column::new("bcc", "BCC", Kind::Text),
+    Column::new("last_event", "LAST EVENT", Kind::State),
+];
+
 /// Runs one of them.
 pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
@@ -139,10 +182,15 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
     let asked = !context.global.columns.is_empty();
-    let columns = if asked { [COLUMNS, MORE].concat() } else { COLUMNS.to_vec() };
+    let sent = args.state == State::Sent;
+    let (usual, more) = if sent { (COLUMNS, MORE) } else { (UNSENT, MORE_UNSENT) };
+    let columns = if asked { [usual, more].concat() } else { usual.to_vec() };
     let columns = context.out.columns(&columns)?;
     let mut query = args.which.query()?;
     query.push(("limit", args.limit.to_string()));
+    if let Some(state) = args.state.to_possible_value().filter(|_| !sent) {
+        query.push(("state", state.get_name().to_owned()));
+    }
     let list = messages(&client(context)?, &query).await?;
     if list["data"].as_array().is_some_and(Vec::is_empty) {
         context.out.note("no emails");

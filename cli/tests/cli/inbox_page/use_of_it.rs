@@ -224,10 +224,11 @@ async fn faults_the_clock_templates_and_requests_are_at_hand() {
     desk.send(&later);
     desk.look().await;
 
-    // The next send fails; the one after it does not.
+    // The next send fails; the one after it does not. What its client will get is stated before.
     desk.click("#open-faults").await;
     desk.click("#faults .first").await;
     desk.says("#fault-count", "1").await;
+    desk.says("#faults .gets", "500 application_error").await;
     desk.click("#faults .close").await;
     assert_eq!(desk.post("/emails", &email("x"))["statusCode"], 500);
     desk.holds("document.getElementById('fault-count').hidden").await;
@@ -248,6 +249,43 @@ async fn faults_the_clock_templates_and_requests_are_at_hand() {
     desk.click(".row").await;
     desk.says(".mail h1", "POST /emails").await;
     desk.says(".mail header .event", "500").await;
+    desk.holds(r"/^\d+(\.\d)? (µs|ms)$/.test(document.querySelector('.mail .took').textContent)").await;
+    desk.holds("document.querySelectorAll('.row .took').length === document.querySelectorAll('.row').length")
+        .await;
+    desk.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_fault_states_what_the_client_will_get_as_text() {
+    let desk = Desk::new().await;
+    let hostile = "<img src=x onerror='window.pwned=1'>";
+    for rule in [
+        json!({"action": "rate_limit", "retry_after": 1}),
+        json!({"action": "answer", "status": 418, "name": hostile}),
+        json!({"action": "lose"}),
+        json!({"action": "truncate", "bytes": 20}),
+        json!({"action": "slow", "delay_ms": 5000}),
+    ] {
+        desk.post("/_/faults", &rule);
+    }
+    desk.look().await;
+    desk.says("#fault-count", "5").await;
+    desk.click("#open-faults").await;
+    let stated = [
+        "429 rate_limit_exceeded, retry-after: 1",
+        &format!("418 {hostile}"),
+        "no response: request handled, then connection closed",
+        "the service's own response, cut off after 20 bytes of the body",
+        "the service's own response, 5000 ms late",
+    ];
+    let stated = json!(stated);
+    desk.holds(&format!(
+        "JSON.stringify([...document.querySelectorAll('#faults .gets')].map((one) => one.textContent)) === {}",
+        json!(stated.to_string())
+    ))
+    .await;
+    assert_eq!(desk.eval("window.pwned === undefined && !document.querySelector('#faults img')").await, true);
     desk.end().await;
 }
 
@@ -394,5 +432,70 @@ async fn another_account_is_opened_without_its_key_on_the_page() {
     assert!(desk.server.service().mails(key).is_empty());
     let shown = desk.find(".welcome").await.text().await.unwrap();
     assert!(shown.contains("Send a sample mail"), "{shown}");
+    desk.end().await;
+}
+
+/// The text of each row's state, from the top.
+const STATES: &str = "JSON.stringify([...document.querySelectorAll('.row .event')].map((one) => one.textContent.replace(/ for .*/, ' for …')))";
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unsent_email_is_listed_with_its_state_and_turns_into_the_mail_when_it_leaves() {
+    let desk = Desk::new().await;
+    let hostile = "<img src=x onerror='window.pwned=1'>\u{202e}";
+    desk.look().await;
+    desk.click(".tray[data-tray=unsent]").await;
+    desk.holds("document.querySelectorAll('.row').length === 0").await;
+
+    // They appear as soon as they are accepted.
+    let mut later = email(hostile);
+    later["scheduled_at"] = "in 2 days".into();
+    later["html"] = "<p>later</p><script>window.pwned = 1</script>".into();
+    let waiting = desk.send(&later);
+    let canceled = desk.send(&later);
+    desk.post(&format!("/emails/{canceled}/cancel"), &json!({}));
+    let mut optional = email("Optional");
+    optional["topic_id"] =
+        desk.post("/topics", &json!({"name": "News", "default_subscription": "opt_out"}))["id"].clone();
+    desk.send(&optional);
+    let states = json!(["failed: recipients_opted_out", "canceled", "scheduled for …"]).to_string();
+    desk.holds(&format!("{STATES} === {}", json!(states))).await;
+    desk.says(".tray[data-tray=unsent] .count", "3").await;
+    desk.click(".tray[data-tray=sent]").await;
+    desk.says(".note a", "3 unsent").await;
+    desk.click(".note a").await;
+    desk.holds("document.querySelectorAll('.row').length === 3").await;
+
+    // Their timeline says why, and what they hold stays text.
+    desk.click(".row").await;
+    desk.click(".tab[data-tab=timeline]").await;
+    desk.says(".timeline li:last-child strong", "failed: recipients_opted_out").await;
+    desk.click(&format!(".row[data-id='{waiting}']")).await;
+    desk.click(".tab[data-tab=request]").await;
+    desk.says(".panel h1", "POST /emails").await;
+    desk.holds("document.querySelectorAll('.tab').length === 4").await;
+    desk.click(".tab[data-tab=timeline]").await;
+    desk.says(".timeline li:last-child strong", "scheduled").await;
+
+    // Another time is shown as soon as it is given, and a search finds what it finds among mails.
+    desk.find("input[type=search]").await.send_keys("optional").await.unwrap();
+    desk.waits_for_subjects(&["Optional"]).await;
+    desk.keys(['\u{E00C}']).await;
+    desk.holds("document.querySelectorAll('.row').length === 3").await;
+
+    // It leaves: the list loses it, and what is open turns into the mail.
+    desk.post("/_/clock", &json!({"advance": "3 days"}));
+    let states = json!(["failed: recipients_opted_out", "canceled"]).to_string();
+    desk.holds("location.hash.startsWith('#/sent/')").await;
+    desk.says(".mail header .event", "delivered").await;
+    desk.holds("document.querySelectorAll('.tab').length === 7").await;
+    desk.says(".tray[data-tray=sent] .count", "1").await;
+    desk.click(".tray[data-tray=unsent]").await;
+    desk.holds(&format!("{STATES} === {}", json!(states))).await;
+    assert_eq!(
+        desk.eval("window.pwned === undefined && !document.querySelector('#list img, header img[src=x]')")
+            .await,
+        true
+    );
     desk.end().await;
 }

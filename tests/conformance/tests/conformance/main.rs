@@ -23,6 +23,7 @@ mod generated;
 mod hostile;
 mod idempotency;
 mod inputs;
+mod layers;
 mod limits;
 mod lists;
 mod logs;

@@ -6,21 +6,23 @@
 //! A large segment takes its time. So many mails leave at once and as many a step later, on the service's clock, so that nobody waits for
 //! a hundred thousand of them; until the last has left the broadcast is `queued`, and can be stopped.
 
-mod audience;
-pub(super) mod personal;
+pub(crate) mod audience;
+pub(crate) mod message;
 
 use std::sync::{Arc, Weak};
 
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use self::personal::{Common, Letter};
-use super::{Work, accept};
+use self::message::MessageBuilder;
 use crate::clock::plus;
-use crate::problem::Problem;
-use crate::resources::broadcasts::record::Status;
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::delivery::accept;
+use crate::model::broadcast::Status;
+use crate::model::email::personal::Common;
+use crate::state::State;
+use crate::state::job::{BroadcastJob, Job};
+use crate::state::tenant::Tenant;
+use crate::wire::problem::Problem;
 
 /// How many mails leave in one step.
 const STEP: usize = 1_000;
@@ -29,39 +31,9 @@ const SLICE: usize = 25;
 /// How much later the next step is.
 const PAUSE: SignedDuration = SignedDuration::from_millis(100);
 
-/// A broadcast on its way out.
-pub(crate) struct Departure {
-    tenant: Weak<Tenant>,
-    broadcast: Uuid,
-    /// The contacts whose turn has not come. The last one, who has been there longest, is the next.
-    contacts: Vec<Uuid>,
-    /// How many of the step have left.
-    left: usize,
-    /// What its mails share, once the first has left.
-    common: Option<Arc<Common>>,
-}
-
-impl Departure {
-    pub(crate) fn new(tenant: &Arc<Tenant>, broadcast: Uuid, contacts: Vec<Uuid>) -> Self {
-        Self { tenant: Arc::downgrade(tenant), broadcast, contacts, left: 0, common: None }
-    }
-
-    pub(crate) fn tenant(&self) -> Option<Arc<Tenant>> {
-        self.tenant.upgrade()
-    }
-
-    pub(crate) fn broadcast(&self) -> Uuid {
-        self.broadcast
-    }
-
-    pub(crate) fn contacts(&self) -> &[Uuid] {
-        &self.contacts
-    }
-}
-
 /// Sends a draft, now or when it is due.
 pub(crate) fn send(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
     due: Option<Timestamp>,
@@ -71,38 +43,38 @@ pub(crate) fn send(
     let sent = tenant.broadcasts.change(id, |broadcast| broadcast.send(due));
     sent.ok_or_else(|| Problem::not_found("Broadcast not found."))??;
     if let Some(due) = due {
-        let work = Work::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
-        service.agenda().note(due, work);
+        let work = Job::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
+        state.scheduler.schedule(due, work);
         return Ok(());
     }
     // The first step is the request's own work.
-    let mut rest = depart(service, tenant, id, now);
+    let mut rest = depart(state, tenant, id, now);
     while let Some(departure) = rest {
-        rest = go_on(service, departure, now);
+        rest = go_on(state, departure, now);
     }
     Ok(())
 }
 
 /// The schedule of a broadcast is due, unless it was taken back or changed.
 pub(crate) fn fall_due(
-    service: &Service,
+    state: &State,
     tenant: &Weak<Tenant>,
     id: Uuid,
     due: Timestamp,
-) -> Option<Departure> {
+) -> Option<BroadcastJob> {
     let tenant = tenant.upgrade()?;
     let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.fall_due(due))?;
-    is_due.then(|| depart(service, &tenant, id, due)).flatten()
+    is_due.then(|| depart(state, &tenant, id, due)).flatten()
 }
 
-fn depart(service: &Service, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<Departure> {
+fn depart(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<BroadcastJob> {
     let broadcast = tenant.broadcasts.get(id)?;
     let contacts = audience::members(tenant, broadcast.message.segment);
-    go_on(service, Departure::new(tenant, id, contacts), at)
+    go_on(state, BroadcastJob::new(tenant, id, contacts), at)
 }
 
 /// Lets the next mails leave, and answers what else leaves in the same step.
-pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) -> Option<Departure> {
+pub(crate) fn go_on(state: &State, mut departure: BroadcastJob, at: Timestamp) -> Option<BroadcastJob> {
     let tenant = departure.tenant.upgrade()?;
     let broadcast = tenant.broadcasts.get(departure.broadcast)?;
     if broadcast.status != Status::Queued {
@@ -110,7 +82,7 @@ pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) 
     }
     let common = departure.common.get_or_insert_with(|| Arc::new(Common::of(broadcast)));
     let turn = departure.contacts.split_off(departure.contacts.len().saturating_sub(SLICE));
-    leave(service, &tenant, common, &turn, at);
+    leave(state, &tenant, common, &turn, at);
     if departure.contacts.is_empty() {
         tenant.broadcasts.change(departure.broadcast, |broadcast| broadcast.finish(at));
         return None;
@@ -120,16 +92,16 @@ pub(crate) fn go_on(service: &Service, mut departure: Departure, at: Timestamp) 
         return Some(departure);
     }
     departure.left = 0;
-    service.agenda().note(plus(at, PAUSE), Work::GoOnWithBroadcast(departure));
+    state.scheduler.schedule(plus(at, PAUSE), Job::ContinueBroadcast(departure));
     None
 }
 
-fn leave(service: &Service, tenant: &Arc<Tenant>, common: &Arc<Common>, turn: &[Uuid], at: Timestamp) {
-    let letter = Letter::of(tenant, common);
+fn leave(state: &State, tenant: &Arc<Tenant>, common: &Arc<Common>, turn: &[Uuid], at: Timestamp) {
+    let letter = MessageBuilder::of(tenant, common);
     for contact in turn.iter().rev() {
         let Some(contact) = audience::addressee(tenant, *contact, common.topic()) else { continue };
-        if let Some(draft) = letter.to(contact, service) {
-            accept(service, tenant, draft, at);
+        if let Some(draft) = letter.to(contact, state) {
+            accept(state, tenant, draft, at);
         }
     }
 }

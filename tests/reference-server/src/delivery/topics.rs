@@ -6,9 +6,9 @@
 
 use uuid::Uuid;
 
-use crate::resources::contacts::book::{Contact, Subscription};
-use crate::resources::emails::draft::Draft;
-use crate::state::Tenant;
+use crate::model::contact::{Contact, Subscription};
+use crate::model::email::draft::Draft;
+use crate::state::tenant::Tenant;
 
 /// Whether this address gets what is sent under the topic. A topic that is gone is wanted by nobody.
 pub(crate) fn allows(tenant: &Tenant, topic: Uuid, address: &str) -> bool {

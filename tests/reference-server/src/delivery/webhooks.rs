@@ -9,8 +9,6 @@
 //!
 //! The service itself opens no connection: what is to be sent waits in the [`outbox`], and the mounts [`post`] it.
 
-pub(crate) mod book;
-pub(crate) mod outbox;
 pub(crate) mod payload;
 pub(crate) mod post;
 pub(crate) mod sample;
@@ -19,35 +17,23 @@ pub(crate) mod sign;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use self::book::{Attempt, Told};
-use self::outbox::Job;
 use self::post::{Posted, WebhookPost};
-use super::Work;
-use crate::clock::plus;
-use crate::news::What;
-use crate::resources::timestamp::iso;
-use crate::resources::webhooks::Subscribed;
-use crate::service::Service;
-use crate::state::Tenant;
-
-/// How long after a failed attempt the next one is made; after the last of them none is.
-pub(crate) const PAUSES: [SignedDuration; 7] = [
-    SignedDuration::from_secs(5),
-    SignedDuration::from_mins(5),
-    SignedDuration::from_mins(30),
-    SignedDuration::from_hours(2),
-    SignedDuration::from_hours(5),
-    SignedDuration::from_hours(10),
-    SignedDuration::from_hours(10),
-];
+use crate::model::webhook::Subscribed;
+use crate::model::webhook_delivery::{Attempt, WebhookDelivery};
+use crate::state::State;
+use crate::state::event_bus::BusEventKind;
+use crate::state::job::Job;
+use crate::state::outbox::PendingAttempt;
+use crate::state::tenant::Tenant;
+use crate::wire::timestamp::iso;
 
 /// Tells an event to every webhook of the tenant that wants it; answers which, and under which id. `data` is made only if there is one.
-pub(crate) fn tell(
-    service: &Service,
+pub(crate) fn notify(
+    state: &State,
     tenant: &Arc<Tenant>,
     at: Timestamp,
     kind: &'static str,
@@ -63,90 +49,96 @@ pub(crate) fn tell(
     }
     let payload = json!({ "type": kind, "created_at": iso(at), "data": data() }).to_string();
     let payload = Bytes::from(payload.into_bytes());
-    let told = wanted.into_iter().map(|webhook| {
-        let id = service.next_id();
-        let told = Arc::new(Told::new(id, webhook, kind, at, email, payload.clone()));
-        tenant.told.add(Arc::clone(&told));
-        enqueue(service, Job { tenant: Arc::downgrade(tenant), told, planned: true });
-        service.news().tell(&tenant.name, What::WebhookEvent { webhook, event: id });
+    let delivery = wanted.into_iter().map(|webhook| {
+        let id = state.next_id();
+        let delivery = Arc::new(WebhookDelivery::new(id, webhook, kind, at, email, payload.clone()));
+        tenant.deliveries.add(Arc::clone(&delivery));
+        enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, planned: true });
+        state.event_bus.publish(&tenant.name, BusEventKind::WebhookEvent { webhook, event: id });
         (webhook, id)
     });
-    told.collect()
+    delivery.collect()
 }
 
 /// A pause is over.
-pub(crate) fn fall_due(service: &Service, tenant: &Weak<Tenant>, told: &Weak<Told>, number: usize) {
-    if let Some(told) = told.upgrade().filter(|told| told.awaits(number)) {
-        enqueue(service, Job { tenant: Weak::clone(tenant), told, planned: true });
+pub(crate) fn fall_due(
+    state: &State,
+    tenant: &Weak<Tenant>,
+    delivery: &Weak<WebhookDelivery>,
+    number: usize,
+) {
+    if let Some(delivery) = delivery.upgrade().filter(|delivery| delivery.awaits(number)) {
+        enqueue(state, PendingAttempt { tenant: Weak::clone(tenant), delivery, planned: true });
     }
 }
 
 /// Sends an event once more, at once, whatever came of it before.
-pub(crate) fn replay(service: &Service, tenant: &Arc<Tenant>, told: &Arc<Told>) {
-    enqueue(service, Job { tenant: Arc::downgrade(tenant), told: Arc::clone(told), planned: false });
+pub(crate) fn replay(state: &State, tenant: &Arc<Tenant>, delivery: &Arc<WebhookDelivery>) {
+    enqueue(
+        state,
+        PendingAttempt { tenant: Arc::downgrade(tenant), delivery: Arc::clone(delivery), planned: false },
+    );
 }
 
 /// Adds an attempt to the queue of its webhook.
-pub(crate) fn enqueue(service: &Service, job: Job) {
-    if let Some(displaced) = service.outbox().push(job)
+pub(crate) fn enqueue(state: &State, job: PendingAttempt) {
+    if let Some(displaced) = state.outbox.push(job)
         && let Some(tenant) = displaced.tenant.upgrade()
     {
-        drop_attempt(service, &tenant, &displaced);
+        drop_attempt(state, &tenant, &displaced);
     }
 }
 
 /// Drops an attempt that won't be made. If it was a scheduled one, no other follows.
-fn drop_attempt(service: &Service, tenant: &Tenant, job: &Job) {
+fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
     if job.planned {
-        job.told.give_up();
-        tenant.told.touch(job.told.id);
+        job.delivery.give_up();
+        tenant.deliveries.touch(job.delivery.id);
     }
-    let news = What::WebhookEvent { webhook: job.told.webhook, event: job.told.id };
-    service.news().tell(&tenant.name, news);
+    let news = BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id };
+    state.event_bus.publish(&tenant.name, news);
 }
 
 /// Makes a job into what is to be posted. None if the webhook is disabled or gone, or the attempt no longer needed.
-pub(crate) fn prepare(service: &Service, job: Job) -> Option<WebhookPost> {
+pub(crate) fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
     let tenant = job.tenant.upgrade()?;
-    let webhook = tenant.webhooks.get(job.told.webhook).filter(|webhook| webhook.enabled);
+    let webhook = tenant.webhooks.get(job.delivery.webhook).filter(|webhook| webhook.enabled);
     let Some(webhook) = webhook else {
-        drop_attempt(service, &tenant, &job);
+        drop_attempt(state, &tenant, &job);
         return None;
     };
-    if !job.told.begin(job.planned) {
+    if !job.delivery.begin(job.planned) {
         return None;
     }
-    tenant.told.touch(job.told.id);
-    let now = service.clock().now();
-    let headers = sign::headers(&job.told, &webhook.secrets_at(now));
+    tenant.deliveries.touch(job.delivery.id);
+    let now = state.clock.now();
+    let headers = sign::headers(&job.delivery, &webhook.secrets_at(now));
     Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, now))
 }
 
 /// Takes up what came of an attempt, and answers of which webhook.
-pub(crate) fn finish(service: &Service, post: WebhookPost, posted: Posted) -> Uuid {
+pub(crate) fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
     let (job, sent_at) = post.into_job();
     let attempt = Attempt {
-        id: service.next_id(),
+        id: state.next_id(),
         http_status_code: posted.status.unwrap_or_default(),
         response: posted.response,
         sent_at,
     };
-    let now = service.clock().now();
-    let next = job.told.finish(attempt, job.planned, now);
+    let now = state.clock.now();
+    let next = job.delivery.finish(attempt, job.planned, now);
     if let Some((number, due)) = next {
-        let told = Arc::downgrade(&job.told);
-        service.agenda().note(due, Work::TellWebhook { tenant: Weak::clone(&job.tenant), told, number });
+        let delivery = Arc::downgrade(&job.delivery);
+        state
+            .scheduler
+            .schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery, number });
     }
     if let Some(tenant) = job.tenant.upgrade() {
-        tenant.told.touch(job.told.id);
-        service
-            .news()
-            .tell(&tenant.name, What::WebhookEvent { webhook: job.told.webhook, event: job.told.id });
+        tenant.deliveries.touch(job.delivery.id);
+        state.event_bus.publish(
+            &tenant.name,
+            BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id },
+        );
     }
-    job.told.webhook
-}
-
-/// When the attempt after this many failed ones is made, counted from now. None after the last.
-pub(crate) fn after(failed: usize, now: Timestamp) -> Option<Timestamp> {
-    Some(plus(now, *PAUSES.get(failed.checked_sub(1)?)?))
+    job.delivery.webhook
 }

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header;
 
-use super::page::USUAL_KEY;
-use crate::problem::Problem;
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::state::State;
+use crate::state::keys::USUAL_KEY;
+use crate::state::tenant::Tenant;
+use crate::wire::problem::Problem;
 
 /// How an ID starts; no API key does.
 const PREFIX: &str = "account_";
@@ -19,8 +20,8 @@ const PREFIX: &str = "account_";
 const SHOWN: usize = 6;
 
 /// The ID of a tenant's account, as long as the sandbox's state lives.
-pub(super) fn id(service: &Service, tenant: &str) -> String {
-    let signed = service.links().sign("account", tenant.as_bytes());
+pub(super) fn id(state: &State, tenant: &str) -> String {
+    let signed = state.links.sign("account", tenant.as_bytes());
     format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(&signed[..16]))
 }
 
@@ -33,12 +34,12 @@ pub(super) fn label(tenant: &str) -> String {
 }
 
 /// The account with this ID. None if the word isn't an ID, but perhaps a key.
-pub(super) fn named(service: &Service, word: &str) -> Option<Result<Arc<Tenant>, Problem>> {
+pub(super) fn named(state: &State, word: &str) -> Option<Result<Arc<Tenant>, Problem>> {
     if !word.starts_with(PREFIX) {
         return None;
     }
-    let mut tenants = service.state().all().into_iter();
-    let tenant = tenants.find(|tenant| id(service, &tenant.name) == word);
+    let mut tenants = state.tenants.all().into_iter();
+    let tenant = tenants.find(|tenant| id(state, &tenant.name) == word);
     Some(tenant.ok_or_else(|| Problem::not_found("The account is not there (any more).")))
 }
 

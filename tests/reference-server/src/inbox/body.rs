@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::paging::quoted;
-use crate::problem::Problem;
-use crate::validation::well_formed;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+use crate::wire::validation::well_formed;
 
 /// The longest list of mistakes that is told.
 const MOST: usize = 20;

@@ -8,19 +8,19 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use serde_json::{Value, json};
 
-use super::body::Body;
-use crate::paging::quoted;
-use crate::problem::{self, Problem};
-use crate::resources::timestamp::iso;
-use crate::service::Service;
+use crate::inbox::body::Body;
+use crate::state::State;
+use crate::wire::paging::quoted;
+use crate::wire::problem::{self, Problem};
+use crate::wire::timestamp::iso;
 
 const KNOWN: &str = "`set`, `advance`, `scale`, `freeze`, `run`";
 /// The fastest that a clock runs: a day in less than a second.
 const FASTEST: f64 = 100_000.0;
 const SLOWEST: f64 = 0.001;
 
-pub(super) fn show(service: &Service) -> Response<Bytes> {
-    let clock = service.clock();
+pub(super) fn show(state: &State) -> Response<Bytes> {
+    let clock = &state.clock;
     let (now, real) = (clock.now(), Timestamp::now());
     let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0;
     let clock = json!({"object": "clock", "now": iso(now), "frozen": clock.is_frozen(), "scale": clock.scale(), "ahead_seconds": ahead});
@@ -28,9 +28,9 @@ pub(super) fn show(service: &Service) -> Response<Bytes> {
 }
 
 /// Does all that is asked for, in the order in which it makes sense together: first the time, then whether and how fast it runs on.
-pub(super) fn change(service: &Service, body: &[u8]) -> Result<Response<Bytes>, Problem> {
+pub(super) fn change(state: &State, body: &[u8]) -> Result<Response<Bytes>, Problem> {
     let mut body = Body::read(body)?;
-    let clock = service.clock();
+    let clock = &state.clock;
     let both = body.has("set") && body.has("advance");
     if !["set", "advance", "scale", "freeze", "run"].iter().any(|field| body.has(field)) {
         body.wrong(format!("The body must have at least one of {KNOWN}."));
@@ -61,7 +61,7 @@ pub(super) fn change(service: &Service, body: &[u8]) -> Result<Response<Bytes>, 
     if run {
         clock.resume();
     }
-    Ok(show(service))
+    Ok(show(state))
 }
 
 fn instant(text: &str, body: &mut Body) -> Option<Timestamp> {

@@ -13,15 +13,15 @@ use jiff::tz::TimeZone;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::filter::Filter;
-use super::messages::{Whole, whole_of};
-use crate::cancel::Cancellation;
-use crate::delivery::captured::Mail;
+use crate::inbox::filter::Filter;
+use crate::inbox::messages::{Whole, whole_of};
 use crate::lock::lock;
-use crate::paging::quoted;
-use crate::problem::Problem;
-use crate::resources::emails::recipients::Mailbox;
-use crate::state::Tenant;
+use crate::model::email::recipients::Mailbox;
+use crate::model::mail::Mail;
+use crate::state::tenant::Tenant;
+use crate::wire::cancel::Cancellation;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
 
 /// How many bytes of mail one answer may hold.
 const MOST: usize = 64 << 20;

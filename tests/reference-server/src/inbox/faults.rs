@@ -3,17 +3,21 @@
 //!
 //! The script belongs to the whole service: a rule that one key adds is met by the requests of all. The sandbox's own routes never meet a fault.
 
+mod client_gets;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 
-use super::body::Body;
-use crate::faults::{Action, Rule, Scripted, Share};
-use crate::paging::quoted;
-use crate::problem::{self, Problem};
-use crate::service::Service;
+use self::client_gets::ClientGets;
+use crate::inbox::body::Body;
+use crate::routes;
+use crate::state::State;
+use crate::state::faults::{Action, Rule, Scripted, Share};
+use crate::wire::paging::quoted;
+use crate::wire::problem::{self, Problem};
 
 /// How many rules may wait.
 const MOST: usize = 1_000;
@@ -23,38 +27,38 @@ const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow
 const KNOWN: &str = "`method`, `path`, `action`, `status`, `name`, `message`, `body`, `retry_after`, `bytes`, `delay_ms`, `times`, \
     `percent`, `always`, `after`";
 
-pub(super) fn index(service: &Service) -> Response<Bytes> {
-    let data: Vec<_> = service.faults().list().iter().map(shown).collect();
+pub(super) fn index(state: &State) -> Response<Bytes> {
+    let data: Vec<_> = state.faults.list().iter().map(shown).collect();
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
 }
 
-pub(super) fn add(service: &Service, body: &[u8]) -> Result<Response<Bytes>, Problem> {
+pub(super) fn add(state: &State, body: &[u8]) -> Result<Response<Bytes>, Problem> {
     let rule = read(body)?;
-    if service.faults().pending() >= MOST {
+    if state.faults.pending() >= MOST {
         return Err(Problem::validation(format!(
             "At most {MOST} rules may wait; take some back with DELETE /_/faults."
         )));
     }
-    let id = service.faults().add(rule.clone());
+    let id = state.faults.add(rule.clone());
     Ok(problem::json(StatusCode::CREATED, &shown(&Scripted::new(id, rule))))
 }
 
-pub(super) fn show(service: &Service, id: &str) -> Result<Response<Bytes>, Problem> {
-    let found = service.faults().list().into_iter().find(|one| one.id.to_string() == id);
+pub(super) fn show(state: &State, id: &str) -> Result<Response<Bytes>, Problem> {
+    let found = state.faults.list().into_iter().find(|one| one.id.to_string() == id);
     found.map(|one| problem::json(StatusCode::OK, &shown(&one))).ok_or_else(|| unknown(id))
 }
 
-pub(super) fn take_back(service: &Service, id: &str) -> Result<Response<Bytes>, Problem> {
-    let taken = id.parse().ok().and_then(|id| service.faults().take_back(id)).ok_or_else(|| unknown(id))?;
+pub(super) fn take_back(state: &State, id: &str) -> Result<Response<Bytes>, Problem> {
+    let taken = id.parse().ok().and_then(|id| state.faults.take_back(id)).ok_or_else(|| unknown(id))?;
     Ok(problem::json(
         StatusCode::OK,
         &json!({"object": "fault", "id": taken.id.to_string(), "deleted": true}),
     ))
 }
 
-pub(super) fn clear(service: &Service) -> Response<Bytes> {
-    let deleted = service.faults().pending();
-    service.faults().clear();
+pub(super) fn clear(state: &State) -> Response<Bytes> {
+    let deleted = state.faults.pending();
+    state.faults.clear();
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))
 }
 
@@ -62,7 +66,7 @@ fn unknown(id: &str) -> Problem {
     Problem::not_found(format!("There is no fault {}, or it has been used up.", quoted(id)))
 }
 
-/// A rule as the list shows it; what was given to add it would add it again.
+/// A rule as the list shows it: what was given to add it, what is left of it, and what the client of a request that meets it will get.
 fn shown(one: &Scripted) -> Value {
     let rule = &one.rule;
     let mut shown = Map::new();
@@ -104,6 +108,7 @@ fn shown(one: &Scripted) -> Value {
         Share::Always => put("always", true.into()),
     }
     put("met", one.met.into());
+    put("client_gets", json!(ClientGets::of(rule.action())));
     Value::Object(shown)
 }
 
@@ -115,7 +120,7 @@ fn read(body: &[u8]) -> Result<Rule, Problem> {
     let share = share(&mut body);
     let after = body.whole("after", 0, 1_000_000).unwrap_or(0);
     if let (Some(method), Some(path)) = (&method, &path)
-        && !Service::routes().any(|(known, pattern)| known == *method && overlaps(path, pattern))
+        && !routes::all().any(|(known, pattern)| known == *method && overlaps(path, pattern))
     {
         body.wrong(format!("No route of the service is {method} {path}, so nothing would ever meet this."));
     }
@@ -137,7 +142,7 @@ fn read(body: &[u8]) -> Result<Rule, Problem> {
 }
 
 fn method(text: &str, body: &mut Body) -> Option<Method> {
-    let method = Service::routes().map(|(method, _)| method).find(|method| method.as_str() == text);
+    let method = routes::all().map(|(method, _)| method).find(|method| method.as_str() == text);
     if method.is_none() {
         body.wrong(format!("`method` must be one of GET, POST, PATCH, DELETE; found {}.", quoted(text)));
     }
@@ -145,11 +150,11 @@ fn method(text: &str, body: &mut Body) -> Option<Method> {
 }
 
 fn path(text: String, body: &mut Body) -> Option<String> {
-    if super::is_control(&text) {
+    if crate::inbox::is_control(&text) {
         body.wrong("`path` must be one of the service's; what is under `/_/` never meets a fault.");
         return None;
     }
-    if !text.starts_with('/') || !Service::routes().any(|(_, pattern)| overlaps(&text, pattern)) {
+    if !text.starts_with('/') || !routes::all().any(|(_, pattern)| overlaps(&text, pattern)) {
         body.wrong(format!(
             "`path` must be a path of the service such as `/emails` or `/emails/{{id}}`; found {}.",
             quoted(&text)

@@ -1,12 +1,12 @@
-//! Which mails are asked for, of those that left and of those that came in.
+//! Which mails are asked for, of those that left, those that came in, and the emails that have not left.
 
 use url::form_urlencoded;
 
-use crate::delivery::bodies;
-use crate::delivery::captured::{Mail as SentMail, Tag};
-use crate::paging::quoted;
-use crate::problem::Problem;
-use crate::resources::received::record::Received;
+use crate::model::email::{Email, written};
+use crate::model::mail::{Mail as SentMail, Tag};
+use crate::model::received::Received;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
 
 /// The most words of `query` and the most tags: each is looked for in every mail.
 const MAX_TERMS: usize = 32;
@@ -44,6 +44,29 @@ impl Mail for SentMail {
     }
 }
 
+impl Mail for Email {
+    fn from(&self) -> &str {
+        &self.from
+    }
+
+    fn recipients(&self) -> impl Iterator<Item = &str> {
+        let copies = [&self.cc, &self.bcc].into_iter().flatten().flatten();
+        self.to.iter().chain(copies).map(String::as_str)
+    }
+
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn tags(&self) -> &[Tag] {
+        &self.tags
+    }
+
+    fn has_in_text(&self, word: &str) -> bool {
+        self.bodies.has_word(word)
+    }
+}
+
 impl Mail for Received {
     /// With the display name, which only the header has.
     fn from(&self) -> &str {
@@ -64,7 +87,7 @@ impl Mail for Received {
     }
 
     fn has_in_text(&self, word: &str) -> bool {
-        self.text.as_deref().is_some_and(|text| bodies::has_word(text, word))
+        self.text.as_deref().is_some_and(|text| written::has_word(text, word))
     }
 }
 

@@ -17,13 +17,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::account;
-use super::letter::ReceivedItem;
-use super::messages;
+use crate::inbox::mail::ReceivedItem;
+use crate::inbox::{account, messages, unsent};
 use crate::lock::lock;
-use crate::news::{News, What};
-use crate::resources::timestamp::database;
-use crate::service::Service;
+use crate::model::email::Email;
+use crate::state::State;
+use crate::state::event_bus::{BusEvent, BusEventKind};
+use crate::wire::timestamp::database;
 
 /// How long after a message the next one may come at the earliest: a sandbox that takes thousands of mails a second tells of them in handfuls.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -39,8 +39,8 @@ pub(crate) struct Live {
 }
 
 /// The answer as far as it is known at once.
-pub(super) fn answer(service: &Service, tenant: &str) -> Response<Bytes> {
-    let mut response = Response::new(hello(service, tenant));
+pub(super) fn answer(state: &State, tenant: &str) -> Response<Bytes> {
+    let mut response = Response::new(hello(state, tenant).0);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -50,18 +50,14 @@ pub(super) fn answer(service: &Service, tenant: &str) -> Response<Bytes> {
 
 impl Live {
     /// Follows the news until the client is gone or the mount stops.
-    pub(crate) fn follow(
-        self,
-        service: Arc<Service>,
-        stopped: watch::Receiver<bool>,
-    ) -> mpsc::Receiver<Bytes> {
+    pub(crate) fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
         let (sender, receiver) = mpsc::channel(4);
         // Before the first message is written, so that nothing is lost between the two.
-        let news = service.news().listen();
+        let news = state.event_bus.listen();
         tokio::spawn(async move {
             let mut stopped = stopped;
             tokio::select! {
-                () = self.tell(&service, news, &sender) => {}
+                () = self.tell(&state, news, &sender) => {}
                 () = sender.closed() => {}
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
@@ -69,8 +65,8 @@ impl Live {
         receiver
     }
 
-    async fn tell(&self, service: &Service, mut news: Receiver<News>, sender: &mpsc::Sender<Bytes>) {
-        let mut next = hello(service, &self.tenant);
+    async fn tell(&self, state: &State, mut news: Receiver<BusEvent>, sender: &mpsc::Sender<Bytes>) {
+        let (mut next, mut unsent) = hello(state, &self.tenant);
         loop {
             if sender.send(next).await.is_err() {
                 return;
@@ -81,7 +77,7 @@ impl Live {
                     Err(_) => break Bytes::from_static(b":\n\n"),
                     Ok(None) => return,
                     Ok(Some(gathered)) => {
-                        if let Some(message) = gathered.message(service, &self.tenant) {
+                        if let Some(message) = gathered.message(state, &self.tenant, &mut unsent) {
                             break message;
                         }
                     }
@@ -91,7 +87,7 @@ impl Live {
     }
 
     /// Waits for something, and takes all that is there by then. None: there will never be anything more.
-    async fn gather(&self, news: &mut Receiver<News>) -> Option<Gathered> {
+    async fn gather(&self, news: &mut Receiver<BusEvent>) -> Option<Gathered> {
         let mut gathered = Gathered::default();
         match news.recv().await {
             Ok(one) => gathered.add(one, &self.tenant),
@@ -114,7 +110,7 @@ struct Gathered {
     mails: Vec<Uuid>,
     received: Vec<Uuid>,
     emails: HashSet<Uuid>,
-    told: Vec<(Uuid, Uuid)>,
+    deliveries: Vec<(Uuid, Uuid)>,
     requests: bool,
     clock: bool,
     /// Too much to be told one by one.
@@ -122,34 +118,40 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, news: News, tenant: &str) {
+    fn add(&mut self, news: BusEvent, tenant: &str) {
         if news.tenant.is_some_and(|concerned| *concerned != *tenant) {
             return;
         }
         match news.what {
-            What::Mail { id, .. } => self.mails.push(id),
-            What::Received { id } => self.received.push(id),
-            What::EmailEvent { email, .. } => drop(self.emails.insert(email)),
-            What::WebhookEvent { webhook, event } => self.told.push((webhook, event)),
-            What::Request => self.requests = true,
-            What::Clock => self.clock = true,
-            What::Forgotten => self.afresh = true,
+            BusEventKind::Mail { id, email } => {
+                self.mails.push(id);
+                self.emails.insert(email);
+            }
+            BusEventKind::Received { id } => self.received.push(id),
+            BusEventKind::EmailEvent { email, .. } => drop(self.emails.insert(email)),
+            BusEventKind::WebhookEvent { webhook, event } => self.deliveries.push((webhook, event)),
+            BusEventKind::Request => self.requests = true,
+            BusEventKind::Clock => self.clock = true,
+            BusEventKind::Forgotten => self.afresh = true,
         }
     }
 
     fn has_anything(&self) -> bool {
-        let lists = self.mails.len() + self.received.len() + self.emails.len() + self.told.len();
+        let lists = self.mails.len() + self.received.len() + self.emails.len() + self.deliveries.len();
         lists > 0 || self.requests || self.clock
     }
 
-    fn message(self, service: &Service, name: &str) -> Option<Bytes> {
+    /// What the page is told. `unsent` are the emails that had not left by the last message, and is brought up to date.
+    fn message(self, state: &State, name: &str, unsent: &mut HashSet<Uuid>) -> Option<Bytes> {
         if self.afresh || self.mails.len() + self.received.len() > MOST || self.emails.len() > 4 * MOST {
-            return Some(hello(service, name));
+            let (hello, all) = hello(state, name);
+            *unsent = all;
+            return Some(hello);
         }
         if !self.has_anything() {
             return None;
         }
-        let tenant = service.state().find(name);
+        let tenant = state.tenants.find(name);
         let tenant = tenant.as_deref();
         let mails: Vec<_> = {
             let found = tenant.map(|tenant| lock(&tenant.captured));
@@ -161,18 +163,40 @@ impl Gathered {
             let found = found.as_deref();
             self.received.iter().filter_map(|id| found?.get(*id).cloned()).collect()
         };
-        let touched =
-            self.told.iter().filter_map(|(webhook, event)| tenant?.told.get(*webhook, *event)?.email);
-        let touched: HashSet<_> = touched.chain(self.emails.iter().copied()).take(4 * MOST).collect();
-        let emails = touched.into_iter().map(|id| {
-            let email = tenant.and_then(|tenant| lock(&tenant.emails).get(id).cloned());
-            json!({"id": id.to_string(), "last_event": email.map(|email| email.last_event().as_str())})
+        let touched = self
+            .deliveries
+            .iter()
+            .filter_map(|(webhook, event)| tenant?.deliveries.get(*webhook, *event)?.email);
+        let touched: HashSet<_> = self.emails.iter().copied().chain(touched).take(4 * MOST).collect();
+        let touched = {
+            let known = tenant.map(|tenant| lock(&tenant.emails));
+            let known = known.as_deref();
+            let mut touched: Vec<_> =
+                touched.into_iter().map(|id| (id, known.and_then(|known| known.get(id).cloned()))).collect();
+            touched.sort_by_key(|(id, _)| known.and_then(|known| known.place(*id)));
+            touched
+        };
+        let emails = touched.iter().map(|(id, email)| {
+            json!({"id": id.to_string(), "last_event": email.as_ref().map(|email| email.last_event().as_str())})
         });
+        let waits = |email: &Option<Arc<Email>>| {
+            email.as_deref().is_some_and(|email| unsent::State::of(email).is_some())
+        };
+        for (id, email) in &touched {
+            if waits(email) {
+                unsent.insert(*id)
+            } else {
+                unsent.remove(id)
+            };
+        }
+        let waiting = touched.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
         let message = Message {
-            now: database(service.clock().now()),
+            now: database(state.clock.now()),
             mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),
             received: received.iter().map(|mail| ReceivedItem::of(mail)).collect(),
             emails: emails.collect(),
+            unsent: waiting.map(unsent::Item::of).collect(),
+            unsent_count: unsent.len(),
             requests: self.requests,
             clock: self.clock,
         };
@@ -188,23 +212,29 @@ struct Message<'a> {
     received: Vec<ReceivedItem<'a>>,
     /// To which something has happened, or of which a webhook was told.
     emails: Vec<Value>,
+    /// Those of them that have not left, in the order in which they were accepted.
+    unsent: Vec<unsent::Item<'a>>,
+    /// How many emails have not left.
+    unsent_count: usize,
     requests: bool,
     clock: bool,
 }
 
-/// How things stand.
-fn hello(service: &Service, name: &str) -> Bytes {
-    let tenant = service.state().find(name);
-    let count = |count: fn(&crate::state::Tenant) -> usize| tenant.as_deref().map_or(0, count);
+/// How things stand, and the emails that have not left.
+fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
+    let tenant = state.tenants.find(name);
+    let count = |count: fn(&crate::state::tenant::Tenant) -> usize| tenant.as_deref().map_or(0, count);
+    let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
     let stand = json!({
         "account": account::label(name),
-        "now": database(service.clock().now()),
+        "now": database(state.clock.now()),
         "sent": count(|tenant| lock(&tenant.captured).len()),
         "received": count(|tenant| lock(&tenant.received).len()),
+        "unsent": unsent.len(),
     });
     let mut bytes = b"retry: 1000\n".to_vec();
     bytes.extend_from_slice(&event("hello", &stand));
-    bytes.into()
+    (bytes.into(), unsent)
 }
 
 fn event(name: &str, data: &impl Serialize) -> Bytes {

@@ -1,5 +1,5 @@
 //! Captured mails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`,
-//! `DELETE /_/messages`.
+//! `DELETE /_/messages`. With `state` the list is one of emails that have not left (see [`unsent`]).
 
 use std::sync::Arc;
 
@@ -10,17 +10,18 @@ use serde_json::json;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::filter::Filter;
-use crate::cancel::Cancellation;
-use crate::delivery::captured::{CapturedAttachment, Mail, MailBodies, Tag};
+use crate::inbox::filter::Filter;
+use crate::inbox::unsent::{self, Wanted};
 use crate::lock::lock;
 use crate::mime;
-use crate::news::What;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{self, Problem};
-use crate::resources::timestamp::database;
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
+use crate::state::State;
+use crate::state::event_bus::BusEventKind;
+use crate::state::tenant::Tenant;
+use crate::wire::cancel::Cancellation;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{self, Problem};
+use crate::wire::timestamp::database;
 
 pub(super) fn index(
     tenant: &Tenant,
@@ -28,12 +29,15 @@ pub(super) fn index(
     canceled: &Cancellation,
 ) -> Result<Response<Bytes>, Problem> {
     let query = query.unwrap_or_default();
+    if let Some(wanted) = Wanted::read(query)? {
+        return unsent::index(tenant, wanted, query, canceled);
+    }
     let filter = Filter::read(query)?;
     let query = renamed(query);
     let window = Window::read(Some(&query), Mode::A)?;
-    let page = super::filtered(&tenant.captured, &window, &filter, canceled)?;
+    let page = crate::inbox::filtered(&tenant.captured, &window, &filter, canceled)?;
     let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
-    Ok(list(&crate::paging::Page { items, has_more: page.has_more }))
+    Ok(list(&crate::wire::paging::Page { items, has_more: page.has_more }))
 }
 
 /// `after_id` asks for what came after that mail: newer ones, which the list calls `before`.
@@ -76,12 +80,12 @@ pub(super) fn raw(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem>
     Ok(response)
 }
 
-pub(super) fn forget(service: &Service, tenant: &Tenant) -> Response<Bytes> {
+pub(super) fn forget(state: &State, tenant: &Tenant) -> Response<Bytes> {
     let mut captured = lock(&tenant.captured);
     let deleted = captured.len();
     captured.clear();
     drop(captured);
-    service.news().tell(&tenant.name, What::Forgotten);
+    state.event_bus.publish(&tenant.name, BusEventKind::Forgotten);
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))
 }
 

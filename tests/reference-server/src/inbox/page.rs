@@ -6,10 +6,7 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
 
-use crate::problem::Problem;
-
-/// The tenant that the page shows when none is named: the key that the sandbox suggests.
-pub(crate) const USUAL_KEY: &str = "sb_local";
+use crate::wire::problem::Problem;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
     frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -9,28 +9,29 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use url::form_urlencoded;
 
-use crate::delivery::captured::Mail;
-use crate::problem::{self, Problem};
-use crate::resources::emails::attachments::Content;
-use crate::resources::emails::draft::{Draft, Form};
-use crate::resources::emails::recipients::Mailbox;
-use crate::resources::emails::record::Email;
+use crate::model::email::Email;
+use crate::model::email::attachments::Content;
+use crate::model::email::draft::Draft;
+use crate::model::email::recipients::Mailbox;
+use crate::model::mail::Mail;
+use crate::resources::emails::draft::Form;
 use crate::resources::received::{self, NotReceived, attachments};
-use crate::service::Service;
-use crate::state::Tenant;
-use crate::validation::{Ignored, Problems, well_formed};
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::wire::problem::{self, Problem};
+use crate::wire::validation::{Ignored, Problems, well_formed};
 
 /// Takes a mail in, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=` names the recipients of the envelope, as often as there are
 /// some; without it they are those that the mail names.
 pub(super) fn arrive(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     request: &Request<Bytes>,
 ) -> Result<Response<Bytes>, Problem> {
     let content_type =
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
-        written(service, tenant, request.body())?
+        written(state, tenant, request.body())?
     } else {
         (request.body().clone(), named(request.body()))
     };
@@ -40,7 +41,7 @@ pub(super) fn arrive(
         .map(|(_, recipient)| recipient.into_owned())
         .collect();
     let recipients = if envelope.is_empty() { named } else { envelope };
-    let id = received::arrive(service, tenant, recipients, raw).map_err(|reason| match reason {
+    let id = received::arrive(state, tenant, recipients, raw).map_err(|reason| match reason {
         NotReceived::UnknownKey => Problem::invalid_api_key(),
         reason => Problem::validation(format!("The mail was not received: {reason}.")),
     })?;
@@ -48,10 +49,10 @@ pub(super) fn arrive(
 }
 
 /// Writes the mail that a JSON body describes, and says for whom it is.
-fn written(service: &Service, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
+fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
     let body = well_formed(body)?;
     let (mut problems, mut ignored) = (Problems::default(), Ignored::default());
-    let now = service.clock().now();
+    let now = state.clock.now();
     let draft = Draft::read(body.get(), &Form::single(tenant, now), &mut problems, &mut ignored);
     let draft = match (draft, problems.into_problem()) {
         (Some(draft), None) => draft,
@@ -65,7 +66,7 @@ fn written(service: &Service, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Ve
     }
     let all = [Some(&draft.to), draft.cc.as_ref(), draft.bcc.as_ref()];
     let recipients = all.into_iter().flatten().flatten().map(|one: &Mailbox| one.address.clone()).collect();
-    let email = Email::new(service.next_id(), Box::new(draft.clone()), now);
+    let email = Email::new(state.next_id(), Box::new(draft.clone()), now);
     let mail = Mail::new(email.id, &email, Box::new(draft), false, None, now);
     Ok((mail.mime(), recipients))
 }
@@ -79,8 +80,8 @@ fn named(raw: &[u8]) -> Vec<String> {
 }
 
 /// Hands a file out. It was written by a stranger, so a browser must save it and not show it.
-pub(super) fn download(service: &Service, word: &str) -> Result<Response<Bytes>, Problem> {
-    let file = attachments::open(service, word)?;
+pub(super) fn download(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
+    let file = attachments::open(state, word)?;
     let mut response = Response::new(file.bytes);
     let headers = response.headers_mut();
     let content_type = HeaderValue::try_from(file.content_type)

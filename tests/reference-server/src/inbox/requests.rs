@@ -13,32 +13,27 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
+use uuid::Uuid;
 
-use crate::delivery::captured::Mail;
-use crate::problem::{self, Problem};
-use crate::resources::logs;
-use crate::resources::timestamp::database;
-use crate::service::Service;
+use crate::model::log;
+use crate::state::State;
 use crate::state::requests::RecordedRequest;
+use crate::wire::problem::{self, Problem};
+use crate::wire::timestamp::database;
 
 /// How much of a body is shown, in bytes.
 const LONGEST: usize = 256 << 10;
 /// The most requests of one page, and how many there are when nothing is said.
 const MOST: usize = 100;
-
 const HIDDEN: &str = "[hidden]";
 /// Headers whose values let somebody in.
 const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
 /// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is a whole one or its first digits.
-pub(super) fn index(
-    service: &Service,
-    tenant: &str,
-    query: Option<&str>,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
     let filter = Filter::read(query.unwrap_or_default())?;
-    let mut whose = Whose::new(service, tenant);
-    let all = service.state().requests.shared();
+    let mut whose = Whose::new(state, tenant);
+    let all = state.tenants.requests.shared();
     let mut found = all.iter().rev().filter(|request| filter.lets_through(request) && whose.is(request));
     let page: Vec<_> = found.by_ref().take(MOST).map(Item::of).collect();
     let has_more = found.next().is_some();
@@ -46,19 +41,19 @@ pub(super) fn index(
 }
 
 /// `GET /_/requests/{number}`.
-pub(super) fn show(service: &Service, tenant: &str, number: &str) -> Result<Response<Bytes>, Problem> {
-    let request = number.parse().ok().and_then(|number| service.state().requests.get(number));
-    let request = request.filter(|request| Whose::new(service, tenant).is(request));
+pub(super) fn show(state: &State, tenant: &str, number: &str) -> Result<Response<Bytes>, Problem> {
+    let request = number.parse().ok().and_then(|number| state.tenants.requests.get(number));
+    let request = request.filter(|request| Whose::new(state, tenant).is(request));
     let request = request.ok_or_else(|| Problem::not_found("The request is not kept (any more)."))?;
-    Ok(problem::json(StatusCode::OK, &Whole::of(service, &request)))
+    Ok(problem::json(StatusCode::OK, &Whole::of(state, &request)))
 }
 
 /// `GET /_/messages/{id}/request`: the request that was answered with this mail's email.
-pub(super) fn that_made(service: &Service, tenant: &str, mail: &Mail) -> Result<Response<Bytes>, Problem> {
-    let mut whose = Whose::new(service, tenant);
-    let id = mail.email_id.to_string();
+pub(super) fn that_made(state: &State, tenant: &str, email: Uuid) -> Result<Response<Bytes>, Problem> {
+    let mut whose = Whose::new(state, tenant);
+    let id = email.to_string();
     let id = id.as_bytes();
-    let all = service.state().requests.shared();
+    let all = state.tenants.requests.shared();
     let made = all.iter().find(|request| {
         // Anything that lists an email is longer than an answer to who sent it, and came by another method.
         request.method == http::Method::POST
@@ -70,7 +65,7 @@ pub(super) fn that_made(service: &Service, tenant: &str, mail: &Mail) -> Result<
     let made = made.ok_or_else(|| {
         Problem::not_found("No request is kept that was answered with this email: a broadcast or an automation sent it, or it was long ago.")
     })?;
-    Ok(problem::json(StatusCode::OK, &Whole::of(service, made)))
+    Ok(problem::json(StatusCode::OK, &Whole::of(state, made)))
 }
 
 #[derive(Default)]
@@ -111,14 +106,14 @@ impl Filter {
 
 /// Whether requests belong to a tenant. What a credential says is remembered: to read a token takes long.
 struct Whose<'a> {
-    service: &'a Service,
+    state: &'a State,
     tenant: &'a str,
     known: HashMap<HeaderValue, bool>,
 }
 
 impl<'a> Whose<'a> {
-    fn new(service: &'a Service, tenant: &'a str) -> Self {
-        Self { service, tenant, known: HashMap::new() }
+    fn new(state: &'a State, tenant: &'a str) -> Self {
+        Self { state, tenant, known: HashMap::new() }
     }
 
     fn is(&mut self, request: &RecordedRequest) -> bool {
@@ -126,7 +121,7 @@ impl<'a> Whose<'a> {
         if let Some(known) = self.known.get(value) {
             return *known;
         }
-        let owner = self.service.credential(&request.headers);
+        let owner = self.state.credential(&request.headers);
         let is = owner.map_or(true, |owner| owner.tenant == self.tenant);
         self.known.insert(value.clone(), is);
         is
@@ -148,6 +143,10 @@ struct Item<'a> {
     path: &'a str,
     query: Option<&'a str>,
     status: u16,
+    /// How long the service took to answer, in microseconds of real time, without a scripted delay.
+    duration_us: u64,
+    /// The scripted delay that the answer was held back for after that, in milliseconds.
+    delay_ms: u64,
     /// Of the request's body, in bytes.
     size: usize,
 }
@@ -161,6 +160,8 @@ impl<'a> Item<'a> {
             path: &request.path,
             query: request.query.as_deref(),
             status: request.status.as_u16(),
+            duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
+            delay_ms: u64::try_from(request.delay.as_millis()).unwrap_or(u64::MAX),
             size: request.body.len(),
         }
     }
@@ -181,12 +182,12 @@ struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    fn of(service: &Service, request: &'a Arc<RecordedRequest>) -> Self {
+    fn of(state: &State, request: &'a Arc<RecordedRequest>) -> Self {
         let body = Body::of(&request.path, &request.body);
         let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
         // What was hidden in the body stays hidden.
-        let bytes = if logs::tells_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
-        let curl = known.then(|| curl::command(&service.links().address(), request, bytes));
+        let bytes = if log::tells_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
+        let curl = known.then(|| curl::command(&state.links.address(), request, bytes));
         Self {
             curl,
             item: Item::of(request),
@@ -244,9 +245,9 @@ impl Body {
         if is_oauth(path) && size > 0 {
             return Self { size, text: format!("{HIDDEN}: it may hold credentials"), shortened: false };
         }
-        let told = logs::tells_secrets(path).then(|| serde_json::from_slice::<Value>(body));
+        let told = log::tells_secrets(path).then(|| serde_json::from_slice::<Value>(body));
         if let Some(Ok(mut value)) = told {
-            logs::hide(&mut value);
+            log::hide(&mut value);
             return Self { size, text: value.to_string(), shortened: false };
         }
         let shown = &body[..size.min(LONGEST)];

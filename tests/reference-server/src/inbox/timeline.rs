@@ -1,28 +1,35 @@
 //! What has happened to a mail, and what webhooks were told of it: `GET /_/messages/{id}/timeline`, `GET /_/received/{id}/timeline`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::delivery::webhooks::book::{Attempt, Told, message_id};
+use crate::inbox::mail::MailView;
 use crate::lock::lock;
-use crate::problem::json;
-use crate::resources::timestamp::database;
-use crate::state::Tenant;
+use crate::model::email::Event::Failed;
+use crate::model::webhook_delivery::{Attempt, WebhookDelivery, message_id};
+use crate::state::tenant::Tenant;
+use crate::wire::problem::json;
+use crate::wire::timestamp::database;
 
 #[derive(Serialize)]
 struct Timeline {
     object: &'static str,
     /// Oldest first.
-    events: Vec<Event>,
+    events: Vec<Entry>,
     webhooks: Vec<Delivery>,
 }
 
 #[derive(Serialize)]
-struct Event {
+struct Entry {
     at: String,
     event: &'static str,
+    /// Why the email could not leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Arc<str>>,
 }
 
 /// One event, as one webhook was told it.
@@ -45,39 +52,40 @@ struct Try {
     response: String,
 }
 
-/// The timeline of a sent email.
-pub(super) fn of_sent(tenant: &Tenant, email: Uuid) -> Response<Bytes> {
-    let record = lock(&tenant.emails).get(email).cloned();
-    let events = record.map(|record| {
-        let accepted = Event { at: database(record.created_at), event: "accepted" };
-        let history = record.history();
-        let later = history.iter().map(|(at, event)| Event { at: database(*at), event: event.as_str() });
-        std::iter::once(accepted).chain(later).collect()
-    });
-    timeline(tenant, email, events.unwrap_or_default())
-}
-
-/// The timeline of a received one.
-pub(super) fn of_received(tenant: &Tenant, id: Uuid) -> Response<Bytes> {
-    let record = lock(&tenant.received).get(id).cloned();
-    let came = record.map(|record| Event { at: database(record.created_at), event: "received" });
-    timeline(tenant, id, came.into_iter().collect())
-}
-
-fn timeline(tenant: &Tenant, email: Uuid, events: Vec<Event>) -> Response<Bytes> {
-    let webhooks = tenant.told.of_email(email).iter().map(|told| delivery(tenant, told)).collect();
+/// The timeline of a mail.
+pub(super) fn of(tenant: &Tenant, letter: &MailView) -> Response<Bytes> {
+    let (email, events) = match letter {
+        MailView::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
+        MailView::Unsent(email) => (email.id, of_email(tenant, email.id)),
+        MailView::Received(mail) => {
+            (mail.id, vec![Entry { at: database(mail.created_at), event: "received", reason: None }])
+        }
+    };
+    let webhooks = tenant.deliveries.of_email(email).iter().map(|one| delivery(tenant, one)).collect();
     json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks })
 }
 
-fn delivery(tenant: &Tenant, told: &Told) -> Delivery {
-    let progress = told.progress();
+fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
+    let Some(email) = lock(&tenant.emails).get(id).cloned() else { return Vec::new() };
+    let accepted = Entry { at: database(email.created_at), event: "accepted", reason: None };
+    let later = email.history().into_iter();
+    let later = later.map(|(at, event)| Entry {
+        at: database(at),
+        event: event.as_str(),
+        reason: email.failure().filter(|_| event == Failed),
+    });
+    std::iter::once(accepted).chain(later).collect()
+}
+
+fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {
+    let progress = delivery.progress();
     Delivery {
-        id: message_id(told.id),
-        webhook_id: told.webhook.to_string(),
-        endpoint: tenant.webhooks.get(told.webhook).map(|webhook| webhook.endpoint.clone()),
-        r#type: told.kind,
+        id: message_id(delivery.id),
+        webhook_id: delivery.webhook.to_string(),
+        endpoint: tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
+        r#type: delivery.kind,
         status: progress.status().as_str(),
-        created_at: database(told.created_at),
+        created_at: database(delivery.created_at),
         next_attempt_at: progress.next_attempt_at.map(database),
         attempts: progress.attempts.iter().map(attempt).collect(),
     }

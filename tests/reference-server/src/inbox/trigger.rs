@@ -6,18 +6,18 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::body::Body;
-use super::messages;
-use crate::delivery::happen;
-use crate::delivery::webhooks::book::message_id;
-use crate::delivery::webhooks::{sample, tell};
+use crate::delivery::record_event;
+use crate::delivery::webhooks::{notify, sample};
+use crate::inbox::body::Body;
+use crate::inbox::messages;
 use crate::lock::lock;
-use crate::paging::quoted;
-use crate::problem::{self, Problem};
-use crate::resources::emails::record::Event;
-use crate::resources::webhooks::EVENTS;
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::model::email::Event;
+use crate::model::webhook::EVENTS;
+use crate::model::webhook_delivery::message_id;
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::wire::paging::quoted;
+use crate::wire::problem::{self, Problem};
 
 /// What can be made to happen to a mail that has left.
 const HAPPENS: [(&str, Event); 8] = [
@@ -38,19 +38,19 @@ pub(super) fn types() -> Response<Bytes> {
 
 /// Tells the tenant's webhooks an event that has not happened. `data` is laid over what such an event usually says (RFC 7396).
 pub(super) fn make_up(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     request: &Request<Bytes>,
 ) -> Result<Response<Bytes>, Problem> {
     let kinds: Vec<_> = EVENTS.iter().map(|kind| (*kind, *kind)).collect();
     let (kind, patch) = read(request, &kinds, "data")?;
-    let now = service.clock().now();
-    let told = tell(service, tenant, now, kind, None, || {
-        let mut data = sample::data(service, kind, now);
+    let now = state.clock.now();
+    let delivery = notify(state, tenant, now, kind, None, || {
+        let mut data = sample::data(state, kind, now);
         sample::merge(&mut data, &Value::Object(patch));
         data
     });
-    let deliveries = told
+    let deliveries = delivery
         .into_iter()
         .map(|(webhook, event)| json!({ "webhook_id": webhook.to_string(), "event_id": message_id(event) }));
     let answer =
@@ -61,7 +61,7 @@ pub(super) fn make_up(
 /// Makes something happen to a mail, which its id or its email's id names. `detail` is laid over what such an event usually says of itself, as
 /// `{"link": …}` for a click.
 pub(super) fn happens(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     id: &str,
     request: &Request<Bytes>,
@@ -70,7 +70,7 @@ pub(super) fn happens(
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(request, &HAPPENS, "detail")?;
-    happen(service, tenant, &email, service.clock().now(), event, Some(&Value::Object(detail)));
+    record_event(state, tenant, &email, state.clock.now(), event, Some(&Value::Object(detail)));
     let answer =
         json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
     Ok(problem::json(StatusCode::CREATED, &answer))

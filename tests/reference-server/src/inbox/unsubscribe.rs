@@ -6,17 +6,17 @@
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 
-use super::escape::escaped;
-use crate::delivery::unsubscribe::{self, Leaving};
-use crate::problem::Problem;
-use crate::service::Service;
+use crate::delivery::unsubscribe::{self, UnsubscribeRequest};
+use crate::state::State;
+use crate::wire::escape::escaped;
+use crate::wire::problem::Problem;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1rem}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}}";
 
 /// The page with the button.
-pub(super) fn ask(service: &Service, word: &str) -> Result<Response<Bytes>, Problem> {
-    let leaving = read(service, word)?;
+pub(super) fn ask(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
+    let leaving = read(state, word)?;
     let (address, what) = words(&leaving)?;
     Ok(page(&format!(
         "<h1>Unsubscribe?</h1><p>{address} will get no more {what}.</p>\
@@ -25,15 +25,15 @@ pub(super) fn ask(service: &Service, word: &str) -> Result<Response<Bytes>, Prob
 }
 
 /// Unsubscribes, once or again.
-pub(super) fn end(service: &Service, word: &str) -> Result<Response<Bytes>, Problem> {
-    let leaving = read(service, word)?;
+pub(super) fn end(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
+    let leaving = read(state, word)?;
     let (address, what) = words(&leaving)?;
-    leaving.end(service);
+    leaving.end(state);
     Ok(page(&format!("<h1>Unsubscribed</h1><p>{address} gets no more {what}.</p>")))
 }
 
-fn read(service: &Service, word: &str) -> Result<Leaving, Problem> {
-    unsubscribe::open(service, word).ok_or_else(|| {
+fn read(state: &State, word: &str) -> Result<UnsubscribeRequest, Problem> {
+    unsubscribe::open(state, word).ok_or_else(|| {
         Problem::new(
             StatusCode::FORBIDDEN,
             "invalid_link",
@@ -42,7 +42,7 @@ fn read(service: &Service, word: &str) -> Result<Leaving, Problem> {
     })
 }
 
-fn words(leaving: &Leaving) -> Result<(String, String), Problem> {
+fn words(leaving: &UnsubscribeRequest) -> Result<(String, String), Problem> {
     let address = leaving.address().ok_or_else(|| Problem::not_found("Contact not found."))?;
     let what = match leaving.topic() {
         Some(topic) => format!("mail about <b>{}</b>", escaped(&topic)),

@@ -7,7 +7,7 @@ use mail_parser::decoders::DecodeFnc;
 use mail_parser::parsers::MessageStream;
 use mail_parser::{ContentType, GetHeader as _, Header, HeaderName, HeaderValue, MessageParser};
 
-use super::{MAX_LEVELS, MAX_PARTS, MAX_REREAD, NotParsed};
+use crate::mime::{MAX_LEVELS, MAX_PARTS, MAX_REREAD, NotParsed};
 
 /// How many encoded messages inside one another the parser decodes.
 const MAX_ENCODED: usize = 3;
@@ -274,7 +274,7 @@ mod tests {
 
         #[test]
         fn the_walk_sees_every_part_that_the_parser_sees(raw in lines()) {
-            let Ok(message) = super::super::parse(&raw) else { return Ok(()) };
+            let Ok(message) = crate::mime::parse(&raw) else { return Ok(()) };
             let found = message.map_or((0, 0), |message| parsed(&message));
             let walked = walked(&raw);
             // Headers that end with the mail are a part for the parser only if there is no other one.
@@ -295,7 +295,7 @@ mod tests {
         };
         let twice = encoded(&encoded(&deep(MAX_LEVELS - 2)));
         for mail in [deep(MAX_LEVELS), encoded(&deep(MAX_LEVELS - 1)), twice] {
-            let run = move || super::super::parse(mail.as_bytes()).map(|message| parsed(&message.unwrap()).1);
+            let run = move || crate::mime::parse(mail.as_bytes()).map(|message| parsed(&message.unwrap()).1);
             // A quarter of what a thread has.
             let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(run).unwrap();
             assert_eq!(thread.join().unwrap(), Ok(MAX_LEVELS));

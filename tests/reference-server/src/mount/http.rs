@@ -24,12 +24,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use self::live::Written;
-use crate::cancel::Cancellation;
-use crate::delivery::outside;
-use crate::faults::Wire;
-use crate::inbox::{self, live::Live};
-use crate::problem::Problem;
-use crate::service::Service;
+use crate::inbox;
+use crate::inbox::live::Live;
+use crate::service::{Service, outbound};
+use crate::state::faults::Wire;
+use crate::wire::cancel::Cancellation;
+use crate::wire::problem::Problem;
 
 /// How often work that has fallen due is looked for while no request comes.
 const TICK: Duration = Duration::from_millis(200);
@@ -54,7 +54,7 @@ pub async fn serve(
     if let Ok(address) = listener.local_addr() {
         service.listens_at(&format!("http://{}", reachable(address)));
         if address.ip().is_unspecified() {
-            service.links().listens_everywhere();
+            service.state().links.listens_everywhere();
         }
     }
     let mut stop = pin!(stop);
@@ -102,7 +102,7 @@ async fn do_due_work(service: Arc<Service>) {
             // The panic has been reported; the job that panicked is lost, and the others run at the next tick.
             let _ = tokio::task::spawn_blocking(move || service.run_due()).await;
         }
-        outside::run_all(&service);
+        outbound::run_all(&service);
     }
 }
 
@@ -168,7 +168,7 @@ async fn answer(
             response
         }
     };
-    outside::run_all(&service);
+    outbound::run_all(&service);
     let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
     if wire.stalled {
         // A client that gives up is noticed by `hyper`, which then drops this future.
@@ -179,7 +179,9 @@ async fn answer(
         tokio::time::sleep(wire.delay).await;
     }
     if let Some(live) = response.extensions_mut().remove::<Live>() {
-        return Ok(response.map(|_| Either::Right(Written(live.follow(service, stopped)))));
+        return Ok(
+            response.map(|_| Either::Right(Written(live.follow(Arc::clone(service.state()), stopped))))
+        );
     }
     let ending = match wire.cut {
         None => Ending::Whole,

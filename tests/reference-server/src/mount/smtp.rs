@@ -25,9 +25,9 @@ use tokio::sync::{Semaphore, watch};
 
 use self::reply::Reply;
 use self::session::{Security, Session, Step};
-use super::tls::Tls;
-use crate::faults::Wire;
+use crate::mount::tls::Tls;
 use crate::service::Service;
+use crate::state::faults::Wire;
 
 /// Connections at a time; one more is answered 421.
 const MOST_CONNECTIONS: usize = 100;

@@ -1,7 +1,7 @@
 //! The door for tests: a `wiremock` server that answers with the service.
 //!
 //! It answers one request at a time and can't lose a connection; a scripted fault that needs that is answered 500
-//! with a text that says so. Such tests take the [HTTP mount](super::http).
+//! with a text that says so. Such tests take the [HTTP mount](crate::mount::http).
 
 use std::sync::Arc;
 
@@ -9,9 +9,8 @@ use ::http::StatusCode;
 use bytes::Bytes;
 use wiremock::{Request, Respond, ResponseTemplate};
 
-use crate::delivery::outside;
-use crate::faults::Wire;
-use crate::service::Service;
+use crate::service::{Service, outbound};
+use crate::state::faults::Wire;
 
 /// Lets a `wiremock` server answer with this service.
 #[derive(Clone, Debug)]
@@ -28,7 +27,7 @@ impl Respond for Mounted {
         };
         let response = self.0.handle(request);
         if tokio::runtime::Handle::try_current().is_ok() {
-            outside::run_all(&self.0);
+            outbound::run_all(&self.0);
         }
         let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
         if wire.cut.is_some() || wire.stalled {

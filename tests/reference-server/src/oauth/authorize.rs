@@ -7,13 +7,13 @@ use bytes::Bytes;
 use http::{HeaderValue, Request as HttpRequest, Response, StatusCode, header};
 use url::Url;
 
-use super::book::{Request, later};
-use super::clients::{OAuthClient, can_be_redirect};
-use super::form::Parameters;
-use super::refusal::Refusal;
-use super::token::words;
-use super::{CODE, SCOPES};
-use crate::service::Service;
+use crate::model::oauth::clients::{OAuthClient, can_be_redirect};
+use crate::model::oauth::{CODE, SCOPES};
+use crate::oauth::form::Parameters;
+use crate::oauth::token::words;
+use crate::state::State;
+use crate::state::oauth::{Request, later};
+use crate::wire::refusal::Refusal;
 
 /// The most characters of a `state` (`SPEC.md`, Limits).
 const STATE: usize = 1024;
@@ -21,19 +21,19 @@ const STATE: usize = 1024;
 const CHALLENGE: usize = 43;
 
 /// Answers with a redirect to the consent page, or says what is wrong.
-pub(crate) fn begin(service: &Service, request: &HttpRequest<Bytes>) -> Response<Bytes> {
+pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
     let parameters = Parameters::of_query(request);
-    let (client, redirect) = match who_and_where(service, &parameters) {
+    let (client, redirect) = match who_and_where(state, &parameters) {
         Ok(checked) => checked,
         Err(refusal) => return refusal.into_response(),
     };
-    let asked = what(&parameters, &client, &redirect).and_then(|asked| keep(service, asked));
+    let asked = what(&parameters, &client, &redirect).and_then(|asked| keep(state, asked));
     match asked {
-        Ok(name) => see(&format!("{}/_/consent/{name}", service.links().address())),
+        Ok(name) => see(&format!("{}/_/consent/{name}", state.links.address())),
         Err(refusal) => back(
             &redirect,
             &[("error", refusal.error), ("error_description", &refusal.description)],
-            state(&parameters),
+            client_state(&parameters),
         ),
     }
 }
@@ -66,14 +66,14 @@ fn see(location: &str) -> Response<Bytes> {
     response
 }
 
-fn state(parameters: &Parameters) -> Option<&str> {
+fn client_state(parameters: &Parameters) -> Option<&str> {
     parameters.get("state")
 }
 
-fn who_and_where(service: &Service, parameters: &Parameters) -> Result<(OAuthClient, String), Refusal> {
+fn who_and_where(state: &State, parameters: &Parameters) -> Result<(OAuthClient, String), Refusal> {
     let client_id = parameters.need("client_id")?;
     let client =
-        service.oauth().client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::BAD_REQUEST))?;
+        state.oauth.client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::BAD_REQUEST))?;
     let redirect = parameters.need("redirect_uri")?;
     can_be_redirect(redirect).map_err(|rule| Refusal::invalid_request(format!("`redirect_uri` {rule}.")))?;
     if !client.takes(redirect) {
@@ -100,7 +100,7 @@ fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result
             "`code_challenge` must be 43 characters of Base64url, without padding.",
         ));
     }
-    let state = state(parameters);
+    let state = client_state(parameters);
     if state.is_some_and(|state| state.chars().count() > STATE) {
         return Err(Refusal::invalid_request(format!("`state` must have at most {STATE} characters.")));
     }
@@ -130,7 +130,7 @@ fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refu
         if !SCOPES.contains(&scope.as_str()) {
             return Err(Refusal::invalid_scope(format!(
                 "There is no scope {}.",
-                crate::paging::quoted(scope)
+                crate::wire::paging::quoted(scope)
             )));
         }
         if !client.scopes_allowed.contains(scope) {
@@ -140,12 +140,12 @@ fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refu
     Ok(asked)
 }
 
-fn keep(service: &Service, mut request: Request) -> Result<String, Refusal> {
-    let now = service.clock().now();
+fn keep(state: &State, mut request: Request) -> Result<String, Refusal> {
+    let now = state.clock.now();
     request.until = later(now, CODE);
-    request.token = service.next_secret().simple().to_string();
-    let name = service.next_secret().simple().to_string();
-    if service.oauth().keep_request(&name, request, now) {
+    request.token = state.next_secret().simple().to_string();
+    let name = state.next_secret().simple().to_string();
+    if state.oauth.keep_request(&name, request, now) {
         return Ok(name);
     }
     Err(Refusal::server_error("The request could not be stored."))

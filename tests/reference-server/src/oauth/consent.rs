@@ -13,34 +13,34 @@ use http::{HeaderValue, Method, Request as HttpRequest, Response, StatusCode, he
 use subtle::ConstantTimeEq as _;
 
 use self::page::{Asked, forged, gone};
-use super::authorize::back;
-use super::book::Request;
-use super::clients::OAuthClient;
-use super::form::Parameters;
-use crate::inbox::page::USUAL_KEY;
-use crate::keys::{self, Permission};
-use crate::routes::wrong_method;
-use crate::service::Service;
+use crate::model::credential::Permission;
+use crate::model::oauth::clients::OAuthClient;
+use crate::oauth::authorize::back;
+use crate::oauth::form::Parameters;
+use crate::state::State;
+use crate::state::keys::{self, USUAL_KEY};
+use crate::state::oauth::Request;
+use crate::wire::answers::wrong_method;
 
 const COOKIE: &str = "sandbox_consent";
 
 /// Shows the page, or carries out what was decided on it.
-pub(crate) fn answer(service: &Service, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
-    let now = service.clock().now();
-    let waiting = service.oauth().request(name, now);
-    let client = waiting.as_ref().and_then(|waiting| service.oauth().client(&waiting.client_id));
+pub(crate) fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
+    let now = state.clock.now();
+    let waiting = state.oauth.request(name, now);
+    let client = waiting.as_ref().and_then(|waiting| state.oauth.client(&waiting.client_id));
     let (Some(waiting), Some(client)) = (waiting, client) else {
         return gone();
     };
     match *request.method() {
-        Method::GET => ask(service, &waiting, &client, name, USUAL_KEY, None),
-        Method::POST => decide(service, request, &waiting, &client, name),
+        Method::GET => ask(state, &waiting, &client, name, USUAL_KEY, None),
+        Method::POST => decide(state, request, &waiting, &client, name),
         _ => wrong_method(request.method(), request.uri().path(), &["GET", "POST"]),
     }
 }
 
 fn decide(
-    service: &Service,
+    state: &State,
     request: &HttpRequest<Bytes>,
     waiting: &Request,
     client: &OAuthClient,
@@ -51,12 +51,12 @@ fn decide(
     if !form.get("token").is_some_and(proves) || !cookie(request).is_some_and(|token| proves(&token)) {
         return forged();
     }
-    let now = service.clock().now();
-    let state = waiting.state.as_deref();
+    let now = state.clock.now();
+    let client_state = waiting.state.as_deref();
     match form.get("decision") {
         Some("allow") => {
             let key = form.get("account").unwrap_or_default().trim();
-            let tenant = match keys::credential(key, &service.state().key_book) {
+            let tenant = match keys::credential(key, &state.tenants.api_key_index) {
                 Some(whole) if whole.permission == Permission::FullAccess => whole.tenant.into_owned(),
                 found => {
                     let rule = match found {
@@ -65,23 +65,23 @@ fn decide(
                         }
                         None => "An account of the sandbox is an API key: it starts with sb_ or re_.",
                     };
-                    return ask(service, waiting, client, name, key, Some(rule));
+                    return ask(state, waiting, client, name, key, Some(rule));
                 }
             };
-            let Some(decided) = service.oauth().decide(name, now) else { return gone() };
-            let code = format!("sb_code_{}", service.next_secret().simple());
-            service.oauth().keep_code(&code, decided, tenant, now);
-            after_form(back(&waiting.redirect_uri, &[("code", &code)], state))
+            let Some(decided) = state.oauth.decide(name, now) else { return gone() };
+            let code = format!("sb_code_{}", state.next_secret().simple());
+            state.oauth.keep_code(&code, decided, tenant, now);
+            after_form(back(&waiting.redirect_uri, &[("code", &code)], client_state))
         }
         Some("deny") => {
-            if service.oauth().decide(name, now).is_none() {
+            if state.oauth.decide(name, now).is_none() {
                 return gone();
             }
             let answer = [("error", "access_denied"), ("error_description", "The person said no.")];
-            after_form(back(&waiting.redirect_uri, &answer, state))
+            after_form(back(&waiting.redirect_uri, &answer, client_state))
         }
         _ => ask(
-            service,
+            state,
             waiting,
             client,
             name,
@@ -108,14 +108,14 @@ fn cookie(request: &HttpRequest<Bytes>) -> Option<String> {
 }
 
 fn ask(
-    service: &Service,
+    state: &State,
     waiting: &Request,
     client: &OAuthClient,
     name: &str,
     key: &str,
     wrong: Option<&str>,
 ) -> Response<Bytes> {
-    let address = service.links().address();
+    let address = state.links.address();
     let mut response = Asked { address: &address, waiting, client, key, wrong }.page();
     // Over https it also never leaves by anything else.
     let secure = if address.starts_with("https:") { "; Secure" } else { "" };

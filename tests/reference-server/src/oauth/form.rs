@@ -7,10 +7,11 @@ use http::{Request, header};
 use percent_encoding::percent_decode;
 use serde_json::Value;
 
-use super::refusal::Refusal;
+use crate::wire::refusal::Refusal;
 
 /// The most bytes of a body, and the most parameters. These requests need no credential, and none of a real client is nearly as large.
 pub(super) const MAX_BODY: usize = 64 << 10;
+
 const MAX_PARAMETERS: usize = 64;
 
 /// Refuses a body that is too large to be read.

@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::book::Grant;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{self, Problem};
-use crate::resources::timestamp::{database, iso};
-use crate::routes::Context;
+use crate::context::Context;
+use crate::state::oauth::Grant;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{self, Problem};
+use crate::wire::timestamp::{database, iso};
 
 #[derive(Serialize)]
 struct Record {
@@ -49,15 +49,15 @@ impl From<Grant> for Record {
 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.service.oauth().page(&window, &context.tenant.name)?;
+    let page = context.state.oauth.page(&window, &context.tenant.name)?;
     Ok(list(&page.map(Record::from)))
 }
 
 pub(crate) fn revoke(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("an OAuth grant")?;
     let (at, why) = context
-        .service
-        .oauth()
+        .state
+        .oauth
         .revoke(id, &context.tenant.name, context.now())
         .ok_or_else(|| Problem::not_found("OAuth grant not found."))?;
     let answer = json!({"object": "oauth_grant", "id": id, "revoked_at": iso(at), "revoked_reason": why});

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::SCOPES;
-use crate::problem;
-use crate::service::Service;
+use crate::model::oauth::SCOPES;
+use crate::state::State;
+use crate::wire::problem;
 
 /// `GET /.well-known/oauth-authorization-server`.
-pub(crate) fn server(service: &Service, _: &Request<Bytes>) -> Response<Bytes> {
-    let issuer = service.links().address();
+pub(crate) fn server(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
+    let issuer = state.links.address();
     let at = |path: &str| format!("{issuer}{path}");
     public(&json!({
         "issuer": issuer,
@@ -30,8 +30,8 @@ pub(crate) fn server(service: &Service, _: &Request<Bytes>) -> Response<Bytes> {
 }
 
 /// `GET /.well-known/oauth-protected-resource`.
-pub(crate) fn resource(service: &Service, _: &Request<Bytes>) -> Response<Bytes> {
-    let issuer = service.links().address();
+pub(crate) fn resource(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
+    let issuer = state.links.address();
     public(&json!({
         "resource": issuer,
         "authorization_servers": [issuer],
@@ -41,8 +41,8 @@ pub(crate) fn resource(service: &Service, _: &Request<Bytes>) -> Response<Bytes>
 }
 
 /// `GET /.well-known/jwks.json`.
-pub(crate) fn keys(service: &Service, _: &Request<Bytes>) -> Response<Bytes> {
-    public(&json!({ "keys": [service.oauth().key().public()] }))
+pub(crate) fn keys(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
+    public(&json!({ "keys": [state.oauth.key().public()] }))
 }
 
 fn public(document: &Value) -> Response<Bytes> {

@@ -7,20 +7,19 @@ use http::{Request, Response, StatusCode};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::SCOPES;
-use super::clients::{OAuthClient, can_be_redirect};
-use super::form::check_size;
-use super::refusal::{Refusal, unkept};
-use super::token::words;
-use crate::problem;
-use crate::routes::pattern_matches;
-use crate::service::Service;
+use crate::model::oauth::SCOPES;
+use crate::model::oauth::clients::{OAuthClient, can_be_redirect};
+use crate::oauth::form::check_size;
+use crate::oauth::token::words;
+use crate::state::State;
+use crate::wire::pattern::pattern_matches;
+use crate::wire::problem;
+use crate::wire::refusal::{Refusal, unkept};
 
 /// The most characters of a name, of an address, and the most addresses.
 const NAME: usize = 200;
 const ADDRESS: usize = 2048;
 const ADDRESSES: usize = 10;
-
 pub(crate) const PATH: &str = "/oauth/register";
 
 /// Whether a path leads here.
@@ -28,10 +27,10 @@ pub(crate) fn is_at(path: &str) -> bool {
     pattern_matches(PATH, path)
 }
 
-pub(crate) fn register(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
-    let now = service.clock().now();
-    let registered = read(service, request.body()).and_then(|client| {
-        service.oauth().register(client.clone(), now)?;
+pub(crate) fn register(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+    let now = state.clock.now();
+    let registered = read(state, request.body()).and_then(|client| {
+        state.oauth.register(client.clone(), now)?;
         Ok(client)
     });
     match registered {
@@ -57,7 +56,7 @@ pub(crate) fn register(service: &Service, request: &Request<Bytes>) -> Response<
     }
 }
 
-fn read(service: &Service, body: &[u8]) -> Result<OAuthClient, Refusal> {
+fn read(state: &State, body: &[u8]) -> Result<OAuthClient, Refusal> {
     let wrong = |text: String| Refusal::invalid_request(text);
     check_size(body)?;
     let body: Value =
@@ -89,7 +88,7 @@ fn read(service: &Service, body: &[u8]) -> Result<OAuthClient, Refusal> {
     if let Some(other) = grant_types.iter().find(|kind| !usual.contains(&kind.as_str())) {
         return Err(wrong(format!(
             "`grant_types` has {}, which is not supported.",
-            crate::paging::quoted(other)
+            crate::wire::paging::quoted(other)
         )));
     }
     if !grant_types.iter().any(|kind| kind == "authorization_code") {
@@ -114,7 +113,7 @@ fn read(service: &Service, body: &[u8]) -> Result<OAuthClient, Refusal> {
         )));
     }
     Ok(OAuthClient {
-        client_id: service.next_id().to_string(),
+        client_id: state.next_id().to_string(),
         name: name.to_owned(),
         redirect_uris: redirects,
         grant_types,

@@ -5,23 +5,23 @@
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 
-use super::form::Parameters;
-use super::refusal::{Refusal, unkept};
-use crate::service::Service;
+use crate::oauth::form::Parameters;
+use crate::state::State;
+use crate::wire::refusal::{Refusal, unkept};
 
-pub(crate) fn revoke(service: &Service, request: &Request<Bytes>) -> Response<Bytes> {
-    match end(service, request) {
+pub(crate) fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+    match end(state, request) {
         // Also for a token that nobody knows: whoever asks learns nothing from it.
         Ok(()) => unkept(Response::new(Bytes::new())),
         Err(refusal) => refusal.into_response(),
     }
 }
 
-fn end(service: &Service, request: &Request<Bytes>) -> Result<(), Refusal> {
+fn end(state: &State, request: &Request<Bytes>) -> Result<(), Refusal> {
     let parameters = Parameters::of_body(request)?;
     let token = parameters.need("token")?;
     let client_id = parameters.need("client_id")?;
-    if service.oauth().client(client_id).is_none() {
+    if state.oauth.client(client_id).is_none() {
         return Err(Refusal::invalid_client(StatusCode::UNAUTHORIZED));
     }
     if parameters.get("token_type_hint") == Some("access_token") {
@@ -29,6 +29,6 @@ fn end(service: &Service, request: &Request<Bytes>) -> Result<(), Refusal> {
             "Only refresh tokens can be revoked; access tokens end with their grant.",
         ));
     }
-    service.oauth().revoke_token(token, client_id, service.clock().now());
+    state.oauth.revoke_token(token, client_id, state.clock.now());
     Ok(())
 }

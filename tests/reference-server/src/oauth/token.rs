@@ -8,24 +8,24 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::ACCESS_TOKEN;
-use super::book::{Refreshed, Request};
-use super::form::Parameters;
-use super::refusal::{Refusal, unkept};
-use crate::problem::json;
-use crate::service::Service;
+use crate::model::oauth::ACCESS_TOKEN;
+use crate::oauth::form::Parameters;
+use crate::state::State;
+use crate::state::oauth::{Refreshed, Request};
+use crate::wire::problem::json;
+use crate::wire::refusal::{Refusal, unkept};
 
 /// The characters of a verifier (`SPEC.md`, Limits).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
-pub(crate) fn exchange(service: &Service, request: &HttpRequest<Bytes>) -> Response<Bytes> {
-    match tokens(service, request) {
-        Ok(refreshed) => answer(service, &refreshed),
+pub(crate) fn exchange(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
+    match tokens(state, request) {
+        Ok(refreshed) => answer(state, &refreshed),
         Err(refusal) => refusal.into_response(),
     }
 }
 
-fn tokens(service: &Service, request: &HttpRequest<Bytes>) -> Result<Refreshed, Refusal> {
+fn tokens(state: &State, request: &HttpRequest<Bytes>) -> Result<Refreshed, Refusal> {
     let parameters = Parameters::of_body(request)?;
     let grant_type = parameters.need("grant_type")?;
     if !["authorization_code", "refresh_token"].contains(&grant_type) {
@@ -35,19 +35,19 @@ fn tokens(service: &Service, request: &HttpRequest<Bytes>) -> Result<Refreshed, 
     }
     let client_id = parameters.need("client_id")?;
     let client =
-        service.oauth().client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::UNAUTHORIZED))?;
+        state.oauth.client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::UNAUTHORIZED))?;
     if !client.may(grant_type) {
         return Err(Refusal::unauthorized_client(format!(
             "The client is not registered for the grant `{grant_type}`."
         )));
     }
     match grant_type {
-        "authorization_code" => code(service, &parameters, client_id),
-        _ => refresh(service, &parameters, client_id),
+        "authorization_code" => code(state, &parameters, client_id),
+        _ => refresh(state, &parameters, client_id),
     }
 }
 
-fn code(service: &Service, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
+fn code(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
     let code = parameters.need("code")?;
     let redirect = parameters.need("redirect_uri")?;
     let verifier = parameters.need("code_verifier")?;
@@ -67,15 +67,15 @@ fn code(service: &Service, parameters: &Parameters, client_id: &str) -> Result<R
         }
         Ok(())
     };
-    let now = service.clock().now();
-    service.oauth().redeem(code, client_id, matches, service.next_id(), refresh_token(service), now)
+    let now = state.clock.now();
+    state.oauth.redeem(code, client_id, matches, state.next_id(), refresh_token(state), now)
 }
 
-fn refresh(service: &Service, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
+fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
     let token = parameters.need("refresh_token")?;
     let scopes = parameters.get("scope").map(words).transpose()?;
-    let now = service.clock().now();
-    service.oauth().rotate(token, client_id, scopes, refresh_token(service), now)
+    let now = state.clock.now();
+    state.oauth.rotate(token, client_id, scopes, refresh_token(state), now)
 }
 
 /// The most scopes in one text: there are two.
@@ -99,11 +99,11 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, Refusal> {
 }
 
 /// Something opaque that can't be guessed.
-pub(crate) fn refresh_token(service: &Service) -> String {
-    format!("sb_rt_{}{}", service.next_secret().simple(), service.next_secret().simple())
+pub(crate) fn refresh_token(state: &State) -> String {
+    format!("sb_rt_{}{}", state.next_secret().simple(), state.next_secret().simple())
 }
 
-fn answer(service: &Service, refreshed: &Refreshed) -> Response<Bytes> {
+fn answer(state: &State, refreshed: &Refreshed) -> Response<Bytes> {
     #[derive(Serialize)]
     struct Body<'a> {
         access_token: String,
@@ -112,7 +112,7 @@ fn answer(service: &Service, refreshed: &Refreshed) -> Response<Bytes> {
         refresh_token: &'a str,
         scope: &'a str,
     }
-    let access_token = access_token(service, refreshed);
+    let access_token = access_token(state, refreshed);
     unkept(json(
         StatusCode::OK,
         &Body {
@@ -125,10 +125,10 @@ fn answer(service: &Service, refreshed: &Refreshed) -> Response<Bytes> {
     ))
 }
 
-pub(crate) fn access_token(service: &Service, refreshed: &Refreshed) -> String {
-    let (issuer, now) = (service.links().address(), service.clock().now());
+pub(crate) fn access_token(state: &State, refreshed: &Refreshed) -> String {
+    let (issuer, now) = (state.links.address(), state.clock.now());
     // The tenant's name is a key with which more can be done, and whoever has the token can read it.
-    let subject = service.links().sign("oauth subject", refreshed.grant.tenant.as_bytes());
+    let subject = state.links.sign("oauth subject", refreshed.grant.tenant.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(&subject[..16]);
-    service.oauth().sign(refreshed, &issuer, subject, service.next_id(), now)
+    state.oauth.sign(refreshed, &issuer, subject, state.next_id(), now)
 }

@@ -6,58 +6,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
-use super::answers;
-use super::emails::recipients::Mailbox;
-use super::timestamp::database;
+use crate::context::Context;
 use crate::delivery;
-use crate::keys::{Credential, MADE, Made, Permission};
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table::{self, NoGroup};
-use crate::validation::{Fields, Problems};
-
-/// One key that was made.
-#[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct ApiKey {
-    id: Uuid,
-    name: String,
-    token: String,
-    created_at: Timestamp,
-    pub(crate) last_used_at: Option<Timestamp>,
-    permission: Permission,
-    /// The only domain that it may send from.
-    domain: Option<Uuid>,
-}
-
-impl ApiKey {
-    /// The key itself, and what it may do.
-    pub(crate) fn credential(&self, tenant: &str) -> (&str, Credential<'static>) {
-        let credential = Credential {
-            tenant: tenant.to_owned().into(),
-            permission: self.permission,
-            made: Some(Made { id: self.id, domain: self.domain }),
-            token: false,
-        };
-        (&self.token, credential)
-    }
-}
-
-impl table::Record for ApiKey {
-    const PLURAL: &'static str = "API keys";
-
-    type Group = NoGroup;
-}
-
-impl std::fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ApiKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
-    }
-}
+use crate::model::api_key::{self, ApiKey};
+use crate::model::credential::Permission;
+use crate::model::email::recipients::Mailbox;
+use crate::state::keys::MADE;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Fields, Problems};
 
 /// `POST /api-keys`. The token is told here and never again. `domain_id` counts with `sending_access` alone, as with the public service.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -68,15 +29,15 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         let domain = take_domain(context, fields, problems);
         Some((name?, permission, domain))
     })?;
-    let id = context.service.next_id();
-    let secret = || context.service.next_secret().simple().to_string();
+    let id = context.state.next_id();
+    let secret = || context.state.next_secret().simple().to_string();
     let token = format!("{MADE}{}{}", secret(), secret());
     let domain = domain.filter(|_| permission == Permission::SendOnly);
     let created_at = context.now();
     let key = ApiKey { id, name, token: token.clone(), created_at, last_used_at: None, permission, domain };
     let (_, credential) = key.credential(&context.tenant.name);
     context.tenant.api_keys.add(id, key)?;
-    context.service.state().key_book.add(&token, credential);
+    context.state.tenants.api_key_index.add(&token, credential);
     Ok(json(StatusCode::CREATED, &Created { id: id.to_string(), token }))
 }
 
@@ -84,12 +45,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.api_keys.page(&window)?;
-    Ok(list(&page.map(|key| Item {
-        id: key.id.to_string(),
-        name: key.name.clone(),
-        created_at: database(key.created_at),
-        last_used_at: key.last_used_at.map(database),
-    })))
+    Ok(list(&page.show(api_key::Item)))
 }
 
 /// `PATCH /api-keys/{api_key_id}`: another name.
@@ -103,7 +59,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 /// `DELETE /api-keys/{api_key_id}`. From now on the key is refused; it may delete itself.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let key = named(context)?;
-    context.service.state().key_book.remove(&key.token);
+    context.state.tenants.api_key_index.remove(&key.token);
     context.tenant.api_keys.remove(key.id);
     Ok(answers::deleted("api_key", key.id))
 }
@@ -111,7 +67,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 /// Refuses a sender that this request may not use: one of a domain that its key is not for, or that a strict service knows nothing of.
 pub(crate) fn check_sender(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
     check_domain(context, from)?;
-    delivery::check_sender(context.service, &context.tenant, from)
+    delivery::check_sender(context.state, &context.tenant, from)
 }
 
 fn check_domain(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
@@ -153,12 +109,4 @@ fn take_domain(context: &Context<'_>, fields: &mut Fields<'_>, problems: &mut Pr
 struct Created {
     id: String,
     token: String,
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    created_at: String,
-    last_used_at: Option<String>,
 }

@@ -3,10 +3,7 @@
 //!
 //! The specification shows the items of the two lists and is silent on everything else.
 
-pub(crate) mod definition;
-mod duration;
 pub(crate) mod engine;
-pub(crate) mod rule;
 pub(crate) mod run;
 mod step;
 
@@ -14,62 +11,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use uuid::Uuid;
 
-use self::definition::Definition;
-use super::answers::{self, Reference};
-use super::timestamp::database;
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table;
-use crate::validation::{Fields, Ignored, Problems};
-
-/// An automation.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Automation {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) enabled: bool,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-    /// Shared with the runs that go by it, also when the automation has another one by then.
-    pub(crate) definition: Arc<Definition>,
-}
-
-/// The groups of automations.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
-    /// The enabled or the disabled ones.
-    Enabled(bool),
-    /// The enabled ones that an event of this name triggers.
-    Trigger(String),
-}
-
-impl table::Record for Automation {
-    const PLURAL: &'static str = "automations";
-
-    type Group = Group;
-
-    fn groups(&self) -> Vec<Group> {
-        let triggers = self.definition.triggers().filter(|_| self.enabled);
-        std::iter::once(Group::Enabled(self.enabled))
-            .chain(triggers.map(|name| Group::Trigger(name.to_owned())))
-            .collect()
-    }
-}
-
-/// Whether an automation is enabled, as it is written.
-const STATUS: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
-
-impl Automation {
-    fn status(&self) -> &'static str {
-        if self.enabled { "enabled" } else { "disabled" }
-    }
-}
+use crate::context::Context;
+use crate::model::automation::definition::Definition;
+use crate::model::automation::{self, Automation, Group, STATUS};
+use crate::wire::answers::{self, Reference};
+use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Fields, Ignored, Problems};
 
 /// `POST /automations`, 201.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -95,7 +46,7 @@ fn add(
     enabled: bool,
     definition: Arc<Definition>,
 ) -> Result<Response<Bytes>, Problem> {
-    let (id, now) = (context.service.next_id(), context.now());
+    let (id, now) = (context.state.next_id(), context.now());
     let automation = Automation { id, name, enabled, created_at: now, updated_at: now, definition };
     context.tenant.automations.add(id, automation)?;
     Ok(answers::made("automation", id))
@@ -115,7 +66,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         Some((_, enabled)) => automations.page_of(&window, [Group::Enabled(*enabled)], |_| true)?,
         None => automations.page(&window)?,
     };
-    Ok(list(&page.map(|automation| Item::of(&automation))))
+    Ok(list(&page.show(automation::Item)))
 }
 
 /// `GET /automations/{id}`.
@@ -130,7 +81,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     });
     let whole = Whole {
         object: "automation",
-        item: Item::of(&automation),
+        item: automation::Item(&automation),
         steps: steps.collect(),
         connections: connections.collect(),
     };
@@ -224,33 +175,11 @@ impl Change {
     }
 }
 
-/// `SPEC.md`, Automation (list item).
-#[derive(Serialize)]
-struct Item<'a> {
-    id: String,
-    name: String,
-    status: &'a str,
-    created_at: String,
-    updated_at: String,
-}
-
-impl Item<'_> {
-    fn of(automation: &Automation) -> Self {
-        Self {
-            id: automation.id.to_string(),
-            name: automation.name.clone(),
-            status: automation.status(),
-            created_at: database(automation.created_at),
-            updated_at: database(automation.updated_at),
-        }
-    }
-}
-
 #[derive(Serialize)]
 struct Whole<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item<'a>,
+    item: automation::Item<'a>,
     steps: Vec<StepShown<'a>>,
     connections: Vec<ConnectionShown<'a>>,
 }

@@ -4,7 +4,6 @@
 //! `sent`. What can't be done in a status is refused with 403 `validation_error`.
 
 mod message;
-pub(crate) mod record;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -12,14 +11,13 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use self::message::Changes;
-use self::record::{Broadcast, Message};
-use super::answers;
-use super::api_keys::check_sender;
-use super::timestamp::database;
+use crate::context::Context;
 use crate::delivery::broadcast;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
+use crate::model::broadcast::{Broadcast, Item, Message, Whole};
+use crate::resources::api_keys::check_sender;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
 
 /// The longest name of a copy, in characters.
 const LONGEST_COPY_NAME: usize = 70;
@@ -38,10 +36,10 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         Some((message?, send, due))
     })?;
     check_sender(context, &message.from)?;
-    let id = context.service.next_id();
+    let id = context.state.next_id();
     context.tenant.broadcasts.add(id, Broadcast::new(id, message, now))?;
     if send {
-        broadcast::send(context.service, &context.tenant, id, due, now)?;
+        broadcast::send(context.state, &context.tenant, id, due, now)?;
     }
     Ok(answers::made(OBJECT, id))
 }
@@ -50,14 +48,14 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.broadcasts.page(&window)?;
-    Ok(list(&page.map(|broadcast| Item::of(&broadcast))))
+    Ok(list(&page.show(Item)))
 }
 
 /// `GET /broadcasts/{id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     let broadcast = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Record::of(&broadcast)))
+    Ok(json(StatusCode::OK, &Whole(&broadcast)))
 }
 
 /// `PATCH /broadcasts/{id}`: only what has not gone out. One that is scheduled stays scheduled.
@@ -97,7 +95,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     };
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
     check_sender(context, &found.message.from)?;
-    broadcast::send(context.service, &context.tenant, id, due, now)?;
+    broadcast::send(context.state, &context.tenant, id, due, now)?;
     Ok(json(StatusCode::OK, &Sent { id }))
 }
 
@@ -116,7 +114,7 @@ pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Proble
         let name = format!("{name} (copy)");
         name.chars().take(LONGEST_COPY_NAME).collect()
     });
-    let copy = context.service.next_id();
+    let copy = context.state.next_id();
     let message = Message { name, ..found.message.clone() };
     context.tenant.broadcasts.add(copy, Broadcast::new(copy, message, context.now()))?;
     Ok(answers::reference(OBJECT, copy))
@@ -139,66 +137,4 @@ const OBJECT: &str = "broadcast";
 #[derive(Serialize)]
 struct Sent {
     id: Uuid,
-}
-
-/// `SPEC.md`, Broadcast (list item), and the topic.
-#[derive(Serialize)]
-struct Item {
-    id: Uuid,
-    name: String,
-    /// The segments' former name; the same value.
-    audience_id: Uuid,
-    segment_id: Uuid,
-    status: &'static str,
-    created_at: String,
-    scheduled_at: Option<String>,
-    sent_at: Option<String>,
-    topic_id: Option<Uuid>,
-}
-
-impl Item {
-    fn of(broadcast: &Broadcast) -> Self {
-        let message = &broadcast.message;
-        Self {
-            id: broadcast.id,
-            name: message.shown_name().to_owned(),
-            audience_id: message.segment,
-            segment_id: message.segment,
-            status: broadcast.status.as_str(),
-            created_at: database(broadcast.created_at),
-            scheduled_at: broadcast.scheduled_at.map(database),
-            sent_at: broadcast.sent_at.map(database),
-            topic_id: message.topic,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
-    from: &'a str,
-    subject: &'a str,
-    reply_to: Option<Vec<&'a str>>,
-    preview_text: Option<&'a str>,
-    html: Option<&'a str>,
-    text: Option<&'a str>,
-}
-
-impl<'a> Record<'a> {
-    fn of(broadcast: &'a Broadcast) -> Self {
-        let message = &broadcast.message;
-        let reply_to = message.reply_to.as_deref();
-        Self {
-            object: OBJECT,
-            item: Item::of(broadcast),
-            from: &message.from.text,
-            subject: &message.subject,
-            reply_to: reply_to.map(|list| list.iter().map(|one| one.text.as_str()).collect()),
-            preview_text: message.preview_text.as_deref(),
-            html: message.html.as_deref(),
-            text: message.text.as_deref(),
-        }
-    }
 }

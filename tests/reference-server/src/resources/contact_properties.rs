@@ -4,72 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use uuid::Uuid;
 
-use super::answers;
-use super::contacts::book::{Group, PropertyValue};
-use super::emails::template::check_key;
-use super::timestamp::database;
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::state::Tenant;
-use crate::store::table::{self, NoGroup};
-use crate::validation::{Change, Fields, Problems};
-
-/// One property that contacts can have. Its key and its type never change.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct ContactProperty {
-    pub(crate) id: Uuid,
-    pub(crate) key: String,
-    pub(crate) r#type: Type,
-    pub(crate) fallback_value: Option<PropertyValue>,
-    pub(crate) created_at: Timestamp,
-}
-
-impl table::Record for ContactProperty {
-    const PLURAL: &'static str = "contact properties";
-
-    type Group = NoGroup;
-
-    fn key(&self) -> Option<&str> {
-        Some(&self.key)
-    }
-
-    fn conflict(&self, _: &Self) -> Problem {
-        Problem::validation(format!(
-            "`key` must be a new one; there is a property {} already.",
-            quoted(&self.key)
-        ))
-    }
-}
-
-/// What a property holds. The specification has seen `string`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Type {
-    String,
-    Number,
-}
-
-impl Type {
-    fn fits(self, value: &PropertyValue) -> bool {
-        matches!(
-            (self, value),
-            (Self::String, PropertyValue::Text(_)) | (Self::Number, PropertyValue::Number(_))
-        )
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Number => "number",
-        }
-    }
-}
+use crate::context::Context;
+use crate::model::contact::{Group, PropertyValue};
+use crate::model::contact_property::{self, ContactProperty, Type};
+use crate::state::tenant::Tenant;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Change, Fields, Problems};
+use crate::wire::variable::check_key;
 
 /// The property with this key.
 pub(crate) fn by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
@@ -91,7 +36,7 @@ pub(crate) fn judge(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) -
 
 /// `POST /contact-properties`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.service.next_id();
+    let id = context.state.next_id();
     let property = context.body(|fields, problems, _| {
         for field in ["key", "type"] {
             if !fields.has(field) {
@@ -134,12 +79,12 @@ fn take_fallback(fields: &mut Fields<'_>, r#type: Type, problems: &mut Problems)
 /// `GET /contact-properties`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.contact_properties.page(&window)?.map(|property| Item::of(&property))))
+    Ok(list(&context.tenant.contact_properties.page(&window)?.show(contact_property::Item)))
 }
 
 /// `GET /contact-properties/{contact_property_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &Record { object: "contact_property", item: Item::of(&*named(context)?) }))
+    Ok(json(StatusCode::OK, &contact_property::Whole(&*named(context)?)))
 }
 
 /// `PATCH /contact-properties/{contact_property_id}`: another fallback; `null` takes it away.
@@ -177,33 +122,4 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 fn named(context: &Context<'_>) -> Result<Arc<ContactProperty>, Problem> {
     let id = context.id("a contact property")?;
     context.tenant.contact_properties.get(id).ok_or_else(|| Problem::not_found("Contact property not found."))
-}
-
-/// `SPEC.md`, Contact property (list item).
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    key: String,
-    r#type: Type,
-    fallback_value: Option<PropertyValue>,
-    created_at: String,
-}
-
-impl Item {
-    fn of(property: &ContactProperty) -> Self {
-        Self {
-            id: property.id.to_string(),
-            key: property.key.clone(),
-            r#type: property.r#type,
-            fallback_value: property.fallback_value.clone(),
-            created_at: database(property.created_at),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
 }

@@ -5,35 +5,33 @@
 //! so that an import can be repeated.
 
 pub(crate) mod audience;
-pub(crate) mod book;
 pub(crate) mod segments;
-pub(crate) mod told;
 pub(crate) mod topics;
+pub(crate) mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use self::book::{Contact, Group, PropertyValue, Subscription};
-use super::answers;
-use super::contact_properties;
-use super::emails::recipients::Mailbox;
-use super::timestamp::database;
-use crate::paging::{Mode, Page, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::state::Tenant;
-use crate::validation::{Change, Fields, Ignored, MAX_ENTRIES, Problems, kind};
+use self::view::{items, members};
+use crate::context::Context;
+use crate::model::contact::{Contact, PropertyValue, Subscription, Whole};
+use crate::model::email::recipients::Mailbox;
+use crate::resources::contact_properties;
+use crate::state::tenant::Tenant;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Change, Fields, Ignored, MAX_ENTRIES, Problems, kind};
 
 /// What a request to create or to change a contact says.
 #[derive(Debug)]
-struct Wish {
+struct ContactInput {
     email: Option<String>,
     first_name: Change<String>,
     last_name: Change<String>,
@@ -44,7 +42,7 @@ struct Wish {
     topics: BTreeMap<Uuid, Subscription>,
 }
 
-impl Wish {
+impl ContactInput {
     fn read(context: &Context<'_>, creates: bool) -> Result<Self, Problem> {
         let tenant = &context.tenant;
         context.body(|fields, problems, ignored| {
@@ -57,7 +55,7 @@ impl Wish {
                     fields.take_line(field, problems).map(std::borrow::Cow::into_owned)
                 })
             };
-            let mut wish = Self {
+            let mut input = Self {
                 email,
                 first_name: name(fields, "first_name", problems),
                 last_name: name(fields, "last_name", problems),
@@ -67,15 +65,15 @@ impl Wish {
                 topics: BTreeMap::new(),
             };
             if creates {
-                wish.segments = segments::take(fields, tenant, problems, ignored);
-                wish.topics = topics::take(fields, "topics", tenant, problems, ignored);
+                input.segments = segments::take(fields, tenant, problems, ignored);
+                input.topics = topics::take(fields, "topics", tenant, problems, ignored);
             }
-            Some(wish)
+            Some(input)
         })
     }
 
     /// Writes what was wished for into a contact.
-    fn grant(self, contact: &mut Contact) {
+    fn apply(self, contact: &mut Contact) {
         if let Some(email) = self.email {
             contact.email = email;
         }
@@ -161,32 +159,14 @@ fn take_properties(
 
 /// The contact that a path names at this place.
 pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
-    book::find(&context.tenant, &context.parameter(place))
-        .ok_or_else(|| Problem::not_found("Contact not found."))
-}
-
-/// A contact of whom nothing is known but the address.
-pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
-    Contact {
-        id,
-        email,
-        first_name: None,
-        last_name: None,
-        unsubscribed: false,
-        properties: BTreeMap::new(),
-        segments: Vec::new(),
-        left_segments: BTreeSet::new(),
-        topics: BTreeMap::new(),
-        created_at: now,
-        updated_at: now,
-    }
+    find(&context.tenant, &context.parameter(place)).ok_or_else(|| Problem::not_found("Contact not found."))
 }
 
 /// `POST /contacts`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let wish = Wish::read(context, true)?;
-    let email = wish.email.clone().unwrap_or_default();
-    let id = context.contacts().put(&email, |contact| wish.grant(contact))?;
+    let input = ContactInput::read(context, true)?;
+    let email = input.email.clone().unwrap_or_default();
+    let id = context.contacts().put(&email, |contact| input.apply(contact))?;
     Ok(answers::made("contact", id))
 }
 
@@ -207,37 +187,15 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             }
         }
     };
-    Ok(items(match segment {
+    Ok(items(&match segment {
         Some(segment) => members(context, &window, segment)?,
         None => context.tenant.contacts.page(&window)?,
     }))
 }
 
-/// A page of the members of a segment. The cursor can be a contact that has left it: a walk goes on from there.
-pub(crate) fn members(
-    context: &Context<'_>,
-    window: &Window,
-    segment: Uuid,
-) -> Result<Page<Arc<Contact>>, Problem> {
-    let knows = |contact: &Contact| contact.has_joined(segment);
-    context.tenant.contacts.page_of(window, [Group::Member(segment)], knows)
-}
-
-/// The answer of a list of contacts.
-pub(crate) fn items(page: Page<Arc<Contact>>) -> Response<Bytes> {
-    list(&page.map(|contact| Item::of(&contact)))
-}
-
 /// `GET /contacts/{id_or_email}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(record(&*named(context, 0)?))
-}
-
-fn record(contact: &Contact) -> Response<Bytes> {
-    let properties = contact.properties.iter();
-    let properties =
-        properties.map(|(key, value)| (key.as_str(), Property { r#type: value.kind(), value })).collect();
-    json(StatusCode::OK, &Record { object: "contact", item: Item::of(contact), properties })
+    Ok(json(StatusCode::OK, &Whole(&*named(context, 0)?)))
 }
 
 /// `PATCH /contacts/{id_or_email}`. `null` clears a name or a property; properties that are not named stay.
@@ -246,8 +204,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 fn change(context: &Context<'_>, contact: &Contact) -> Result<Response<Bytes>, Problem> {
-    let wish = Wish::read(context, false)?;
-    let changed = context.contacts().change(contact.id, |contact| wish.grant(contact));
+    let input = ContactInput::read(context, false)?;
+    let changed = context.contacts().change(contact.id, |contact| input.apply(contact));
     changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
     Ok(answers::reference("contact", contact.id))
 }
@@ -265,43 +223,6 @@ struct Deletion {
     object: &'static str,
     contact: String,
     deleted: bool,
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    email: String,
-    first_name: Option<String>,
-    last_name: Option<String>,
-    created_at: String,
-    unsubscribed: bool,
-}
-
-impl Item {
-    fn of(contact: &Contact) -> Self {
-        Self {
-            id: contact.id.to_string(),
-            email: contact.email.clone(),
-            first_name: contact.first_name.clone(),
-            last_name: contact.last_name.clone(),
-            created_at: database(contact.created_at),
-            unsubscribed: contact.unsubscribed,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
-    properties: BTreeMap<&'a str, Property<'a>>,
-}
-
-#[derive(Serialize)]
-struct Property<'a> {
-    r#type: &'static str,
-    value: &'a PropertyValue,
 }
 
 /// What each item of an array of objects names with `id`; what is wrong is noted.
@@ -335,4 +256,12 @@ fn take_ids<T>(
         item.leave(ignored);
     }
     found
+}
+
+/// The contact with this ID or address: a path can have either.
+pub(crate) fn find(tenant: &Tenant, id_or_address: &str) -> Option<Arc<Contact>> {
+    match Uuid::try_parse(id_or_address) {
+        Ok(id) => tenant.contacts.get(id),
+        Err(_) => tenant.contacts.by_key(id_or_address),
+    }
 }

@@ -3,32 +3,26 @@
 //! Claims of a domain that somebody else has registered (`SPEC.md` mentions them and describes none) are not served: every tenant is
 //! a world of its own here, so nobody else can have a domain.
 
-pub(crate) mod dns;
 pub(crate) mod name;
-pub(crate) mod record;
-pub(crate) mod verification;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use serde::Serialize;
 use uuid::Uuid;
 
-use self::dns::DnsRecord;
-use self::record::{Capabilities, Domain, Region, Setup, Tls};
-use super::answers;
-use super::timestamp::database;
 use crate::clock::plus;
-use crate::delivery::Work;
-use crate::delivery::webhooks::{payload, tell};
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::service::Service;
-use crate::state::Tenant;
-use crate::validation::{Change, Fields, Ignored, Problems};
+use crate::context::Context;
+use crate::delivery::webhooks::{notify, payload};
+use crate::model::domain::{self, Capabilities, Domain, Region, Setup, Tls};
+use crate::state::State;
+use crate::state::job::Job;
+use crate::state::tenant::Tenant;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Change, Fields, Ignored, Problems};
 
 /// The capability switches as they are written.
 const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
@@ -37,11 +31,17 @@ const TLS: [(&str, Tls); 2] = [("opportunistic", Tls::Opportunistic), ("enforced
 /// `POST /domains`, 201.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let setup = context.body(|fields, problems, ignored| Some(read_new(fields, problems, ignored)))?;
-    let domain = Domain::new(context.service.next_id(), context.now(), setup);
-    let answer = json(StatusCode::CREATED, &Whole::of(&domain));
+    let domain = Domain::new(context.state.next_id(), context.now(), setup);
+    let answer = json(StatusCode::CREATED, &domain::Created(&domain));
     let id = domain.id;
     context.tenant.domains.add(id, domain)?;
-    told(context.service, &context.tenant, "domain.created", context.tenant.domains.get(id), context.now());
+    notify_webhooks(
+        context.state,
+        &context.tenant,
+        "domain.created",
+        context.tenant.domains.get(id),
+        context.now(),
+    );
     Ok(answer)
 }
 
@@ -49,13 +49,13 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.domains.page(&window)?;
-    Ok(list(&page.map(|domain| Item::of(&domain))))
+    Ok(list(&page.show(domain::Item)))
 }
 
 /// `GET /domains/{id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let domain = context.tenant.domains.get(context.id("a domain")?).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Named { object: "domain", whole: Whole::of(&domain) }))
+    Ok(json(StatusCode::OK, &domain::Whole(&domain)))
 }
 
 /// `PATCH /domains/{id}`. Records that are new by it start `not_started`; the others, and the domain, keep their status. (The
@@ -77,26 +77,32 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
     let domain = context.tenant.domains.remove(id).ok_or_else(not_found)?;
-    told(context.service, &context.tenant, "domain.deleted", Some(domain), context.now());
+    notify_webhooks(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
     Ok(answers::deleted("domain", id))
 }
 
 /// `POST /domains/{id}/verify`: begins a check of the DNS records and answers before it has ended.
 pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
-    let begun = changed_status(context.service, &context.tenant, id, context.now(), verification::begin);
+    let begun = changed_status(
+        context.state,
+        &context.tenant,
+        id,
+        context.now(),
+        crate::model::domain::verification::begin,
+    );
     let begun = begun.ok_or_else(not_found)?;
     if let Some(check) = begun {
         let work =
-            Work::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
-        context.service.agenda().note(plus(context.now(), check.due_after), work);
+            Job::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
+        context.state.scheduler.schedule(plus(context.now(), check.due_after), work);
     }
     Ok(answers::reference("domain", id))
 }
 
 /// Changes a domain, and tells webhooks if that changed its status (`SPEC.md`, Events).
 pub(crate) fn changed_status<R>(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
     at: Timestamp,
@@ -108,21 +114,21 @@ pub(crate) fn changed_status<R>(
         (made, domain.status != before)
     })?;
     if changed {
-        told(service, tenant, "domain.updated", tenant.domains.get(id), at);
+        notify_webhooks(state, tenant, "domain.updated", tenant.domains.get(id), at);
     }
     Some(made)
 }
 
 /// Tells webhooks what has happened to a domain.
-fn told(
-    service: &Service,
+fn notify_webhooks(
+    state: &State,
     tenant: &Arc<Tenant>,
     kind: &'static str,
     domain: Option<Arc<Domain>>,
     at: Timestamp,
 ) {
     if let Some(domain) = domain {
-        tell(service, tenant, at, kind, None, || payload::domain(&domain));
+        notify(state, tenant, at, kind, None, || payload::domain(&domain));
     }
 }
 
@@ -230,85 +236,4 @@ fn take_capabilities(
     let receiving = inner.take_word("receiving", &SWITCH, problems).unwrap_or(known.receiving);
     inner.leave(ignored);
     Capabilities { sending, receiving }
-}
-
-/// `SPEC.md`, Domain: what creation answers.
-#[derive(Serialize)]
-struct Whole<'a> {
-    id: String,
-    name: &'a str,
-    created_at: String,
-    status: &'static str,
-    open_tracking: bool,
-    click_tracking: bool,
-    tracking_subdomain: Option<&'a str>,
-    capabilities: Switches,
-    records: &'a [DnsRecord],
-    region: &'static str,
-}
-
-#[derive(Serialize)]
-struct Named<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    whole: Whole<'a>,
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    status: &'static str,
-    created_at: String,
-    region: &'static str,
-    open_tracking: bool,
-    click_tracking: bool,
-    capabilities: Switches,
-}
-
-#[derive(Serialize)]
-struct Switches {
-    sending: &'static str,
-    receiving: &'static str,
-}
-
-impl<'a> Whole<'a> {
-    fn of(domain: &'a Domain) -> Self {
-        let setup = &domain.setup;
-        Self {
-            id: domain.id.to_string(),
-            name: &setup.name,
-            created_at: database(domain.created_at),
-            status: domain.status.as_str(),
-            open_tracking: setup.open_tracking,
-            click_tracking: setup.click_tracking,
-            tracking_subdomain: setup.tracking_subdomain.as_deref(),
-            capabilities: Switches::of(setup.capabilities),
-            records: &domain.records,
-            region: setup.region.as_str(),
-        }
-    }
-}
-
-impl Item {
-    fn of(domain: &Domain) -> Self {
-        let setup = &domain.setup;
-        Self {
-            id: domain.id.to_string(),
-            name: setup.name.clone(),
-            status: domain.status.as_str(),
-            created_at: database(domain.created_at),
-            region: setup.region.as_str(),
-            open_tracking: setup.open_tracking,
-            click_tracking: setup.click_tracking,
-            capabilities: Switches::of(setup.capabilities),
-        }
-    }
-}
-
-impl Switches {
-    fn of(capabilities: Capabilities) -> Self {
-        let word = |on| if on { "enabled" } else { "disabled" };
-        Self { sending: word(capabilities.sending), receiving: word(capabilities.receiving) }
-    }
 }

@@ -3,53 +3,25 @@
 //! The specification is silent on them. A kind of event need not be defined to be sent or to trigger an automation; once it has a
 //! schema, what is sent must fit it.
 
-mod schema;
-
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use self::schema::Schema;
-use super::answers;
-use super::automations::Group;
-use super::automations::definition::{EventName, RESERVED_PREFIX};
-use super::automations::engine::{self, Occurrence};
-use super::emails::recipients::Mailbox;
-use super::timestamp::database;
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table::{self, NoGroup};
-use crate::validation::{Change, Fields, Problems};
-
-/// A kind of event.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Event {
-    id: Uuid,
-    name: String,
-    schema: Option<Schema>,
-    created_at: Timestamp,
-    updated_at: Option<Timestamp>,
-}
-
-impl table::Record for Event {
-    const PLURAL: &'static str = "events";
-
-    type Group = NoGroup;
-
-    fn key(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    fn conflict(&self, _: &Self) -> Problem {
-        Problem::validation(format!("`name` must be new; there is an event {} already.", quoted(&self.name)))
-    }
-}
+use crate::context::Context;
+use crate::model::automation::Group;
+use crate::model::automation::definition::{EventName, RESERVED_PREFIX};
+use crate::model::email::recipients::Mailbox;
+use crate::model::event::schema::Schema;
+use crate::model::event::{self, Event};
+use crate::resources::automations::engine::{self, Occurrence};
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Change, Fields, Problems};
 
 /// `POST /events`, 201. A name names one kind of event.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -58,7 +30,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         let schema = fields.take_change("schema", |fields| Schema::take(fields, problems, ignored));
         Some((name?, schema))
     })?;
-    let (id, now) = (context.service.next_id(), context.now());
+    let (id, now) = (context.state.next_id(), context.now());
     let schema = if let Change::Set(schema) = schema { Some(schema) } else { None };
     let event = Event { id, name, schema, created_at: now, updated_at: None };
     context.tenant.events.add(id, event)?;
@@ -69,18 +41,12 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.events.page(&window)?;
-    Ok(list(&page.map(|event| Item::of(&event))))
+    Ok(list(&page.show(event::Item)))
 }
 
 /// `GET /events/{id_or_name}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    #[derive(Serialize)]
-    struct Whole {
-        object: &'static str,
-        #[serde(flatten)]
-        item: Item,
-    }
-    Ok(json(StatusCode::OK, &Whole { object: "event", item: Item::of(&*find(context)?) }))
+    Ok(json(StatusCode::OK, &event::Whole(&*find(context)?)))
 }
 
 /// `PATCH /events/{id_or_name}`: another schema, or none.
@@ -124,7 +90,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     }
     let (name, whom, payload) = context.body(|fields, problems, _| {
         let name = take_name(fields, "event", problems);
-        let whom = Whom::take(fields, problems);
+        let whom = Recipient::take(fields, problems);
         let payload = take_payload(fields, problems);
         if let (Some(name), Some(payload)) = (&name, &payload)
             && let Some(event) = context.tenant.events.by_key(name)
@@ -136,12 +102,14 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     })?;
     let payload = Arc::new(Value::Object(payload));
     let contact = match whom {
-        Whom::Contact(id) => context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
-            Problem::validation(format!(
-                "`contact_id` must be the id of a contact; there is no contact {id}."
-            ))
-        })?,
-        Whom::Email(email) => match context.tenant.contacts.by_key(&email) {
+        Recipient::Contact(id) => {
+            context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
+                Problem::validation(format!(
+                    "`contact_id` must be the id of a contact; there is no contact {id}."
+                ))
+            })?
+        }
+        Recipient::Email(email) => match context.tenant.contacts.by_key(&email) {
             Some(contact) => contact.id,
             None if triggers(context, &name) => context.contacts().put(&email, |_| {})?,
             // Nothing starts, and nothing waits for somebody who was never known.
@@ -149,7 +117,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         },
     };
     let event = Occurrence { name: EventName::Custom(&name), triggers: true, contact, payload };
-    engine::happened(context.service, &context.tenant, &event, context.now())?;
+    engine::happened(context.state, &context.tenant, &event, context.now())?;
     Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name }))
 }
 
@@ -159,12 +127,12 @@ fn triggers(context: &Context<'_>, name: &str) -> bool {
 }
 
 /// Whom an event has happened to.
-enum Whom {
+enum Recipient {
     Contact(Uuid),
     Email(String),
 }
 
-impl Whom {
+impl Recipient {
     fn take(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Self> {
         match (fields.has("contact_id"), fields.has("email")) {
             (true, true) => {
@@ -231,25 +199,4 @@ fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
 
 fn not_found() -> Problem {
     Problem::not_found("Event not found.")
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    schema: Option<Schema>,
-    created_at: String,
-    updated_at: Option<String>,
-}
-
-impl Item {
-    fn of(event: &Event) -> Self {
-        Self {
-            id: event.id.to_string(),
-            name: event.name.clone(),
-            schema: event.schema.clone(),
-            created_at: database(event.created_at),
-            updated_at: event.updated_at.map(database),
-        }
-    }
 }

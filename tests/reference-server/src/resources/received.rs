@@ -3,7 +3,6 @@
 //! The specification is silent on the full record; it has the shape of the public service that speaks this format.
 
 pub(crate) mod attachments;
-pub(crate) mod record;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +13,18 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use self::attachments::Links;
-use self::record::Received;
-use super::timestamp::iso;
-use crate::delivery::webhooks::{payload, tell};
+use crate::context::Context;
+use crate::delivery::webhooks::{notify, payload};
 use crate::lock::lock;
-use crate::news::What;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::model::received as record;
+use crate::model::received::Received;
+use crate::state::State;
+use crate::state::event_bus::BusEventKind;
+use crate::state::tenant::Tenant;
 use crate::store::size::Size;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::iso;
 
 /// Why a mail was not taken in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ pub enum NotReceived {
 
 /// Takes a mail in for those of its recipients who may receive.
 pub(crate) fn arrive(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     recipients: Vec<String>,
     raw: Bytes,
@@ -58,45 +58,45 @@ pub(crate) fn arrive(
         return Err(NotReceived::NoRecipient);
     }
     let (welcome, unknown): (Vec<_>, Vec<_>) =
-        recipients.into_iter().partition(|recipient| may_receive(service, tenant, recipient));
+        recipients.into_iter().partition(|recipient| may_receive(state, tenant, recipient));
     if welcome.is_empty() {
         return Err(NotReceived::UnknownDomains(unknown));
     }
-    let id = service.next_id();
-    let received = Received::read(id, service.clock().now(), welcome, raw, || service.next_id())
+    let id = state.next_id();
+    let received = Received::read(id, state.clock.now(), welcome, raw, || state.next_id())
         .map_err(|reason| NotReceived::TooComplex(reason.text()))?
         .ok_or(NotReceived::Unreadable)?;
     let size = received.size();
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
-    service.state().hold_mail(tenant, id, size);
-    service.news().tell(&tenant.name, What::Received { id });
-    tell(service, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
+    state.tenants.hold_mail(tenant, id, size);
+    state.event_bus.publish(&tenant.name, BusEventKind::Received { id });
+    notify(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
     Ok(id)
 }
 
 /// Whether mail to this recipient is taken in.
-pub(crate) fn may_receive(service: &Service, tenant: &Tenant, recipient: &str) -> bool {
+pub(crate) fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
     let domain = recipient.rsplit_once('@').map_or("", |(_, domain)| domain);
-    !service.settings().strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
+    !state.settings.strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
 }
 
 /// `GET /emails/receiving`, mode B.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = window.look(&lock(&context.tenant.received), |_| true)?;
-    Ok(list(&page.map(|email| Item::of(&email))))
+    Ok(list(&page.show(record::Item)))
 }
 
 /// `GET /emails/receiving/{email_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = named(context)?;
-    let links = Links::now(context.service, &email);
+    let links = Links::now(context.state, &email);
     Ok(json(
         StatusCode::OK,
         &Record {
             object: "email",
-            item: Item::of(&email),
+            item: record::Item(&email),
             html: email.html.as_deref(),
             text: email.text.as_deref(),
             headers: &email.headers,
@@ -114,45 +114,11 @@ fn named(context: &Context<'_>) -> Result<Arc<Received>, Problem> {
         .ok_or_else(|| Problem::not_found("Received email not found."))
 }
 
-/// `SPEC.md`, Received email (list item); and whom it came for, which the specification doesn't name.
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    to: Vec<String>,
-    from: String,
-    created_at: String,
-    subject: String,
-    bcc: Vec<String>,
-    cc: Vec<String>,
-    reply_to: Vec<String>,
-    message_id: String,
-    received_for: Vec<String>,
-    attachments: Vec<attachments::Item>,
-}
-
-impl Item {
-    fn of(email: &Received) -> Self {
-        Self {
-            id: email.id.to_string(),
-            to: email.to.clone(),
-            from: email.from.clone(),
-            created_at: iso(email.created_at),
-            subject: email.subject.clone(),
-            bcc: email.bcc.clone(),
-            cc: email.cc.clone(),
-            reply_to: email.reply_to.clone(),
-            message_id: email.message_id.clone(),
-            received_for: email.recipients.clone(),
-            attachments: email.attachments.iter().map(attachments::Item::of).collect(),
-        }
-    }
-}
-
 #[derive(Serialize)]
 struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item,
+    item: record::Item<'a>,
     html: Option<&'a str>,
     text: Option<&'a str>,
     headers: &'a BTreeMap<String, String>,

@@ -6,38 +6,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use serde::Serialize;
 
-use super::answers;
-use super::contacts;
-use super::contacts::book::Group;
-use super::timestamp::database;
-use crate::paging::{Mode, Page, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table::{self, NoGroup};
-use crate::validation::{Fields, Problems};
-
-/// One segment.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Segment {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) created_at: Timestamp,
-}
-
-impl table::Record for Segment {
-    const PLURAL: &'static str = "segments";
-
-    type Group = NoGroup;
-}
+use crate::context::Context;
+use crate::model::contact::Group;
+use crate::model::segment::{self, Segment};
+use crate::resources::contacts::view;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Page, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Fields, Problems};
 
 /// `POST /segments`, and `POST /audiences`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    let id = context.service.next_id();
+    let id = context.state.next_id();
     context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
     Ok(json(StatusCode::CREATED, &Created { object: object(context), id: id.to_string(), name }))
 }
@@ -57,18 +40,18 @@ fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String>
 /// `GET /segments`, and `GET /audiences`; mode B.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    Ok(items(context.tenant.segments.page(&window)?))
+    Ok(items(&context.tenant.segments.page(&window)?))
 }
 
 /// The answer of a list of segments.
-pub(crate) fn items(page: Page<Arc<Segment>>) -> Response<Bytes> {
-    list(&page.map(|segment| Item::of(&segment)))
+pub(crate) fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
+    list(&page.show(segment::Item))
 }
 
 /// `GET /segments/{segment_id}`, and `GET /audiences/{audience_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let segment = named(context)?;
-    Ok(json(StatusCode::OK, &Record { object: object(context), item: Item::of(&segment) }))
+    Ok(json(StatusCode::OK, &Record { object: object(context), item: segment::Item(&segment) }))
 }
 
 /// `PATCH /segments/{segment_id}`: another name.
@@ -98,7 +81,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    Ok(contacts::items(contacts::members(context, &window, id)?))
+    Ok(view::items(&view::members(context, &window, id)?))
 }
 
 /// The segment that the path names.
@@ -118,27 +101,9 @@ struct Created {
     name: String,
 }
 
-/// `SPEC.md`, Segment and audience (list item).
 #[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    created_at: String,
-}
-
-impl Item {
-    fn of(segment: &Segment) -> Self {
-        Self {
-            id: segment.id.to_string(),
-            name: segment.name.clone(),
-            created_at: database(segment.created_at),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
+struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item,
+    item: segment::Item<'a>,
 }

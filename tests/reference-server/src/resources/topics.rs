@@ -6,58 +6,26 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-use super::answers;
-use super::contacts::book::{Group, Subscription};
-use super::timestamp::database;
-use crate::delivery::webhooks::{payload, tell};
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table::{self, NoGroup};
-use crate::validation::{Change, Fields, Problems};
+use crate::context::Context;
+use crate::delivery::webhooks::{notify, payload};
+use crate::model::contact::{Group, Subscription};
+use crate::model::topic::{self, Topic, Visibility};
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Change, Fields, Problems};
 
 /// The most characters of a name.
 const LONGEST_NAME: usize = 50;
 /// The most characters of a description.
 const LONGEST_DESCRIPTION: usize = 200;
-
-/// One topic.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Topic {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) description: Option<String>,
-    /// What holds for who has made no choice. It never changes.
-    pub(crate) default_subscription: Subscription,
-    pub(crate) visibility: Visibility,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
-
-impl table::Record for Topic {
-    const PLURAL: &'static str = "topics";
-
-    type Group = NoGroup;
-}
-
-/// Who sees a topic where contacts choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Visibility {
-    Public,
-    Private,
-}
-
 const VISIBILITIES: &[(&str, Visibility)] =
     &[("public", Visibility::Public), ("private", Visibility::Private)];
 
 /// `POST /topics`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.service.next_id();
+    let id = context.state.next_id();
     let topic = context.body(|fields, problems, _| {
         for field in ["name", "default_subscription"] {
             if !fields.has(field) {
@@ -79,7 +47,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         })
     })?;
     context.tenant.topics.add(id, topic)?;
-    told(context, "topic.created", context.tenant.topics.get(id));
+    notify_webhooks(context, "topic.created", context.tenant.topics.get(id));
     Ok(answers::made("topic", id))
 }
 
@@ -113,12 +81,12 @@ fn take_description(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<
 /// `GET /topics`: 20 when no limit is given, as in mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.topics.page(&window)?.map(|topic| Item::of(&topic))))
+    Ok(list(&context.tenant.topics.page(&window)?.show(topic::Item)))
 }
 
 /// `GET /topics/{topic_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &Record { object: "topic", item: Item::of(&*named(context)?) }))
+    Ok(json(StatusCode::OK, &topic::Whole(&*named(context)?)))
 }
 
 /// `PATCH /topics/{topic_id}`: name, description, visibility. What holds for who has made no choice can't be changed.
@@ -142,14 +110,14 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         topic.visibility = visibility.unwrap_or(topic.visibility);
         topic.updated_at = context.now();
     });
-    told(context, "topic.updated", context.tenant.topics.get(id));
+    notify_webhooks(context, "topic.updated", context.tenant.topics.get(id));
     Ok(answers::reference("topic", id))
 }
 
 /// `DELETE /topics/{topic_id}`: the contacts' choices go with it.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
-    told(context, "topic.deleted", context.tenant.topics.remove(id));
+    notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(
         &Group::Topic(id),
         |contact| contact.id,
@@ -161,44 +129,14 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// Tells webhooks what has happened to a topic.
-fn told(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
+fn notify_webhooks(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
     if let Some(topic) = topic {
         let data = || payload::topic(&topic, kind == "topic.deleted");
-        tell(context.service, &context.tenant, context.now(), kind, None, data);
+        notify(context.state, &context.tenant, context.now(), kind, None, data);
     }
 }
 
 fn named(context: &Context<'_>) -> Result<Arc<Topic>, Problem> {
     let id = context.id("a topic")?;
     context.tenant.topics.get(id).ok_or_else(|| Problem::not_found("Topic not found."))
-}
-
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    description: Option<String>,
-    default_subscription: Subscription,
-    visibility: Visibility,
-    created_at: String,
-}
-
-impl Item {
-    fn of(topic: &Topic) -> Self {
-        Self {
-            id: topic.id.to_string(),
-            name: topic.name.clone(),
-            description: topic.description.clone(),
-            default_subscription: topic.default_subscription,
-            visibility: topic.visibility,
-            created_at: database(topic.created_at),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
 }

@@ -4,123 +4,22 @@
 
 pub(crate) mod events;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use url::Url;
-use uuid::Uuid;
 
-use super::answers;
-use super::timestamp::database;
-use crate::clock::plus;
+use crate::context::Context;
 use crate::delivery::webhooks::sign::PREFIX;
-use crate::paging::{Mode, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::routes::Context;
-use crate::store::table;
-use crate::validation::{Fields, Problems, kind, text};
-
-/// What can be subscribed to. The specification names four and says that there are more; these are the ones that the public service has.
-/// Others are refused: a misspelt type would never be told, and nobody would know why.
-pub(crate) const EVENTS: &[&str] = &[
-    "email.sent",
-    "email.scheduled",
-    "email.delivered",
-    "email.delivery_delayed",
-    "email.bounced",
-    "email.complained",
-    "email.opened",
-    "email.clicked",
-    "email.failed",
-    "email.suppressed",
-    "email.received",
-    "contact.created",
-    "contact.updated",
-    "contact.deleted",
-    "contact.topics.updated",
-    "domain.created",
-    "domain.updated",
-    "domain.deleted",
-    "suppression.added",
-    "suppression.removed",
-    "topic.created",
-    "topic.updated",
-    "topic.deleted",
-];
-
-/// What can be subscribed to besides: events of inboxes, which the public service has and this one doesn't, so they never happen here.
-const INBOX_EVENTS: &[&str] = &[
-    "inbox.created",
-    "inbox.updated",
-    "inbox.deleted",
-    "inbox.thread.created",
-    "inbox.thread.folder.updated",
-    "inbox.thread.assigned",
-    "inbox.thread.unassigned",
-    "inbox.thread.labels.updated",
-    "inbox.email.received",
-    "inbox.email.sent",
-    "inbox.draft.created",
-    "inbox.draft.updated",
-    "inbox.draft.sent",
-    "inbox.draft.deleted",
-];
-
-/// One webhook.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Webhook {
-    pub(crate) id: Uuid,
-    pub(crate) endpoint: String,
-    events: Vec<String>,
-    pub(crate) enabled: bool,
-    created_at: Timestamp,
-    secret: String,
-    /// The secrets that were replaced, newest first, and until when each signs too.
-    #[serde(default)]
-    replaced: Vec<(String, Timestamp)>,
-}
-
-/// The enabled webhooks that subscribe to an event type.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Subscribed(pub(crate) Cow<'static, str>);
-
-impl table::Record for Webhook {
-    const PLURAL: &'static str = "webhooks";
-
-    type Group = Subscribed;
-
-    fn groups(&self) -> Vec<Subscribed> {
-        let events = self.events.iter().filter(|_| self.enabled);
-        events.map(|event| Subscribed(event.clone().into())).collect()
-    }
-}
-
-/// How long a secret that was replaced goes on signing beside the new one.
-const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
-
-/// How many replaced secrets sign at most: the header of a delivery grows with each.
-const MAX_REPLACED: usize = 10;
-
-impl Webhook {
-    /// The secrets that sign at this time, the newest first.
-    pub(crate) fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
-        let replaced = self.replaced.iter().filter(|(_, until)| now < *until);
-        std::iter::once(&self.secret).chain(replaced.map(|(secret, _)| secret)).map(String::as_str).collect()
-    }
-
-    /// Puts another secret in the place of the present one, which signs too until its retirement is over.
-    fn rotate(&mut self, secret: String, now: Timestamp) {
-        let before = std::mem::replace(&mut self.secret, secret);
-        self.replaced.retain(|(_, until)| now < *until);
-        self.replaced.insert(0, (before, plus(now, RETIREMENT)));
-        self.replaced.truncate(MAX_REPLACED);
-    }
-}
+use crate::model::webhook::{self, EVENTS, INBOX_EVENTS, Webhook};
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Fields, Problems, kind, text};
 
 /// `POST /webhooks`. A new one is enabled.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -133,7 +32,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         let (endpoint, events) = (take_endpoint(fields, problems), take_events(fields, problems));
         Some((endpoint?, events?))
     })?;
-    let id = context.service.next_id();
+    let id = context.state.next_id();
     let secret = secret(context);
     let webhook = Webhook {
         id,
@@ -149,10 +48,10 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `whsec_` and Base64, as Standard Webhooks has it.
-fn secret(context: &Context<'_>) -> String {
+pub(crate) fn secret(context: &Context<'_>) -> String {
     let mut bytes = [0; 32];
     for half in bytes.chunks_mut(16) {
-        half.copy_from_slice(context.service.next_secret().as_bytes());
+        half.copy_from_slice(context.state.next_secret().as_bytes());
     }
     format!("{PREFIX}{}", STANDARD.encode(bytes))
 }
@@ -161,15 +60,12 @@ fn secret(context: &Context<'_>) -> String {
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.webhooks.page(&window)?;
-    Ok(list(&page.map(|webhook| Item::of(&webhook))))
+    Ok(list(&page.show(webhook::Item)))
 }
 
 /// `GET /webhooks/{webhook_id}`, with the secret.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let webhook = named(context)?;
-    let record =
-        Record { object: "webhook", item: Item::of(&webhook), signing_secret: webhook.secret.clone() };
-    Ok(json(StatusCode::OK, &record))
+    Ok(json(StatusCode::OK, &webhook::Whole(&*named(context)?)))
 }
 
 /// `PATCH /webhooks/{webhook_id}`. Every field is optional, all of them too; `events` replaces the whole set.
@@ -193,7 +89,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.webhooks.remove(id);
-    context.tenant.told.forget(id);
+    context.tenant.deliveries.forget(id);
     Ok(answers::deleted("webhook", id))
 }
 
@@ -266,35 +162,5 @@ fn take_events(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Vec<S
 struct Created {
     object: &'static str,
     id: String,
-    signing_secret: String,
-}
-
-/// `SPEC.md`, Webhook (list item).
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    created_at: String,
-    status: &'static str,
-    endpoint: String,
-    events: Vec<String>,
-}
-
-impl Item {
-    fn of(webhook: &Webhook) -> Self {
-        Self {
-            id: webhook.id.to_string(),
-            created_at: database(webhook.created_at),
-            status: if webhook.enabled { "enabled" } else { "disabled" },
-            endpoint: webhook.endpoint.clone(),
-            events: webhook.events.clone(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Record {
-    object: &'static str,
-    #[serde(flatten)]
-    item: Item,
     signing_secret: String,
 }

@@ -1,15 +1,8 @@
 //! From a method and a path to a line of the table, or to what is said when there is none.
 
-use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::Method;
 
-use super::{OpenRoute, Route, table};
-use crate::paging::quoted;
-use crate::problem::Problem;
-
-pub(crate) fn no_such_route(path: &str) -> Problem {
-    Problem::not_found(format!("There is no route {}.", quoted(path)))
-}
+use crate::routes::{OpenRoute, Route, table};
 
 /// What a request's method and path lead to.
 pub(crate) enum Found {
@@ -37,34 +30,4 @@ pub(crate) fn find_open(method: &Method, path: &str) -> Option<Result<&'static O
 /// Whether a path is that of a route that needs no credential.
 pub(crate) fn is_open(path: &str) -> bool {
     table::open_at(path).is_some()
-}
-
-/// The answer to a known path with another method.
-pub(crate) fn wrong_method(method: &Method, path: &str, allowed: &[&str]) -> Response<Bytes> {
-    let message = format!("{} does not take {method}; it takes {}.", quoted(path), allowed.join(", "));
-    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
-    let mut response = problem.into_response();
-    if let Ok(allowed) = HeaderValue::try_from(allowed.join(", ")) {
-        response.headers_mut().insert(header::ALLOW, allowed);
-    }
-    response
-}
-
-/// Whether a path fits a pattern. A slash at the end is tolerated.
-pub(crate) fn pattern_matches(pattern: &str, path: &str) -> bool {
-    let mut wanted = segments(pattern);
-    let mut given = segments(path);
-    loop {
-        match (wanted.next(), given.next()) {
-            (None, None) => return true,
-            (Some(wanted), Some(given)) if wanted == given => {}
-            (Some(wanted), Some(given)) if wanted.starts_with('{') && !given.is_empty() => {}
-            _ => return false,
-        }
-    }
-}
-
-pub(super) fn segments(path: &str) -> std::str::Split<'_, char> {
-    let path = path.strip_prefix('/').unwrap_or(path);
-    path.strip_suffix('/').unwrap_or(path).split('/')
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use matchit::Router;
 
-use super::{OPEN_ROUTES, OpenRoute, ROUTES, Route};
+use crate::routes::{OPEN_ROUTES, OpenRoute, ROUTES, Route};
 
 /// The routes of every path, in the order of the table. A literal segment wins over a parameter.
 static PATHS: LazyLock<Router<Vec<&'static Route>>> =
@@ -48,7 +48,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::routes::pattern_matches;
+    use crate::wire::pattern::pattern_matches;
 
     /// Every segment of every pattern, values for parameters, and what must not be one.
     fn segment() -> impl Strategy<Value = &'static str> {

@@ -2,18 +2,20 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, header};
 use uuid::Uuid;
 
-use super::Service;
 use crate::lock::read;
-use crate::news::What;
-use crate::ratelimit::Allowance;
-use crate::resources::logs::{Entry, kept};
-use crate::state::Tenant;
+use crate::model::log::{Entry, kept};
+use crate::service::Service;
+use crate::state::event_bus::BusEventKind;
+use crate::state::faults::Wire;
+use crate::state::ratelimit::Allowance;
 use crate::state::requests::{RecordedRequest, packed};
+use crate::state::tenant::Tenant;
 
 /// How many headers a response has in most cases, with those that the server of a mount adds.
 const HEADERS: usize = 8;
@@ -24,8 +26,8 @@ impl Service {
     pub(super) fn log(&self, tenant: &Arc<Tenant>, request: &Request<Bytes>, response: &Response<Bytes>) {
         let user_agent = request.headers().get(header::USER_AGENT);
         let entry = Entry {
-            id: self.request_ids.next(),
-            created_at: self.clock.now(),
+            id: self.state.next_request_id(),
+            created_at: self.state.clock.now(),
             endpoint: request.uri().path().to_owned(),
             method: request.method().clone(),
             response_status: response.status().as_u16(),
@@ -33,7 +35,7 @@ impl Service {
             response_body: kept(request.uri().path(), response.body()),
             user_agent: user_agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),
         };
-        self.state.log(tenant, entry);
+        self.state.tenants.log(tenant, entry);
     }
 
     /// Adds the headers that every response has. Those of a scripted one win over them.
@@ -41,22 +43,26 @@ impl Service {
         let headers = response.headers_mut();
         headers.reserve(HEADERS);
         let mut id = Uuid::encode_buffer();
-        let id = self.request_ids.next().hyphenated().encode_lower(&mut id);
+        let id = self.state.next_request_id().hyphenated().encode_lower(&mut id);
         allowance.announce(headers);
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.entry(X_REQUEST_ID).or_insert(id);
         }
     }
 
-    pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
+    /// Keeps an exchange that began at `started`.
+    pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>, started: Instant) {
+        let delay = response.extensions().get::<Wire>().map(|wire| wire.delay).unwrap_or_default();
         let recorded = RecordedRequest {
             number: 0,
-            received_at: self.clock.now(),
+            received_at: self.state.clock.now(),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().map(str::to_owned),
             headers: packed(request.headers()),
             body: request.body().clone(),
+            duration: started.elapsed(),
+            delay,
             status: response.status(),
             answer_headers: response.headers().clone(),
             answer_body: response.body().clone(),
@@ -66,8 +72,8 @@ impl Service {
             // The request is answered; whatever a listener does changes nothing about that.
             let _ = catch_unwind(AssertUnwindSafe(|| listener(&recorded)));
         }
-        self.state.requests.record(recorded);
+        self.state.tenants.requests.record(recorded);
         // Whose it was is found out by whoever looks; many a refused one was nobody's.
-        self.news.tell_all(What::Request);
+        self.state.event_bus.publish_to_all(BusEventKind::Request);
     }
 }

@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Service;
-use crate::delivery::webhooks::book::Told;
+use crate::clock::ClockStart;
 use crate::lock::lock;
-use crate::resources::logs::Entry;
-use crate::settings::{ClockStart, Settings};
-use crate::state::Tenant;
+use crate::model::log::Entry;
+use crate::model::webhook_delivery::WebhookDelivery;
+use crate::service::Service;
+use crate::settings::Settings;
+use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
 use crate::store::table::{Record, Table};
 
@@ -128,7 +129,7 @@ impl World {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
         let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
         let service = Service::new(settings);
-        let tenant = service.state.tenant(KEY);
+        let tenant = service.state.tenants.tenant(KEY);
         let mut world = Self { service, tenant, ids: json!({}) };
         world.make_known();
         world.fill(many);
@@ -219,7 +220,7 @@ impl World {
         fill_ledger(&mut lock(&tenant.emails), many);
         fill_ledger(&mut lock(&tenant.received), many);
         for n in 0..many {
-            let other = Told::new(
+            let other = WebhookDelivery::new(
                 id(n),
                 Uuid::nil(),
                 "email.sent",
@@ -227,7 +228,7 @@ impl World {
                 Some(Uuid::nil()),
                 Bytes::new(),
             );
-            tenant.told.lock().insert(other.id, Arc::new(other));
+            tenant.deliveries.lock().insert(other.id, Arc::new(other));
             self.log(n);
         }
     }
@@ -243,7 +244,7 @@ impl World {
             request_body: None,
             response_body: None,
         };
-        self.service.state.log(&self.tenant, entry);
+        self.service.state.tenants.log(&self.tenant, entry);
     }
 
     /// What an operation costs at least, in seconds of a processor.

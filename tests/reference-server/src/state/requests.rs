@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -28,6 +29,11 @@ pub struct RecordedRequest {
     pub headers: HeaderMap,
     /// Empty if this exchange was larger than what is kept; see [`bodies_dropped`](Self::bodies_dropped).
     pub body: Bytes,
+    /// How long the service took to answer, in real time whatever its clock says: from the whole request to the whole answer, in memory. Neither
+    /// reading nor writing it over a connection counts, nor does a scripted [`delay`](Self::delay).
+    pub duration: Duration,
+    /// How long a scripted fault held the answer back after that; zero without one.
+    pub delay: Duration,
     /// The status of the answer.
     pub status: StatusCode,
     /// The headers of the answer.

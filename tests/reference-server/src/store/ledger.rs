@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::changes;
+
 /// A list that is shown page by page. Each item has a place; a newer item has a higher one.
 pub(crate) trait Ordered {
     type Item: Clone;
@@ -135,6 +137,7 @@ impl<T> Ledger<T> {
 
     fn note(&mut self, place: u64) {
         if let Some(touched) = &mut self.touched {
+            changes::count(0);
             touched.push(place);
         }
     }

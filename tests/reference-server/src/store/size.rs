@@ -9,7 +9,6 @@ use url::Url;
 
 /// What a row costs in the ledgers, indexes and retention lists that know its ID, in bytes.
 const ROW: usize = 256;
-
 /// What an entry of a [`HeaderMap`] takes beside its text, in bytes.
 const HEADER: usize = size_of::<HeaderName>() + size_of::<HeaderValue>() + 40;
 

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use http::StatusCode;
 use uuid::Uuid;
 
-use super::ledger::{Ledger, Ordered, Persist};
 use crate::lock::lock;
-use crate::paging::{Page, Window};
-use crate::problem::Problem;
+use crate::store::ledger::{Ledger, Ordered, Persist};
+use crate::wire::paging::{Page, Window};
+use crate::wire::problem::Problem;
 
 /// What a table has to know of its records: the key that no two of them share, and the groups that they are looked up by.
 pub(crate) trait Record {

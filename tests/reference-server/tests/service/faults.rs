@@ -22,6 +22,10 @@ fn a_rule_is_met_by_its_route_so_often_and_then_all_is_well() {
         json!({
             "object": "fault", "id": "1", "method": "POST", "path": "/emails", "action": "answer", "status": 503,
             "name": "application_error", "retry_after": null, "after": 1, "left": 2, "met": 0,
+            "client_gets": {
+                "summary": "503 application_error", "handled": false, "status": 503, "name": "application_error",
+                "end": "complete", "body_bytes": null, "delay_ms": 0,
+            },
         })
     );
     assert_eq!(sandbox.get("/emails").status, 200, "another method");
@@ -256,4 +260,95 @@ async fn a_stalled_request_gets_no_answer_until_the_server_goes() {
     drop(server);
     waiting.await.unwrap().unwrap_err();
     assert!(stopped.elapsed() < std::time::Duration::from_secs(1), "a stall holds nothing up");
+}
+
+#[test]
+fn each_scripted_fault_states_what_the_client_will_get() {
+    let sandbox = Sandbox::new();
+    let gets = |rule: Value| {
+        let added = sandbox.post("/_/faults", &rule);
+        assert_eq!(added.status, 201, "{}", added.text());
+        let added = added.json();
+        let listed = sandbox.get(format!("/_/faults/{}", added["id"].as_str().unwrap())).json();
+        assert_eq!(added["client_gets"], listed["client_gets"]);
+        added["client_gets"].clone()
+    };
+    let expected = |summary: &str, handled: bool, status: Value, name: Value, end: &str| json!({"summary": summary, "handled": handled, "status": status, "name": name, "end": end, "body_bytes": null, "delay_ms": 0});
+    let refused = |summary: &str, status: u16, name: &str| {
+        expected(summary, false, json!(status), json!(name), "complete")
+    };
+    assert_eq!(gets(json!({"action": "answer"})), refused("500 application_error", 500, "application_error"));
+    assert_eq!(
+        gets(json!({"action": "answer", "status": 429, "name": "daily_quota_exceeded", "retry_after": 7})),
+        refused("429 daily_quota_exceeded, retry-after: 7", 429, "daily_quota_exceeded")
+    );
+    assert_eq!(
+        gets(json!({"action": "answer", "status": 502, "body": "<html>"})),
+        expected("502", false, json!(502), Value::Null, "complete")
+    );
+    assert_eq!(
+        gets(json!({"action": "rate_limit", "retry_after": "soon"})),
+        refused("429 rate_limit_exceeded, retry-after: soon", 429, "rate_limit_exceeded")
+    );
+    let none = Value::Null;
+    assert_eq!(
+        gets(json!({"action": "drop"})),
+        expected(
+            "no response: connection closed, request not handled",
+            false,
+            none.clone(),
+            none.clone(),
+            "closed"
+        )
+    );
+    assert_eq!(
+        gets(json!({"action": "lose"})),
+        expected(
+            "no response: request handled, then connection closed",
+            true,
+            none.clone(),
+            none.clone(),
+            "closed"
+        )
+    );
+    assert_eq!(
+        gets(json!({"action": "stall"})),
+        expected(
+            "no response: connection left open, request not handled",
+            false,
+            none.clone(),
+            none.clone(),
+            "never"
+        )
+    );
+    let mut cut = expected(
+        "the service's own response, cut off after 20 bytes of the body",
+        true,
+        none.clone(),
+        none.clone(),
+        "cut",
+    );
+    cut["body_bytes"] = 20.into();
+    assert_eq!(gets(json!({"action": "truncate", "bytes": 20})), cut);
+    let mut slow = expected("the service's own response, 1500 ms late", true, none.clone(), none, "complete");
+    slow["delay_ms"] = 1500.into();
+    assert_eq!(gets(json!({"action": "slow", "delay_ms": 1500})), slow);
+}
+
+#[test]
+fn the_stated_status_and_name_are_those_of_the_response() {
+    let sandbox = Sandbox::new();
+    for rule in [
+        json!({"action": "answer", "status": 503}),
+        json!({"action": "answer", "status": 200, "body": {"name": "own"}}),
+        json!({"action": "rate_limit"}),
+    ] {
+        let stated = sandbox.post("/_/faults", &rule).json()["client_gets"].clone();
+        let met = sandbox.post("/emails", &email());
+        assert_eq!(
+            (&stated["status"], &stated["name"]),
+            (&json!(met.status.as_u16()), &json!(met.name())),
+            "{rule}"
+        );
+    }
 }

@@ -11,13 +11,13 @@ use crate::support::email;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The messages of a stream, one by one.
-struct Stream {
+pub(crate) struct Stream {
     response: reqwest::Response,
     read: String,
 }
 
 impl Stream {
-    async fn of(server: &ReferenceServer) -> Self {
+    pub(crate) async fn of(server: &ReferenceServer) -> Self {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let url = format!("{}/_/stream?key={}", server.base_url(), server.api_key());
         let response = client.get(url).send().await.unwrap();
@@ -26,7 +26,7 @@ impl Stream {
     }
 
     /// The next message of a kind; others are passed over. None: the stream has ended.
-    async fn next(&mut self, kind: &str) -> Option<Value> {
+    pub(crate) async fn next(&mut self, kind: &str) -> Option<Value> {
         loop {
             while let Some(end) = self.read.find("\n\n") {
                 let message: String = self.read.drain(..end + 2).collect();
@@ -42,7 +42,7 @@ impl Stream {
     }
 }
 
-async fn post(server: &ReferenceServer, path: &str, body: &Value) {
+pub(crate) async fn post(server: &ReferenceServer, path: &str, body: &Value) {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let request = client.post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
     let response =

@@ -1,5 +1,7 @@
 //! What the page looks through: its files, a mail's sides, the requests, the templates.
 
+use std::time::Instant;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -272,6 +274,27 @@ fn the_request_log_shows_a_tenant_its_own_requests_and_those_of_nobody() {
     assert_eq!(sandbox.get("/_/requests/999").status, 404);
     let others = sandbox.ask(Method::GET, format!("/_/requests/{}", oldest + 2)).key(KEY).send("");
     assert_eq!(others.status, 404, "another tenant's");
+}
+
+#[test]
+fn each_request_states_how_long_the_service_took_and_a_scripted_delay_beside_it() {
+    let sandbox = Sandbox::new();
+    sandbox.post("/_/faults", &json!({"action": "slow", "delay_ms": 1500}));
+    let start = Instant::now();
+    sandbox.sent(&email());
+    sandbox.sent(&email());
+    let took = start.elapsed();
+    let list = sandbox.get("/_/requests").json();
+    let field =
+        |place: usize, name: &str| list["data"][place][name].as_u64().unwrap_or_else(|| panic!("{list}"));
+    assert_eq!((field(1, "delay_ms"), field(0, "delay_ms")), (1500, 0));
+    let micros = field(0, "duration_us") + field(1, "duration_us");
+    assert!(micros > 0 && u128::from(micros) <= took.as_micros(), "{micros} µs of {took:?}");
+    let recorded = &sandbox.service.requests()[0];
+    assert_eq!(recorded.delay.as_millis(), 1500);
+    assert_eq!(recorded.duration.as_micros(), u128::from(field(1, "duration_us")));
+    let whole = sandbox.get(format!("/_/requests/{}", recorded.number)).json();
+    assert_eq!((&whole["duration_us"], &whole["delay_ms"]), (&list["data"][1]["duration_us"], &json!(1500)));
 }
 
 #[test]

@@ -10,7 +10,7 @@ const HARMLESS: [&str; 4] = ["grant_type", "response_type", "client_id", "scope"
 /// The most characters of a value.
 const LONGEST: usize = 64;
 
-/// One line for a request and its answer.
+/// One line for a request and its answer: the size is the request body's, the time how long the service took, and a scripted delay stands behind it.
 pub(super) fn line(request: &RecordedRequest) -> String {
     let (status, bytes) = (request.status.as_u16(), request.body.len());
     let (asked, ended) = if is_oauth(&request.path) {
@@ -18,7 +18,15 @@ pub(super) fn line(request: &RecordedRequest) -> String {
     } else {
         (request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default(), String::new())
     };
-    format!("{} {}{asked} → {status}{ended}, {bytes} bytes", request.method, request.path)
+    let took = request.duration.as_secs_f64() * 1_000.0;
+    let delayed = match request.delay.as_millis() {
+        0 => String::new(),
+        delay => format!(", {delay} ms late"),
+    };
+    format!(
+        "{} {}{asked} → {status}{ended}, {bytes} bytes, {took:.1} ms{delayed}",
+        request.method, request.path
+    )
 }
 
 /// The endpoints of the authorization server; the list of grants is a resource like any other.

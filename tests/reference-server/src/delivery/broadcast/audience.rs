@@ -6,8 +6,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::delivery::topics::allows_contact;
-use crate::resources::contacts::book::{Contact, Group};
-use crate::state::Tenant;
+use crate::model::contact::{Contact, Group};
+use crate::state::tenant::Tenant;
 
 /// The contacts of a segment as it is now, newest first.
 pub(super) fn members(tenant: &Tenant, segment: Uuid) -> Vec<Uuid> {

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::delivery::tracking;
-use crate::resources::contacts::book::Contact;
-use crate::resources::domains::record::Domain;
-use crate::resources::emails::record::{Email, Event};
-use crate::resources::received::record::Received;
-use crate::resources::timestamp::iso;
-use crate::resources::topics::Topic;
+use crate::model::contact::Contact;
+use crate::model::domain::Domain;
+use crate::model::email::{Email, Event};
+use crate::model::mail::tracking;
+use crate::model::received::Received;
+use crate::model::topic::Topic;
+use crate::wire::timestamp::iso;
 
 /// The type under which an email's event is told, and the field that it brings; none for what nobody is told.
 pub(crate) fn kind(event: Event) -> Option<&'static str> {

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::payload;
-use crate::resources::timestamp::iso;
-use crate::service::Service;
+use crate::delivery::webhooks::payload;
+use crate::state::State;
+use crate::wire::timestamp::iso;
 
 /// The `data` of an event that has not happened. Every type has one; the ids are new each time.
-pub(crate) fn data(service: &Service, kind: &str, now: Timestamp) -> Value {
+pub(crate) fn data(state: &State, kind: &str, now: Timestamp) -> Value {
     let now = iso(now);
-    let id = || service.next_id().to_string();
+    let id = || state.next_id().to_string();
     let (group, rest) = kind.split_once('.').unwrap_or((kind, ""));
     match (group, rest) {
         ("email", "received") => json!({

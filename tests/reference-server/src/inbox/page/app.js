@@ -9,7 +9,7 @@ import { mails } from "./list.js";
 import { requests } from "./requests.js";
 import { templates } from "./templates.js";
 
-const VIEWS = { sent: mails("sent"), received: mails("received"), templates, requests };
+const VIEWS = { sent: mails("sent"), unsent: mails("unsent"), received: mails("received"), templates, requests };
 const [list, detail] = [byId("list"), byId("detail")];
 let view = null;
 
@@ -61,7 +61,7 @@ function close() {
   row?.focus();
 }
 
-const GO = { i: "#/sent", t: "#/templates", r: "#/requests" };
+const GO = { i: "#/sent", u: "#/unsent", t: "#/templates", r: "#/requests" };
 let going = 0;
 
 addEventListener("keydown", (event) => {

@@ -1,7 +1,7 @@
 // Letting requests fail on purpose: what is to go wrong next, and what is still waiting to.
 
 import { get, post, remove } from "./api.js";
-import { byId, fill, h, toast } from "./dom.js";
+import { byId, fill, foreign, h, toast } from "./dom.js";
 import { on } from "./live.js";
 
 const WHAT = [
@@ -30,7 +30,7 @@ export function faultsTool() {
     byId("open-faults").classList.toggle("lit", rules.length > 0);
     byId("open-faults").setAttribute("aria-label", rules.length ? `Fail next: ${rules.length} waiting` : "Fail next");
     fill(waiting, rules.length > 0 && [h("h3", null, "Waiting to go wrong"), h("ul.rules", null, rules.map((rule) => h("li", null,
-      h("code", null, `${rule.method ?? "any"} ${rule.path ?? ""}`), h("span", null, words(rule)),
+      h("code", null, `${rule.method ?? "any"} ${rule.path ?? ""}`), h("span.gets", { title: "What the client will get" }, foreign(rule.client_gets.summary)), h("span.soft", null, left(rule)),
       h("button.small", { type: "button", onclick: () => change(() => remove(`/_/faults/${rule.id}`)) }, "Take back"))))]);
   };
   const refresh = async () => {
@@ -60,8 +60,6 @@ export function faultsTool() {
   on("news", (news) => { if (news.requests && rules.length) refresh(); });
 }
 
-function words(rule) {
-  const what = { answer: `answers ${rule.status}`, rate_limit: "answers 429", slow: `${rule.delay_ms / 1000} s late`, stall: "never answers", drop: "is lost", lose: "loses its answer", truncate: "is cut short" }[rule.action] ?? rule.action;
-  const left = rule.left ? `${rule.left}×` : rule.percent ? `${rule.percent} %` : "always";
-  return `${what}, ${left}`;
+function left(rule) {
+  return rule.left ? `${rule.left}×` : rule.percent ? `${rule.percent} %` : "always";
 }

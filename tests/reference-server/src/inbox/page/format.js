@@ -43,6 +43,9 @@ export function bytes(count) {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
 }
 
+/** A duration in microseconds. */
+export const took = (micros) => (micros < 1000 ? `${micros} µs` : `${(micros / 1000).toFixed(1)} ms`);
+
 /** The name in `Name <address>`, or the address. */
 export function nameOf(mailbox) {
   const found = /^\s*"?(.*?)"?\s*<[^<>]*>\s*$/.exec(mailbox ?? "");

@@ -2,27 +2,33 @@
 
 import { get, label } from "./api.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
-import { EVENTS, nameOf, short } from "./format.js";
+import { EVENTS, long, nameOf, short } from "./format.js";
 import { on } from "./live.js";
-import { mailChanged, showMail } from "./mail.js";
+import { mailChanged, reloadUnsent, showMail } from "./mail.js";
 import { welcome } from "./welcome.js";
 
 const PAGE = 50;
 /** More rows than this are not kept while the list stands at its top. */
 const MOST = 400;
-const PATHS = { sent: "/_/messages", received: "/_/received" };
+const TRAYS = {
+  sent: { label: "Sent", list: "Sent mails", path: "/_/messages", none: "No mail has left from" },
+  unsent: { label: "Unsent", list: "Unsent emails", path: "/_/messages", query: { state: "unsent" }, none: "No email waits, has failed or was canceled for" },
+  received: { label: "Received", list: "Received mails", path: "/_/received", none: "No mail has come in for" },
+};
 const FILTERS = [["from", "From", "part of an address"], ["to", "To", "part of an address"], ["subject", "Subject", "part of it"], ["tag", "Tag", "name=value"]];
 
-const counts = { sent: 0, received: 0 };
+const counts = { sent: 0, unsent: 0, received: 0 };
 let current = null;
 
 on("hello", (hello) => {
-  Object.assign(counts, { sent: hello.sent, received: hello.received });
+  Object.assign(counts, { sent: hello.sent, unsent: hello.unsent, received: hello.received });
   current?.reload();
+  if (current) reloadUnsent();
 });
 on("news", (news) => {
   counts.sent += news.mails.length;
   counts.received += news.received.length;
+  counts.unsent = news.unsent_count;
   current?.take(news);
   for (const email of news.emails) mailChanged(email.id, email.last_event);
 });
@@ -50,7 +56,7 @@ class List {
 
   constructor(tray, pane, detail) {
     Object.assign(this, { tray, pane, detail });
-    this.rows = h("ul.rows", { "aria-label": tray === "sent" ? "Sent mails" : "Received mails" });
+    this.rows = h("ul.rows", { "aria-label": TRAYS[tray].list });
     this.note = h("div.note");
     this.end = h("button.small.more", { type: "button", hidden: true, onclick: () => this.older() }, "Older mails");
     this.scroll = h("div.scroll", null, this.rows, this.note, this.end);
@@ -63,8 +69,8 @@ class List {
       this.toggle.setAttribute("aria-expanded", !this.filters.hidden);
       if (!this.filters.hidden) this.filters.querySelector("input").focus();
     } }, glyph("M3 5h14M6 10h8M8.500 15h3"));
-    this.trays = h("div.trays", { role: "group", "aria-label": "Sent or received" }, Object.keys(PATHS).map((name) =>
-      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, name === "sent" ? "Sent" : "Received", h("b.count"))));
+    this.trays = h("div.trays", { role: "group", "aria-label": "Sent, unsent or received" }, Object.entries(TRAYS).map(([name, { label }]) =>
+      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, label, h("b.count"))));
     fill(pane, h("div.head", null, h("div.find", null, glyph("M8.500 3.500a5 5 0 1 1 0 10 5 5 0 0 1 0-10zm4 9 4 4"), this.search, this.toggle), this.filters, this.trays), this.scroll);
     new IntersectionObserver(([entry]) => { if (entry.isIntersecting) this.older(); }, { root: this.scroll, rootMargin: "400px" }).observe(this.end);
     this.count();
@@ -104,11 +110,13 @@ class List {
     this.load();
   }
 
+  page(cursor) { return get(TRAYS[this.tray].path, { limit: PAGE, ...TRAYS[this.tray].query, ...cursor, ...this.filter }); }
+
   async load() {
     const asked = ++this.asked;
     this.arrived = [];
     try {
-      const page = await get(PATHS[this.tray], { limit: PAGE, ...this.filter });
+      const page = await this.page({});
       if (asked !== this.asked) return;
       // Who has read on keeps what was loaded, if the one joins the other.
       const fresh = new Set(page.data.map((item) => item.id));
@@ -131,7 +139,7 @@ class List {
     this.loading = true;
     const asked = this.asked;
     try {
-      const page = await get(PATHS[this.tray], { limit: PAGE, after: last.id, ...this.filter });
+      const page = await this.page({ after: last.id });
       if (asked !== this.asked) return;
       this.items.push(...page.data);
       this.more = page.has_more;
@@ -153,7 +161,9 @@ class List {
   /** What is new. */
   take(news) {
     this.count();
+    if (this.tray === "unsent") { this.takeUnsent(news); return; }
     const fresh = news[this.tray === "sent" ? "mails" : "received"];
+    if (this.loaded && !this.items.length) this.empty();
     if (this.filtered && fresh.length) this.reload();
     else if (fresh.length) this.put(fresh);
     for (const { id, last_event: event } of news.emails) {
@@ -162,6 +172,20 @@ class List {
       item.last_event = event;
       this.rowOf(item.id)?.querySelector(".event")?.replaceWith(badge(event));
     }
+  }
+
+  /** Emails that wait now, or wait otherwise, and those that have left. */
+  takeUnsent({ emails, unsent }) {
+    if (this.filtered && emails.length) { this.reload(); return; }
+    const now = new Map(unsent.map((item) => [item.id, item]));
+    const known = new Set(this.items.map((item) => item.id));
+    const left = new Set(emails.map(({ id }) => id).filter((id) => !now.has(id)));
+    for (const id of left) this.rowOf(id)?.parentElement.remove();
+    for (const [id, item] of now) this.rowOf(id)?.parentElement.replaceWith(this.row(item));
+    this.arrived = this.arrived.filter((item) => !left.has(item.id));
+    this.items = this.items.filter((item) => !left.has(item.id)).map((item) => now.get(item.id) ?? item);
+    this.put(unsent.filter((item) => !known.has(item.id)));
+    if (this.loaded) this.empty();
   }
 
   put(fresh) {
@@ -183,7 +207,8 @@ class List {
     }
     this.end.hidden = !this.more;
     this.empty();
-    const said = fresh.length === 1 ? `New mail: ${fresh[0].subject || "no subject"}` : `${fresh.length} new mails`;
+    const what = this.tray === "unsent" ? "unsent email" : "mail";
+    const said = fresh.length === 1 ? `New ${what}: ${fresh[0].subject || "no subject"}` : `${fresh.length} new ${what}s`;
     byId("heard").textContent = said;
   }
 
@@ -203,15 +228,15 @@ class List {
   rowOf(id) { return this.rows.querySelector(`[data-id="${CSS.escape(id)}"]`); }
 
   row(item) {
-    const sent = this.tray === "sent";
+    const sent = this.tray !== "received";
     const people = sent ? [...item.to, ...item.cc, ...item.bcc] : [item.from];
     const open = location.hash === `#/${this.tray}/${item.id}`;
     return h("li", null, h("a.row", { href: `#/${this.tray}/${item.id}`, "data-id": item.id, "aria-current": open ? "true" : null },
       h("span.who", null, foreign(nameOf(people[0] ?? "nobody")), people.length > 1 && h("span.soft", null, ` +${people.length - 1}`)),
       h("time", { datetime: item.created_at, title: item.created_at }, short(item.created_at)),
       h("span.subject", null, item.subject ? foreign(item.subject) : h("i", null, "no subject")),
-      h("span.foot", null, sent && badge(item.last_event),
-        item.attachments.length > 0 && h("span.soft", { title: "Attachments" }, glyph("m14.500 9-5.300 5.300a3 3 0 0 1-4.300-4.300l6-6a2 2 0 0 1 2.900 2.900l-5.700 5.700a1 1 0 0 1-1.400-1.400l5-5"), item.attachments.length),
+      h("span.foot", null, sent && badgeOf(item),
+        item.attachments?.length > 0 && h("span.soft", { title: "Attachments" }, glyph("m14.500 9-5.300 5.300a3 3 0 0 1-4.300-4.300l6-6a2 2 0 0 1 2.900 2.900l-5.700 5.700a1 1 0 0 1-1.400-1.400l5-5"), item.attachments.length),
         (item.tags ?? []).slice(0, 3).map((tag) => h("span.tag", null, `${tag.name}=${tag.value}`)))));
   }
 
@@ -222,19 +247,27 @@ class List {
         for (const field of [this.search, ...this.fields.map((label) => label.lastElementChild)]) field.value = "";
         this.changed();
       } }, "Show all")]
-      : h("p", null, this.tray === "sent" ? `No mail has left from ${label} yet.` : `No mail has come in for ${label} yet.`));
+      : [h("p", null, `${TRAYS[this.tray].none} ${label} yet.`),
+        this.tray === "sent" && counts.unsent > 0 && h("a.button.small", { href: "#/unsent" }, `${counts.unsent.toLocaleString()} unsent`)]);
     if (document.body.dataset.open === "list") this.nothingOpen();
     this.scroll.classList.toggle("bare", !some);
   }
 
   nothingOpen() {
     if (!this.loaded) return;
-    const bare = !this.items.length && !this.filtered;
+    const bare = this.tray !== "unsent" && !this.items.length && !this.filtered;
     document.body.dataset.bare = bare;
     if (bare) { if (!this.detail.querySelector(".welcome")) fill(this.detail, welcome(this.tray)); }
     else fill(this.detail, h("div.idle", null, h("img", { src: "/_/assets/icon.svg", alt: "", width: 56, height: 56 }), h("p", null, "Choose a mail to look at."),
       h("p.soft.hints", null, h("kbd", null, "j"), h("kbd", null, "k"), " to move, ", h("kbd", null, "Enter"), " to open, ", h("kbd", null, "?"), " for more")));
   }
+}
+
+/** What has become of a mail; of an unsent email, why it has not left. */
+export function badgeOf(item) {
+  if (!item.state) return badge(item.last_event);
+  const why = item.state === "scheduled" ? ` for ${long(item.scheduled_at)}` : item.reason ? `: ${item.reason}` : "";
+  return h(`span.event.${EVENTS[item.state]?.[1] ?? "calm"}`, null, (EVENTS[item.state]?.[0] ?? item.state) + why);
 }
 
 export function badge(event) {

@@ -5,11 +5,11 @@ import { actions } from "./actions.js";
 import { files, headers, html, source, text } from "./bodies.js";
 import { copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
 import { bytes, long } from "./format.js";
-import { badge } from "./list.js";
+import { badge, badgeOf } from "./list.js";
 import { madeBy } from "./requests.js";
 import { timeline } from "./timeline.js";
 
-const PATHS = { sent: "/_/messages", received: "/_/received" };
+const PATHS = { sent: "/_/messages", unsent: "/_/messages", received: "/_/received" };
 /** The tab that was chosen last; the next mail opens with it, if it has it. */
 let tab = null;
 /** The mail that is open. */
@@ -17,7 +17,7 @@ let open = null;
 
 export async function showMail(tray, id, pane) {
   const path = `${PATHS[tray]}/${encodeURIComponent(id)}`;
-  const asked = (open = { path, tray, id });
+  const asked = (open = { path, tray, id, pane, mail: open?.id === id && open.mail?.state ? open.mail : null });
   let mail;
   try {
     mail = await get(`${path}/about`);
@@ -27,38 +27,52 @@ export async function showMail(tray, id, pane) {
   }
   if (open !== asked) return;
   asked.mail = mail;
+  // An unsent email that has left meanwhile.
+  if (tray === "unsent" && !mail.state) {
+    if (isShown(asked)) location.replace(`#/sent/${mail.id}`);
+    return;
+  }
   const tabs = [
     ["html", "HTML", () => html(path, mail)],
     ["text", "Text", () => text(path, mail)],
-    ["source", "Source", () => source(path, mail)],
-    ["headers", "Headers", () => headers(mail)],
-    ["files", mail.files.length ? ["Files", h("b.count", null, mail.files.length)] : "Files", () => files(path, mail)],
-    tray === "sent" && ["request", "Request", () => madeBy(path)],
+    !mail.state && ["source", "Source", () => source(path, mail)],
+    !mail.state && ["headers", "Headers", () => headers(mail)],
+    !mail.state && ["files", mail.files.length ? ["Files", h("b.count", null, mail.files.length)] : "Files", () => files(path, mail)],
+    tray !== "received" && ["request", "Request", () => madeBy(path)],
     ["timeline", "Timeline", () => (asked.timeline = timeline(path))],
   ].filter(Boolean);
   const usual = mail.html_size !== null ? "html" : "text";
-  const first = tab && !(tab === "html" && mail.html_size === null) && !(tab === "text" && mail.text_size === null) ? tab : usual;
+  const first = tab && !(tab === "html" && mail.html_size === null) && !(tab === "text" && mail.text_size === null) && tabs.some(([name]) => name === tab) ? tab : usual;
   const { bar, panel } = tabbed("Sides of the mail", tabs, first, (name) => { tab = name; asked.timeline = null; });
-  asked.badge = tray === "sent" ? badge(mail.last_event) : h("span.event.good", null, "received");
+  asked.badge = tray !== "received" ? badgeOf(mail) : h("span.event.good", null, "received");
   fill(pane, h("article.mail", null,
     h("header", null,
       h("div.line", null, back(tray), h("h1", null, mail.subject ? foreign(mail.subject) : h("i", null, "no subject")), asked.badge),
       h("dl.meta", null,
         people("From", [mail.from]), people("To", mail.to), people("Cc", mail.cc), people("Bcc", mail.bcc), people("Reply to", mail.reply_to),
         people("Came for", (mail.received_for ?? []).filter((one) => !mail.to.some((to) => to.includes(one)))),
-        row("Date", h("time", { datetime: mail.created_at }, long(mail.created_at)), h("span.soft", null, ` · ${bytes(mail.size)}`)),
+        row("Date", h("time", { datetime: mail.created_at }, long(mail.created_at)), !mail.state && h("span.soft", null, ` · ${bytes(mail.size)}`)),
         mail.tags?.length ? row("Tags", mail.tags.map((one) => h("span.tag", null, `${one.name}=${one.value}`))) : null,
-        row(tray === "sent" ? "Email" : "Id", h("code", null, mail.email_id ?? mail.id), copyButton(mail.email_id ?? mail.id, "Copy"))),
-      h("div.acts", null,
+        row(tray !== "received" ? "Email" : "Id", h("code", null, mail.email_id ?? mail.id), copyButton(mail.email_id ?? mail.id, "Copy"))),
+      !mail.state && h("div.acts", null,
         tray === "sent" && actions(path, mail),
         h("a.small.button", { href: address(`${path}/download`), download: "" }, glyph("M10 3v9m-4-3.500 4 4 4-4M4 16.500h12"), ".eml"))),
     bar, panel));
   pane.scrollTop = 0;
 }
 
+/** Whether the person has not gone elsewhere since. */
+const isShown = ({ tray, id }) => location.hash === `#/${tray}/${id}`;
+
+/** Anything may have happened. An unsent email may have left. */
+export function reloadUnsent() {
+  if (open?.mail?.state && isShown(open)) showMail(open.tray, open.id, open.pane);
+}
+
 /** Something has happened to an email. */
 export function mailChanged(id, event) {
   if (open?.mail && (open.mail.email_id ?? open.mail.id) === id) {
+    if (open.mail.state) { reloadUnsent(); return; }
     if (event && open.mail.last_event !== event) {
       open.mail.last_event = event;
       const next = badge(event);

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { pair } from "./bodies.js";
 import { copyButton, fill, foreign, glyph, h } from "./dom.js";
-import { bytes, long, precise, short } from "./format.js";
+import { bytes, long, precise, short, took } from "./format.js";
 import { on } from "./live.js";
 
 let current = null;
@@ -81,11 +81,16 @@ function line(request) {
   const open = location.hash === `#/requests/${request.number}`;
   return h("li", null, h("a.row.call", { href: `#/requests/${request.number}`, "data-id": request.number, "aria-current": open ? "true" : null },
     h("span.who", null, h("b.method", null, request.method), " ", foreign(request.path)), h("time", { datetime: request.created_at, title: request.created_at }, short(request.created_at)),
-    h("span.foot", null, h(`span.event.${tone(request.status)}`, null, request.status), h("span.soft", null, precise(request.created_at)), request.query && h("span.soft.query", null, foreign(`?${request.query}`)))));
+    h("span.foot", null, h(`span.event.${tone(request.status)}`, null, request.status), h("span.soft", null, precise(request.created_at)), duration(request), request.query && h("span.soft.query", null, foreign(`?${request.query}`)))));
 }
 
 function title(request) {
   return [h("h1", null, h("b.method", null, request.method), " ", foreign(request.path + (request.query ? `?${request.query}` : ""))), h(`span.event.${tone(request.status)}`, null, request.status)];
+}
+
+/** How long the service took to answer, and what a fault added. */
+function duration({ duration_us: micros, delay_ms: delay }) {
+  return h("span.soft.took", { title: "How long the service took to answer" }, took(micros), delay > 0 && ` + ${delay} ms delay`);
 }
 
 /** The request that made a mail, for its tab. */
@@ -98,7 +103,7 @@ export function madeBy(path) {
 
 function exchange(request) {
   return h("div.sheet", null,
-    h("p.soft", null, long(request.created_at), " ", request.curl && copyButton(() => request.curl, "Copy as curl")),
+    h("p.soft", null, long(request.created_at), " · ", duration(request), " ", request.curl && copyButton(() => request.curl, "Copy as curl")),
     h("h2", null, "Request"), body(request.body, request.bodies_dropped), more("Headers", request.headers),
     h("h2", null, "Answer"), body(request.answer_body, request.bodies_dropped), more("Headers", request.answer_headers));
 }

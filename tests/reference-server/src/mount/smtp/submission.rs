@@ -15,15 +15,16 @@
 
 use std::collections::HashMap;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use mail_parser::{Address, Message, PartType};
 use serde_json::{Map, Value, json};
 
-use super::reply::Reply;
 use crate::mime::{self, NotParsed};
-use crate::resources::received::record::{addresses, contents, mailbox};
+use crate::model::received::{addresses, contents, mailbox};
+use crate::mount::smtp::reply::Reply;
 
 /// In lower case, as the next lists.
 const IDEMPOTENCY_KEY: &str = "resend-idempotency-key";
@@ -43,6 +44,7 @@ const NOT_CUSTOM: [&str; 13] = [
     "dkim-signature",
     IDEMPOTENCY_KEY,
 ];
+
 /// The most characters of an API message in a reply, whose line has at most 512 (RFC 5321, 4.5.3.1.5).
 const LONGEST_MESSAGE: usize = 400;
 

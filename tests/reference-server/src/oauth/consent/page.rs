@@ -4,12 +4,11 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use url::Url;
 
-use crate::inbox::escape::escaped;
-use crate::oauth::book::Request;
-use crate::oauth::clients::{OAuthClient, is_loopback};
+use crate::model::oauth::clients::{OAuthClient, is_loopback};
+use crate::state::oauth::Request;
+use crate::wire::escape::escaped;
 
 const STYLE: &str = include_str!("page.css");
-
 /// An envelope, for the service; drawn here, as the page loads nothing.
 const ENVELOPE: &str = "<svg viewBox=\"0 0 24 24\" fill=none stroke=currentColor stroke-width=1.75 stroke-linejoin=round>\
     <rect x=3 y=5 width=18 height=14 rx=2.5 /><path d=\"m3.5 7 8.5 6.5L20.5 7\" stroke-linecap=round /></svg>";

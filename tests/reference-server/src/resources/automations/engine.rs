@@ -8,19 +8,19 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Group;
-use super::definition::{Action, EventName, Way};
-use super::rule::Facts;
-use super::run::{self, Move, Outcome, Run};
-use super::step;
 use crate::clock::plus;
-use crate::delivery::Work;
-use crate::problem::Problem;
-use crate::resources::contacts::told::Teller;
-use crate::resources::emails::recipients::Mailbox;
-use crate::resources::emails::record::Email;
-use crate::service::Service;
-use crate::state::Tenant;
+use crate::delivery::contacts::ContactService;
+use crate::model::automation::Group;
+use crate::model::automation::definition::{Action, BranchKind, EventName};
+use crate::model::automation::rule::Facts;
+use crate::model::automation::run::{Move, Outcome, Run};
+use crate::model::email::Email;
+use crate::model::email::recipients::Mailbox;
+use crate::resources::automations::{run, step};
+use crate::state::State;
+use crate::state::job::Job;
+use crate::state::tenant::Tenant;
+use crate::wire::problem::Problem;
 
 /// An event that has happened to a contact.
 pub(crate) struct Occurrence<'a> {
@@ -33,7 +33,7 @@ pub(crate) struct Occurrence<'a> {
 
 /// Moves the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't wait for it.
 pub(crate) fn happened(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     event: &Occurrence<'_>,
     now: Timestamp,
@@ -50,7 +50,7 @@ pub(crate) fn happened(
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
         if let Some(place) = woken {
             let output = json!({ "event": event.name.as_str(), "payload": *event.payload });
-            go_on(service, tenant, run.id, place, Outcome::Done(Way::EventReceived, Some(output)), now);
+            go_on(state, tenant, run.id, place, Outcome::Done(BranchKind::EventReceived, Some(output)), now);
         }
     }
     if !event.triggers {
@@ -65,12 +65,12 @@ pub(crate) fn happened(
     automations.retain(|automation| seen.insert(automation.id));
     for automation in &automations {
         let Some(trigger) = automation.definition.trigger(event.name) else { continue };
-        let id = service.next_id();
+        let id = state.next_id();
         let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
         run.begin(trigger, now);
         add(tenant, id, run)?;
         let output = json!({ "event": event.name.as_str() });
-        go_on(service, tenant, id, trigger, Outcome::Done(Way::Default, Some(output)), now);
+        go_on(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
     }
     Ok(())
 }
@@ -78,7 +78,7 @@ pub(crate) fn happened(
 /// Handles an event of an email for the contacts among its recipients. If an automation sent the email, the event resumes waiting runs but starts none:
 /// an automation triggered by its own email would never end.
 pub(crate) fn email_event(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     email: &Email,
     kind: &str,
@@ -95,7 +95,7 @@ pub(crate) fn email_event(
             payload: Arc::clone(payload),
         };
         // At the limit of runs none starts, and there is no request that could report it.
-        let _ = happened(service, tenant, &event, at);
+        let _ = happened(state, tenant, &event, at);
     }
 }
 
@@ -110,20 +110,20 @@ fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
 }
 
 /// A time that a run waited for has come.
-pub(crate) fn wake(service: &Service, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
+pub(crate) fn wake(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
     let woken = tenant.runs.change(run, |run| {
         let place = run.woken_by_time(number)?;
         let timeout = matches!(run.definition.steps.get(place)?.action, Action::WaitForEvent { .. });
-        Some((place, if timeout { Way::Timeout } else { Way::Default }))
+        Some((place, if timeout { BranchKind::Timeout } else { BranchKind::Default }))
     });
     if let Some((place, way)) = woken.flatten() {
-        go_on(service, tenant, run, place, Outcome::Done(way, None), due);
+        go_on(state, tenant, run, place, Outcome::Done(way, None), due);
     }
 }
 
 /// Notes what came of a step, and does what follows until the run waits or has ended. It ends: no connection leads back.
 fn go_on(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
     mut place: usize,
@@ -138,11 +138,11 @@ fn go_on(
         match moved {
             Some((Move::To(next), Some(run))) => {
                 place = next;
-                outcome = act(service, tenant, &run, next, at);
+                outcome = act(state, tenant, &run, next, at);
             }
             Some((Move::Pause { until: Some(until), number }, _)) => {
-                let work = Work::WakeRun { tenant: Arc::downgrade(tenant), run: id, number };
-                return service.agenda().note(until, work);
+                let work = Job::ResumeRun { tenant: Arc::downgrade(tenant), run: id, number };
+                return state.scheduler.schedule(until, work);
             }
             _ => return,
         }
@@ -150,13 +150,13 @@ fn go_on(
 }
 
 /// Does a step. The table of runs is not locked meanwhile.
-fn act(service: &Service, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timestamp) -> Outcome {
+fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timestamp) -> Outcome {
     let Some(step) = run.definition.steps.get(place) else {
         return Outcome::Failed("The step is not there.".into());
     };
     let contact = step::contact_facts(tenant, run.contact);
     let facts = Facts { event: &run.event, contact: &contact };
-    let teller = Teller { service, tenant, at };
+    let teller = ContactService { state, tenant, at };
     let done = match &step.action {
         // Nothing leads to a trigger.
         Action::Trigger { .. } => Ok(None),
@@ -166,16 +166,16 @@ fn act(service: &Service, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Tim
         }
         Action::Condition(rule) => {
             let met = rule.holds(&facts);
-            let way = if met { Way::ConditionMet } else { Way::ConditionNotMet };
+            let way = if met { BranchKind::ConditionMet } else { BranchKind::ConditionNotMet };
             return Outcome::Done(way, Some(json!({ "condition_met": met })));
         }
-        Action::SendEmail(letter) => step::send_email(service, tenant, run.contact, letter, &facts, at),
+        Action::SendEmail(letter) => step::send_email(state, tenant, run.contact, letter, &facts, at),
         Action::ContactUpdate(parts) => step::update_contact(teller, run.contact, parts, &facts),
         Action::ContactDelete => step::delete_contact(teller, run.contact),
         Action::AddToSegment(segment) => step::add_to_segment(teller, run.contact, *segment),
     };
     match done {
-        Ok(output) => Outcome::Done(Way::Default, output),
+        Ok(output) => Outcome::Done(BranchKind::Default, output),
         Err(message) => Outcome::Failed(message),
     }
 }

@@ -6,17 +6,18 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::definition::{Given, Letter, Part};
-use super::rule::Facts;
 use crate::delivery;
+use crate::delivery::contacts::ContactService;
+use crate::model::automation::definition::{EmailAction, Part, ValueSource};
+use crate::model::automation::rule::Facts;
+use crate::model::contact::{Contact, PropertyValue};
+use crate::model::email::draft::{Draft, Origin};
 use crate::resources::contact_properties;
-use crate::resources::contacts::book::{Contact, PropertyValue};
-use crate::resources::contacts::told::Teller;
-use crate::resources::emails::draft::{Draft, Form, Origin};
-use crate::resources::timestamp::database;
-use crate::service::Service;
-use crate::state::Tenant;
-use crate::validation::{Ignored, Problems};
+use crate::resources::emails::draft::Form;
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::wire::timestamp::database;
+use crate::wire::validation::{Ignored, Problems};
 
 type Done = Result<Option<Value>, String>;
 
@@ -50,20 +51,20 @@ fn gone() -> String {
 }
 
 /// The value, or what the run knows; none if it knows nothing.
-fn known(given: &Given, facts: &Facts<'_>) -> Option<Value> {
+fn known(given: &ValueSource, facts: &Facts<'_>) -> Option<Value> {
     match given {
-        Given::Fixed(value) => Some(value.clone()),
-        Given::Var(name) => facts.find(name).filter(|value| !value.is_null()).cloned(),
+        ValueSource::Fixed(value) => Some(value.clone()),
+        ValueSource::Var(name) => facts.find(name).filter(|value| !value.is_null()).cloned(),
     }
 }
 
 /// Sends the email that `POST /emails` would send, with the same rules: the template must be published, and have its variables. One whose
 /// value the run doesn't know is left to the template's fallback.
 pub(super) fn send_email(
-    service: &Service,
+    state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
-    letter: &Letter,
+    letter: &EmailAction,
     facts: &Facts<'_>,
     at: Timestamp,
 ) -> Done {
@@ -96,8 +97,8 @@ pub(super) fn send_email(
         (None, None) => return Err("The email was refused without a reason.".into()),
     };
     let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
-    delivery::check_sender(service, tenant, &draft.from).map_err(|problem| problem.message)?;
-    let email = delivery::accept(service, tenant, draft, at);
+    delivery::check_sender(state, tenant, &draft.from).map_err(|problem| problem.message)?;
+    let email = delivery::accept(state, tenant, draft, at);
     Ok(Some(json!({ "email_id": email.to_string() })))
 }
 
@@ -111,9 +112,9 @@ enum Change {
 
 /// Changes the contact. What the run doesn't know leaves its part as it is.
 pub(super) fn update_contact(
-    teller: Teller<'_>,
+    teller: ContactService<'_>,
     id: Uuid,
-    parts: &[(Part, Given)],
+    parts: &[(Part, ValueSource)],
     facts: &Facts<'_>,
 ) -> Done {
     let mut changes = Vec::new();
@@ -140,7 +141,7 @@ pub(super) fn update_contact(
 fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> {
     let name = |value: Value| match value {
         Value::Null => Ok(None),
-        Value::String(name) if !crate::validation::has_control(&name) => Ok(Some(name)),
+        Value::String(name) if !crate::wire::validation::has_control(&name) => Ok(Some(name)),
         other => Err(format!("A name must be a line of text or null; found {other}.")),
     };
     match part {
@@ -167,13 +168,13 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
 }
 
 /// Deletes the contact.
-pub(super) fn delete_contact(teller: Teller<'_>, id: Uuid) -> Done {
+pub(super) fn delete_contact(teller: ContactService<'_>, id: Uuid) -> Done {
     teller.remove(id).ok_or_else(gone)?;
     Ok(None)
 }
 
 /// Adds the contact to a segment.
-pub(super) fn add_to_segment(teller: Teller<'_>, id: Uuid, segment: Uuid) -> Done {
+pub(super) fn add_to_segment(teller: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
     teller.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
     let added = teller.change(id, |contact| contact.join(segment));
     added.ok_or_else(gone)?.map_err(|problem| problem.message)?;

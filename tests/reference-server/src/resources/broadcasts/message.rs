@@ -5,13 +5,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::record::Message;
-use crate::paging::quoted;
-use crate::resources::emails::recipients::{self, Mailbox};
-use crate::routes::Context;
-use crate::schedule;
-use crate::state::Tenant;
-use crate::validation::{Change, Fields, Problems};
+use crate::context::Context;
+use crate::model::broadcast::Message;
+use crate::model::email::recipients::{self, Mailbox};
+use crate::state::tenant::Tenant;
+use crate::wire::paging::quoted;
+use crate::wire::schedule;
+use crate::wire::validation::{Change, Fields, Problems};
 
 /// Reads everything that a new broadcast says. None if anything is wrong, and then `problems` says what.
 pub(super) fn read(
@@ -97,7 +97,7 @@ impl Changes {
     }
 
     /// The message after the change, if it is one that a new broadcast could have.
-    pub(super) fn apply(self, message: &Message) -> Result<Message, crate::problem::Problem> {
+    pub(super) fn apply(self, message: &Message) -> Result<Message, crate::wire::problem::Problem> {
         let mut message = message.clone();
         message.segment = self.segment.unwrap_or(message.segment);
         message.from = self.from.unwrap_or(message.from);

@@ -6,24 +6,26 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
-use super::{Contact, Deletion, Wish, change, named, record};
-use crate::problem::{Problem, json};
-use crate::resources::{answers, segments};
-use crate::routes::Context;
+use crate::context::Context;
+use crate::model::contact::Whole;
+use crate::resources::contacts::{Contact, ContactInput, Deletion, change, named};
+use crate::resources::segments;
+use crate::wire::answers;
+use crate::wire::problem::{Problem, json};
 
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts`, and the contact is in the audience.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let audience = segments::named(context)?.id;
-    let mut wish = Wish::read(context, true)?;
-    wish.segments.push(audience);
-    let email = wish.email.clone().unwrap_or_default();
-    let id = context.contacts().put(&email, |contact| wish.grant(contact))?;
+    let mut input = ContactInput::read(context, true)?;
+    input.segments.push(audience);
+    let email = input.email.clone().unwrap_or_default();
+    let id = context.contacts().put(&email, |contact| input.apply(contact))?;
     Ok(answers::made("contact", id))
 }
 
 /// `GET /audiences/{audience_id}/contacts/{id_or_email}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(record(&*member(context)?))
+    Ok(json(StatusCode::OK, &Whole(&*member(context)?)))
 }
 
 /// `PATCH /audiences/{audience_id}/contacts/{id_or_email}`.

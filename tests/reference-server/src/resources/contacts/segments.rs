@@ -5,13 +5,13 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{named, take_ids};
-use crate::paging::{Mode, Window};
-use crate::problem::{Problem, json};
+use crate::context::Context;
+use crate::resources::contacts::{named, take_ids};
 use crate::resources::segments;
-use crate::routes::Context;
-use crate::state::Tenant;
-use crate::validation::{Fields, Ignored, Problems};
+use crate::state::tenant::Tenant;
+use crate::wire::paging::{Mode, Window};
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Fields, Ignored, Problems};
 
 /// Takes `segments: [{id}]`, and `audience_id`, the former name of one.
 pub(super) fn take(
@@ -48,7 +48,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     window.within(|id| contact.has_joined(id))?;
     let page = context.tenant.segments.page_with(&window, contact.segments.iter().copied())?;
-    Ok(segments::items(page))
+    Ok(segments::items(&page))
 }
 
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again changes nothing.

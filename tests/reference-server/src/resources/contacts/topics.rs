@@ -7,15 +7,15 @@ use http::Response;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::book::Subscription;
-use super::{named, take_ids};
-use crate::paging::{Mode, Window, list};
-use crate::problem::Problem;
-use crate::resources::answers;
-use crate::resources::timestamp::database;
-use crate::routes::Context;
-use crate::state::Tenant;
-use crate::validation::{Fields, Ignored, Problems, well_formed};
+use crate::context::Context;
+use crate::model::contact::Subscription;
+use crate::resources::contacts::{named, take_ids};
+use crate::state::tenant::Tenant;
+use crate::wire::answers;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::validation::{Fields, Ignored, Problems, well_formed};
 
 /// Takes `[{id, subscription}]`.
 pub(super) fn take(

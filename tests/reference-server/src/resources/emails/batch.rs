@@ -10,13 +10,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::draft::{Draft, Form};
+use crate::context::Context;
 use crate::delivery;
-use crate::paging::quoted;
-use crate::problem::{Problem, json};
+use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
-use crate::routes::Context;
-use crate::validation::{Problems, kind, well_formed};
+use crate::resources::emails::draft::Form;
+use crate::wire::paging::quoted;
+use crate::wire::problem::{Problem, json};
+use crate::wire::validation::{Problems, kind, well_formed};
 
 /// The most emails in a batch (`SPEC.md`, Limits).
 const MOST: usize = 100;
@@ -31,7 +32,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         )));
     }
 
-    let now = context.service.clock().now();
+    let now = context.state.clock.now();
     let mut ignored = context.ignored();
     let mut drafts = Vec::with_capacity(items.len());
     let mut errors = Vec::new();
@@ -64,7 +65,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     }
     let data = drafts
         .into_iter()
-        .map(|draft| Sent { id: delivery::accept(context.service, &context.tenant, draft, now) })
+        .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now) })
         .collect();
     let errors = permissive.then_some(errors);
     Ok(json(StatusCode::OK, &Answer { data, errors }))

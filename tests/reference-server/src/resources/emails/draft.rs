@@ -1,60 +1,30 @@
 //! An email as a request asks for it: every field of `POST /emails`, read and checked.
 
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::attachments::{self, Attachment};
-use super::recipients::{self, Mailbox};
-use super::tags::{self, Tag};
-use super::{headers, template};
-use crate::delivery::bodies::Bodies;
-use crate::paging::quoted;
-use crate::resources::templates::version::{LARGEST, Version};
-use crate::schedule;
-use crate::state::Tenant;
-use crate::store::size::Size;
-use crate::validation::{Fields, Ignored, Problems};
-
-/// What an email was made of, where it was not written for its own sake.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Origin {
-    pub(crate) broadcast: Option<Uuid>,
-    pub(crate) template: Option<Uuid>,
-    /// Whether an automation sent it. Its events then start no runs.
-    #[serde(default)]
-    pub(crate) automation: bool,
-}
-
-/// An email that keeps all rules.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Draft {
-    pub(crate) from: Mailbox,
-    pub(crate) to: Vec<Mailbox>,
-    pub(crate) cc: Option<Vec<Mailbox>>,
-    pub(crate) bcc: Option<Vec<Mailbox>>,
-    pub(crate) reply_to: Option<Vec<Mailbox>>,
-    pub(crate) subject: String,
-    #[serde(flatten)]
-    pub(crate) bodies: Bodies,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) attachments: Vec<Attachment>,
-    pub(crate) tags: Arc<[Tag]>,
-    /// The topic whose subscriptions decide who gets it.
-    pub(crate) topic: Option<Uuid>,
-    pub(crate) scheduled_at: Option<Timestamp>,
-    pub(crate) origin: Origin,
-}
+use crate::content::placeholders::LARGEST;
+use crate::model::email::attachments::{self, Attachment};
+use crate::model::email::bodies::Bodies;
+use crate::model::email::draft::{Draft, Origin};
+use crate::model::email::recipients::{self, Mailbox};
+use crate::model::email::{headers, tags};
+use crate::model::template::version::Version;
+use crate::resources::emails::template;
+use crate::state::tenant::Tenant;
+use crate::wire::paging::quoted;
+use crate::wire::schedule;
+use crate::wire::validation::{Fields, Ignored, Problems};
 
 /// Which of the two requests an email comes in.
 pub(crate) struct Form<'a> {
-    tenant: &'a Tenant,
+    pub(crate) tenant: &'a Tenant,
     now: Timestamp,
     /// Its place in a batch, which has neither attachments nor a schedule.
-    place: Option<usize>,
+    pub(crate) place: Option<usize>,
 }
 
 impl<'a> Form<'a> {
@@ -188,28 +158,9 @@ impl Draft {
         self.bodies = rendered.bodies;
         Some(())
     }
-
-    /// Every recipient.
-    pub(crate) fn recipients(&self) -> impl Iterator<Item = &Mailbox> {
-        self.to.iter().chain(self.cc.iter().flatten()).chain(self.bcc.iter().flatten())
-    }
 }
 
-/// Without its bodies: the email that it belongs to shares them.
-impl Size for Draft {
-    fn heap_size(&self) -> usize {
-        let lists = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
-        lists
-            + self.from.heap_size()
-            + self.to.heap_size()
-            + self.subject.heap_size()
-            + self.headers.heap_size()
-            + self.attachments.heap_size()
-            + self.tags.heap_size()
-    }
-}
-
-fn take_from(fields: &mut Fields<'_>, needed: bool, problems: &mut Problems) -> Option<Mailbox> {
+pub(crate) fn take_from(fields: &mut Fields<'_>, needed: bool, problems: &mut Problems) -> Option<Mailbox> {
     if needed && !fields.has("from") {
         problems.missing(fields.name("from"));
     }
@@ -223,7 +174,11 @@ fn take_from(fields: &mut Fields<'_>, needed: bool, problems: &mut Problems) -> 
     }
 }
 
-fn take_subject<'a>(fields: &mut Fields<'a>, needed: bool, problems: &mut Problems) -> Option<Cow<'a, str>> {
+pub(crate) fn take_subject<'a>(
+    fields: &mut Fields<'a>,
+    needed: bool,
+    problems: &mut Problems,
+) -> Option<Cow<'a, str>> {
     if needed && !fields.has("subject") {
         problems.missing(fields.name("subject"));
     }
@@ -232,7 +187,11 @@ fn take_subject<'a>(fields: &mut Fields<'a>, needed: bool, problems: &mut Proble
 
 type Body<'a> = Option<Cow<'a, str>>;
 
-fn take_bodies<'a>(fields: &mut Fields<'a>, needed: bool, problems: &mut Problems) -> (Body<'a>, Body<'a>) {
+pub(crate) fn take_bodies<'a>(
+    fields: &mut Fields<'a>,
+    needed: bool,
+    problems: &mut Problems,
+) -> (Body<'a>, Body<'a>) {
     let given = fields.has("html") || fields.has("text");
     let html = fields.take_text("html", problems);
     let text = fields.take_text("text", problems);
@@ -249,7 +208,7 @@ fn take_bodies<'a>(fields: &mut Fields<'a>, needed: bool, problems: &mut Problem
     (html, text)
 }
 
-fn take_topic(fields: &mut Fields<'_>, tenant: &Tenant, problems: &mut Problems) -> Option<Uuid> {
+pub(crate) fn take_topic(fields: &mut Fields<'_>, tenant: &Tenant, problems: &mut Problems) -> Option<Uuid> {
     let text = fields.take_text("topic_id", problems)?;
     let topic = Uuid::try_parse(&text).ok().filter(|id| tenant.topics.get(*id).is_some());
     if topic.is_none() {
@@ -264,7 +223,7 @@ fn take_topic(fields: &mut Fields<'_>, tenant: &Tenant, problems: &mut Problems)
     topic
 }
 
-fn take_attachments(
+pub(crate) fn take_attachments(
     fields: &mut Fields<'_>,
     form: &Form<'_>,
     problems: &mut Problems,
@@ -280,7 +239,11 @@ fn take_attachments(
     items.map(|items| attachments::read(fields, &items, problems, ignored)).unwrap_or_default()
 }
 
-fn take_schedule(fields: &mut Fields<'_>, form: &Form<'_>, problems: &mut Problems) -> Option<Timestamp> {
+pub(crate) fn take_schedule(
+    fields: &mut Fields<'_>,
+    form: &Form<'_>,
+    problems: &mut Problems,
+) -> Option<Timestamp> {
     if form.place.is_some() {
         if fields.take("scheduled_at").is_some() {
             problems.wrong(|| format!("`{}` is not supported in a batch.", fields.name("scheduled_at")));

@@ -9,15 +9,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
-use super::record::{Email, Event};
+use crate::context::Context;
 use crate::delivery;
 use crate::lock::lock;
-use crate::news::What;
-use crate::paging::quoted;
-use crate::problem::Problem;
-use crate::resources::answers;
-use crate::routes::Context;
-use crate::schedule;
+use crate::model::email::{Email, Event};
+use crate::state::event_bus::BusEventKind;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+use crate::wire::{answers, schedule};
 
 /// `PATCH /emails/{id}`: another time.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -37,7 +36,9 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     })?;
     email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
     lock(&context.tenant.emails).touch(email.id);
-    delivery::schedule(context.service, &context.tenant, &email, due);
+    delivery::schedule(context.state, &context.tenant, &email, due);
+    let moved = BusEventKind::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
+    context.state.event_bus.publish(&context.tenant.name, moved);
     Ok(reference(&email))
 }
 
@@ -46,8 +47,8 @@ pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
     lock(&context.tenant.emails).touch(email.id);
-    let canceled = What::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
-    context.service.news().tell(&context.tenant.name, canceled);
+    let canceled = BusEventKind::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
+    context.state.event_bus.publish(&context.tenant.name, canceled);
     Ok(reference(&email))
 }
 

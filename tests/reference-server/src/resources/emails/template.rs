@@ -6,34 +6,30 @@ use std::sync::Arc;
 use serde_json::{Number, Value};
 use uuid::Uuid;
 
-use crate::paging::quoted;
-use crate::resources::contacts::book::PropertyValue;
-use crate::resources::templates::version::{Type, Version};
+use crate::model::contact::PropertyValue;
+use crate::model::template::version::{Type, Version};
 use crate::resources::templates::{self, Lookup};
-use crate::state::Tenant;
-use crate::validation::{Fields, Ignored, Problems, kind};
+use crate::state::tenant::Tenant;
+use crate::wire::paging::quoted;
+use crate::wire::validation::{Fields, Ignored, Problems, kind};
+use crate::wire::variable::check_key;
 
-/// The longest variable key in characters.
-const LONGEST_KEY: usize = 50;
 /// The longest string value in characters.
 const LONGEST_VALUE: usize = 2_000;
 /// The greatest number: 2^53 - 1.
 const GREATEST: u64 = (1 << 53) - 1;
-/// The specification names two lists of reserved keys; both are refused, wherever a key is defined or sent.
-const RESERVED: [&str; 7] =
-    ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];
 
 /// What an email says of a template.
-pub(super) struct Use {
+pub(crate) struct Use {
     /// The template's id, also where it was named by its alias.
-    pub(super) id: Option<Uuid>,
+    pub(crate) id: Option<Uuid>,
     /// The version to send; none if something is wrong with it, which was noted.
-    pub(super) version: Option<Arc<Version>>,
-    pub(super) variables: BTreeMap<String, PropertyValue>,
+    pub(crate) version: Option<Arc<Version>>,
+    pub(crate) variables: BTreeMap<String, PropertyValue>,
 }
 
 /// Reads `template`. None if the email has none.
-pub(super) fn take(
+pub(crate) fn take(
     fields: &mut Fields<'_>,
     tenant: &Tenant,
     problems: &mut Problems,
@@ -153,28 +149,6 @@ fn take_variables(
         }
     }
     values
-}
-
-/// Whether a key can name a variable, where one is defined and where one is given.
-pub(crate) fn check_key(name: &str, key: &str, problems: &mut Problems) {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if key.is_empty() || !key.bytes().all(allowed) {
-        problems.wrong(|| {
-            format!(
-                "`{name}` must have keys of ASCII letters, digits and underscores; found {}.",
-                quoted(key)
-            )
-        });
-    } else if key.len() > LONGEST_KEY {
-        problems.wrong(|| {
-            format!(
-                "`{name}` must have keys of at most {LONGEST_KEY} characters; found one of {}.",
-                key.len()
-            )
-        });
-    } else if RESERVED.contains(&key) {
-        problems.wrong(|| format!("`{name}` must not use the reserved key {key}."));
-    }
 }
 
 fn check_number(name: &str, number: &Number, problems: &mut Problems) {

@@ -6,15 +6,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::named;
-use super::record::{Attachment, Received};
+use crate::context::Context;
 use crate::lock::lock;
-use crate::paging::{Mode, Window, list};
-use crate::problem::{Problem, json};
-use crate::resources::timestamp::iso;
-use crate::routes::Context;
-use crate::service::Service;
+use crate::model::received::{Attachment, AttachmentItem, Received};
+use crate::resources::received::named;
+use crate::state::State;
 use crate::store::ledger::Ledger;
+use crate::wire::paging::{Mode, Window, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::iso;
 
 /// How long an address works. The specification says that it is limited and is silent on how long.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
@@ -24,7 +24,7 @@ const PURPOSE: &str = "received";
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = named(context)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let links = Links::now(context.service, &email);
+    let links = Links::now(context.state, &email);
     // A ledger gives the newest first; in a mail the first part comes first.
     let mut ledger = Ledger::new();
     for attachment in email.attachments.iter().rev() {
@@ -40,48 +40,24 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id_at(1, "an attachment")?;
     let attachment = email.attachments.iter().find(|attachment| attachment.id == id);
     let attachment = attachment.ok_or_else(|| Problem::not_found("Attachment not found."))?;
-    let links = Links::now(context.service, &email);
+    let links = Links::now(context.state, &email);
     let record = Record { object: "attachment", whole: Whole::of(attachment, &links) };
     Ok(json(StatusCode::OK, &record))
 }
 
-/// `SPEC.md`, Received email, `attachments`.
-#[derive(Serialize)]
-pub(super) struct Item {
-    id: String,
-    filename: String,
-    content_type: String,
-    content_id: Option<String>,
-    content_disposition: &'static str,
-    size: usize,
-}
-
-impl Item {
-    pub(super) fn of(attachment: &Attachment) -> Self {
-        Self {
-            id: attachment.id.to_string(),
-            filename: attachment.filename.clone(),
-            content_type: attachment.content_type.clone(),
-            content_id: attachment.content_id.clone(),
-            content_disposition: if attachment.inline { "inline" } else { "attachment" },
-            size: attachment.size,
-        }
-    }
-}
-
 /// `SPEC.md`, Received-email attachment (list item).
 #[derive(Serialize)]
-struct Whole {
+struct Whole<'a> {
     #[serde(flatten)]
-    item: Item,
+    item: AttachmentItem<'a>,
     download_url: String,
     expires_at: String,
 }
 
-impl Whole {
-    fn of(attachment: &Attachment, links: &Links<'_>) -> Self {
+impl<'a> Whole<'a> {
+    fn of(attachment: &'a Attachment, links: &Links<'_>) -> Self {
         Self {
-            item: Item::of(attachment),
+            item: AttachmentItem(attachment),
             download_url: links.to(attachment.id),
             expires_at: iso(links.expires_at()),
         }
@@ -89,24 +65,24 @@ impl Whole {
 }
 
 #[derive(Serialize)]
-struct Record {
+struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    whole: Whole,
+    whole: Whole<'a>,
 }
 
 /// Writes the signed addresses of one email: which file, of which email, until when.
 pub(super) struct Links<'a> {
-    service: &'a Service,
+    state: &'a State,
     email: Uuid,
     expires_at: Timestamp,
 }
 
 impl<'a> Links<'a> {
-    pub(super) fn now(service: &'a Service, email: &Received) -> Self {
-        let now = service.clock().now();
+    pub(super) fn now(state: &'a State, email: &Received) -> Self {
+        let now = state.clock.now();
         let expires_at = now.checked_add(LIFETIME).unwrap_or(Timestamp::MAX);
-        Self { service, email: email.id, expires_at }
+        Self { state, email: email.id, expires_at }
     }
 
     pub(super) fn expires_at(&self) -> Timestamp {
@@ -123,7 +99,7 @@ impl<'a> Links<'a> {
         bytes.extend(self.email.as_bytes());
         bytes.extend(attachment.as_bytes());
         bytes.extend(self.expires_at.as_millisecond().to_be_bytes());
-        let links = self.service.links();
+        let links = &self.state.links;
         format!("{}/_/received/{}", links.address(), links.seal(PURPOSE, &bytes))
     }
 }
@@ -136,16 +112,16 @@ pub(crate) struct File {
 }
 
 /// What an address leads to, if the service has written it and its time is not over.
-pub(crate) fn open(service: &Service, word: &str) -> Result<File, Problem> {
-    let bytes = service.links().open(PURPOSE, word);
+pub(crate) fn open(state: &State, word: &str) -> Result<File, Problem> {
+    let bytes = state.links.open(PURPOSE, word);
     let (email, attachment, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
         refused("invalid_link", "This address is not one that this service has written, or it was changed.")
     })?;
-    if service.clock().now().as_millisecond() >= until {
+    if state.clock.now().as_millisecond() >= until {
         return Err(refused("expired_link", "This address has expired; ask for the attachment again."));
     }
     let gone = || Problem::not_found("The email is not kept any more.");
-    let tenant = service.state().owner(email).ok_or_else(gone)?;
+    let tenant = state.tenants.owner(email).ok_or_else(gone)?;
     let email = lock(&tenant.received).get(email).cloned().ok_or_else(gone)?;
     if attachment.is_nil() {
         return Ok(File {

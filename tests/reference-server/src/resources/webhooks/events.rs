@@ -11,32 +11,32 @@ use serde_json::value::RawValue;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::named;
-use crate::delivery::webhooks::book::{Attempt, Told, attempt_id, message_id};
+use crate::context::Context;
 use crate::delivery::webhooks::replay as tell_again;
-use crate::paging::{Mode, Page, Window, list, quoted};
-use crate::problem::{Problem, json};
-use crate::resources::timestamp::iso;
-use crate::routes::Context;
+use crate::model::webhook_delivery::{self, Attempt, WebhookDelivery};
+use crate::resources::webhooks::named;
 use crate::store::ledger::Ledger;
+use crate::wire::paging::{Mode, Page, Window, list, quoted};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::iso;
 
 /// `GET /webhooks/{webhook_id}/events`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let webhook = named(context)?.id;
     let window = window(context, "msg_")?;
-    let page = context.tenant.told.page(&window, webhook)?;
-    Ok(list(&page.map(|told| Item::of(&told))))
+    let page = context.tenant.deliveries.page(&window, webhook)?;
+    Ok(list(&page.show(webhook_delivery::Item)))
 }
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}`, with what is sent.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let told = event(context)?;
-    let payload = serde_json::from_slice::<&RawValue>(&told.payload)
+    let delivery = event(context)?;
+    let payload = serde_json::from_slice::<&RawValue>(&delivery.payload)
         .map_err(|error| Problem::application(format!("A payload can't be read: {error}.")))?;
     let record = Record {
         object: "webhook_event",
-        item: Item::of(&told),
-        next_attempt_at: told.progress().next_attempt_at.map(iso),
+        item: webhook_delivery::Item(&delivery),
+        next_attempt_at: delivery.progress().next_attempt_at.map(iso),
         payload,
     };
     Ok(json(StatusCode::OK, &record))
@@ -44,19 +44,19 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}/attempts`, mode A.
 pub(crate) fn attempts(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let told = event(context)?;
+    let delivery = event(context)?;
     let mut ledger = Ledger::new();
-    for attempt in told.progress().attempts {
+    for attempt in delivery.progress().attempts {
         ledger.insert(attempt.id, attempt);
     }
     let page: Page<Attempt> = window(context, "atmpt_")?.look(&ledger, |_| true)?;
-    Ok(list(&page.map(|attempt| Line::of(&attempt))))
+    Ok(list(&page.show(webhook_delivery::AttemptItem)))
 }
 
 /// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook is told nothing, so this is refused then.
 pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let webhook = named(context)?;
-    let told = event(context)?;
+    let delivery = event(context)?;
     if !webhook.enabled {
         return Err(Problem::new(
             StatusCode::FORBIDDEN,
@@ -64,12 +64,12 @@ pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             "The webhook is disabled; enable it before telling it an event again.",
         ));
     }
-    tell_again(context.service, &context.tenant, &told);
-    Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: told.message_id() }))
+    tell_again(context.state, &context.tenant, &delivery);
+    Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: delivery.message_id() }))
 }
 
 /// The event that the path names.
-fn event(context: &Context<'_>) -> Result<Arc<Told>, Problem> {
+fn event(context: &Context<'_>) -> Result<Arc<WebhookDelivery>, Problem> {
     let webhook = named(context)?.id;
     let text = context.parameter(1);
     let id = read(&text, "msg_").ok_or_else(|| {
@@ -78,7 +78,7 @@ fn event(context: &Context<'_>) -> Result<Arc<Told>, Problem> {
             quoted(&text)
         ))
     })?;
-    context.tenant.told.get(webhook, id).ok_or_else(|| Problem::not_found("Webhook event not found."))
+    context.tenant.deliveries.get(webhook, id).ok_or_else(|| Problem::not_found("Webhook event not found."))
 }
 
 /// An id behind its prefix.
@@ -116,50 +116,12 @@ fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
 }
 
 #[derive(Serialize)]
-struct Item {
-    id: String,
-    r#type: &'static str,
-    created_at: String,
-    status: &'static str,
-}
-
-impl Item {
-    fn of(told: &Told) -> Self {
-        Self {
-            id: message_id(told.id),
-            r#type: told.kind,
-            created_at: iso(told.created_at),
-            status: told.progress().status().as_str(),
-        }
-    }
-}
-
-#[derive(Serialize)]
 struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: Item,
+    item: webhook_delivery::Item<'a>,
     next_attempt_at: Option<String>,
     payload: &'a RawValue,
-}
-
-#[derive(Serialize)]
-struct Line {
-    id: String,
-    http_status_code: u16,
-    response: String,
-    sent_at: String,
-}
-
-impl Line {
-    fn of(attempt: &Attempt) -> Self {
-        Self {
-            id: attempt_id(attempt.id),
-            http_status_code: attempt.http_status_code,
-            response: attempt.response.clone(),
-            sent_at: iso(attempt.sent_at),
-        }
-    }
 }
 
 #[derive(Serialize)]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use crate::mount::smtp::session::*;
 use crate::settings::Settings;
 
 /// Lets a client say all of this, in pieces of this length; gives the answers and the mails.

@@ -1,0 +1,301 @@
+//! Placeholders in bodies and subjects: `{{{KEY}}}` and `{{{contact.property|fallback}}}` (`SPEC.md`, Template).
+//!
+//! Three braces put a value in as it is. The specification is silent on what is no placeholder: braces around something that is no name, or
+//! that are never closed, stay as they were written.
+
+use std::borrow::Cow;
+
+const OPEN: &str = "{{{";
+const CLOSE: &str = "}}}";
+
+/// One placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placeholder<'a> {
+    /// ASCII letters, digits, underscores and dots: `NAME`, `contact.first_name`.
+    pub(crate) name: &'a str,
+    /// What stands behind a `|`, without white space around it.
+    pub(crate) fallback: Option<&'a str>,
+}
+
+impl<'a> Placeholder<'a> {
+    fn read(inner: &'a str) -> Option<Self> {
+        let (name, fallback) = match inner.split_once('|') {
+            Some((name, fallback)) => (name, Some(fallback.trim())),
+            None => (inner, None),
+        };
+        let name = name.trim();
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+        (!name.is_empty() && name.bytes().all(fits)).then_some(Self { name, fallback })
+    }
+}
+
+/// Every placeholder of a text, in order.
+pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
+    Pieces { rest: text }.filter_map(|piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Placeholder(placeholder, _) => Some(placeholder),
+    })
+}
+
+/// The text with values in place of its placeholders; one for which there is no value stays as it was written. None if it would take more than
+/// `most` bytes: a short text can use a long value very often.
+pub(crate) fn fill_within<'v>(
+    text: &str,
+    most: usize,
+    mut value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>,
+) -> Option<String> {
+    let mut filled = String::with_capacity(text.len().min(most));
+    for piece in (Pieces { rest: text }) {
+        let part = match piece {
+            Piece::Text(text) => Cow::Borrowed(text),
+            Piece::Placeholder(placeholder, written) => value(placeholder).unwrap_or(Cow::Borrowed(written)),
+        };
+        if part.len() > most - filled.len() {
+            return None;
+        }
+        filled.push_str(&part);
+    }
+    Some(filled)
+}
+
+/// How large a text becomes with values in it, without making it.
+pub(crate) struct Outline<'a> {
+    /// The bytes between the placeholders.
+    literal: usize,
+    /// Each with the bytes that it takes as it was written.
+    placeholders: Vec<(Placeholder<'a>, usize)>,
+}
+
+impl<'a> Outline<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let mut outline = Self { literal: 0, placeholders: Vec::new() };
+        for piece in (Pieces { rest: text }) {
+            match piece {
+                Piece::Text(text) => outline.literal += text.len(),
+                Piece::Placeholder(placeholder, written) => {
+                    outline.placeholders.push((placeholder, written.len()));
+                }
+            }
+        }
+        outline
+    }
+
+    /// The bytes that [`fill_within`] would make with these values.
+    pub(crate) fn filled<'v>(&self, value: impl Fn(Placeholder<'_>) -> Option<Cow<'v, str>>) -> usize {
+        let parts = self.placeholders.iter();
+        let values =
+            parts.map(|(placeholder, written)| value(*placeholder).map_or(*written, |value| value.len()));
+        values.fold(self.literal, usize::saturating_add)
+    }
+}
+
+/// A filled text as a line of a header. A line break in a value would begin another header: control characters become spaces. The
+/// specification is silent here.
+pub(crate) fn line(filled: &str) -> String {
+    filled.replace(char::is_control, " ")
+}
+
+enum Piece<'a> {
+    Text(&'a str),
+    /// A placeholder, and how it was written.
+    Placeholder(Placeholder<'a>, &'a str),
+}
+
+struct Pieces<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut from = 0;
+        while let Some(first) = self.rest[from..].find(OPEN).map(|at| from + at) {
+            let Some(close) = self.rest[first..].find(CLOSE).map(|at| first + at) else { break };
+            // Of several that open, the last one is closed: `{{{{NAME}}}` is a brace and a placeholder.
+            let open = self.rest[first..close].rfind(OPEN).map_or(first, |at| first + at);
+            let Some(placeholder) = Placeholder::read(&self.rest[open + OPEN.len()..close]) else {
+                from = close;
+                continue;
+            };
+            if open > 0 {
+                let (text, rest) = self.rest.split_at(open);
+                self.rest = rest;
+                return Some(Piece::Text(text));
+            }
+            let (written, rest) = self.rest.split_at(close + CLOSE.len());
+            self.rest = rest;
+            return Some(Piece::Placeholder(placeholder, written));
+        }
+        Some(Piece::Text(std::mem::take(&mut self.rest)))
+    }
+}
+
+/// The most bytes that a subject or a body may have with its values. The specification is silent on it; it is what attachments may have.
+pub(crate) const LARGEST: usize = 40 << 20;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fill<'v>(text: &str, value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>) -> String {
+        fill_within(text, usize::MAX, value).unwrap()
+    }
+
+    fn filled(text: &str) -> String {
+        fill(text, |placeholder| match (placeholder.name, placeholder.fallback) {
+            ("NAME", _) => Some("Ada".into()),
+            ("BRACES", _) => Some("{{{NAME}}}".into()),
+            ("contact.city", fallback) => Some(fallback.unwrap_or_default().to_owned().into()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn values_take_the_place_of_names_and_fallbacks_are_told() {
+        assert_eq!(filled("Hello {{{NAME}}}, {{{ NAME }}}!"), "Hello Ada, Ada!");
+        assert_eq!(filled("from {{{contact.city|your town}}}"), "from your town");
+        assert_eq!(filled("from {{{contact.city}}}."), "from .");
+        assert_eq!(filled("{{{contact.city|a|b}}}"), "a|b");
+    }
+
+    #[test]
+    fn what_is_no_placeholder_stays_as_it_was_written() {
+        // TPL-15
+        for text in [
+            "",
+            "{",
+            "{{{",
+            "}}}",
+            "{{{}}}",
+            "{{{ }}}",
+            "{{{NAME",
+            "{{NAME}}",
+            "{{{NA ME}}}",
+            "{{{NA-ME}}}",
+            "{{{é}}}",
+            "{{{OTHER}}}",
+            "a { b } c",
+            "{{{|x}}}",
+        ] {
+            assert_eq!(filled(text), text);
+        }
+        assert_eq!(filled("{{{{NAME}}}}"), "{Ada}");
+        assert_eq!(filled("{{{x y}}} {{{NAME}}} {{{"), "{{{x y}}} Ada {{{");
+        assert_eq!(filled("{{{x {{{NAME}}} y}}}"), "{{{x Ada y}}}");
+    }
+
+    #[test]
+    fn a_value_is_not_read_again() {
+        assert_eq!(filled("{{{BRACES}}}"), "{{{NAME}}}");
+    }
+
+    #[test]
+    fn all_of_a_text_are_found_in_order() {
+        let found: Vec<_> =
+            placeholders("{{{A}}}{{{b.c|d}}} {{{A}}}").map(|found| (found.name, found.fallback)).collect();
+        assert_eq!(found, [("A", None), ("b.c", Some("d")), ("A", None)]);
+    }
+
+    #[test]
+    fn a_hostile_text_costs_no_more_than_its_length() {
+        // Each brace might open a placeholder, and none does: the end must not be looked for again and again.
+        for text in [
+            "{".repeat(300_000),
+            "{".repeat(300_000) + " }}}",
+            "{{{ }}}".repeat(50_000),
+            "{{{ x".repeat(50_000) + "}}}",
+        ] {
+            assert_eq!(filled(&text), text);
+        }
+    }
+    #[test]
+    fn a_text_that_would_grow_too_large_is_not_made() {
+        let value = |_: Placeholder<'_>| Some("v".repeat(1_000).into());
+        let text = "{{{A}}}".repeat(100);
+        assert_eq!(fill_within(&text, 100_000, value).map(|filled| filled.len()), Some(100_000));
+        assert_eq!(fill_within(&text, 99_999, value), None);
+        assert_eq!(fill_within("four", 3, value), None);
+        assert_eq!(fill_within("", 0, value).as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_value_begins_no_header_of_its_own() {
+        assert_eq!(line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
+    }
+
+    /// Texts made of what placeholders are made of, so that nearly every way to write one wrong comes up.
+    fn hostile() -> impl Strategy<Value = String> {
+        let token = prop::sample::select(vec![
+            "{",
+            "{{",
+            "{{{",
+            "{{{{",
+            "}",
+            "}}",
+            "}}}",
+            "}}}}",
+            "NAME",
+            "contact.city",
+            "|",
+            " ",
+            "\n",
+            ".",
+            "é",
+            "𝄞",
+            "-",
+            "x_1",
+        ]);
+        prop::collection::vec(token, 0..40).prop_map(|tokens| tokens.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn without_values_every_text_stays_as_it_was_written(text in hostile()) {
+            prop_assert_eq!(fill(&text, |_| None), text);
+        }
+
+        #[test]
+        fn what_is_found_is_what_is_filled(text in hostile()) {
+            let mut filled = Vec::new();
+            let shorter = fill(&text, |placeholder| {
+                filled.push((placeholder.name.to_owned(), placeholder.fallback.map(str::to_owned)));
+                Some("".into())
+            });
+            let found: Vec<_> = placeholders(&text)
+                .map(|found| (found.name.to_owned(), found.fallback.map(str::to_owned)))
+                .collect();
+            prop_assert!(shorter.len() + 7 * found.len() <= text.len());
+            for (name, _) in &found {
+                prop_assert!(!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte)));
+            }
+            prop_assert_eq!(filled, found);
+        }
+
+        #[test]
+        fn an_outline_knows_the_size_of_the_filled_text(text in hostile(), value in prop::option::of("[{}a|é]{0,9}")) {
+            let of = |one: Placeholder<'_>| value.clone().filter(|_| one.name != "NAME").map(Cow::Owned);
+            prop_assert_eq!(Outline::of(&text).filled(of), fill(&text, of).len());
+        }
+
+        #[test]
+        fn every_placeholder_between_other_text_takes_its_value(
+            pieces in prop::collection::vec(("[^{}]{0,8}", "[A-Za-z0-9_]{1,8}", prop::option::of("[^{}|]{0,8}")), 0..8),
+            value in "[{}a|\n]{0,12}",
+        ) {
+            let (mut text, mut expected) = (String::new(), String::new());
+            for (before, name, fallback) in &pieces {
+                let fallback = fallback.as_ref().map(|fallback| format!("|{fallback}")).unwrap_or_default();
+                text += &[before.as_str(), OPEN, name, &fallback, CLOSE].concat();
+                expected += &[before.as_str(), &value].concat();
+            }
+            prop_assert_eq!(placeholders(&text).count(), pieces.len());
+            prop_assert_eq!(fill(&text, |_| Some(value.as_str().into())), expected);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the client will get whose request meets a fault.
+
+use std::time::Duration;
+
+use http::header;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::state::faults::{Action, too_many};
+
+/// The most characters of a name or a header in the summary.
+const LONGEST: usize = 64;
+
+/// The response to a request that meets a fault.
+#[derive(Serialize)]
+pub(super) struct ClientGets {
+    /// One line for people.
+    summary: String,
+    /// Whether the service handles the request.
+    handled: bool,
+    /// The status of a scripted response; none if the service's own response is sent, or no response.
+    status: Option<u16>,
+    /// The error's name in the body of a scripted response.
+    name: Option<String>,
+    end: End,
+    /// How many bytes of the body arrive of a response that is cut off.
+    body_bytes: Option<usize>,
+    /// How long the response is held back, in milliseconds.
+    delay_ms: u64,
+}
+
+/// How the response ends.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum End {
+    Complete,
+    /// The connection is closed within the body.
+    Cut,
+    /// The connection is closed before the status line.
+    Closed,
+    /// The connection stays open.
+    Never,
+}
+
+impl ClientGets {
+    pub(super) fn of(action: &Action) -> Self {
+        match action {
+            Action::Answer { status, headers, body } => {
+                scripted(status.as_u16(), headers.get(header::RETRY_AFTER), body)
+            }
+            Action::TooMany { retry_after } => {
+                let response = too_many(retry_after.as_deref());
+                scripted(
+                    response.status().as_u16(),
+                    response.headers().get(header::RETRY_AFTER),
+                    response.body(),
+                )
+            }
+            Action::DropBefore => none("connection closed, request not handled", false, End::Closed),
+            Action::DropAfter => none("request handled, then connection closed", true, End::Closed),
+            Action::Stall => none("connection left open, request not handled", false, End::Never),
+            Action::Truncate(bytes) => Self {
+                body_bytes: Some(*bytes),
+                ..own(&format!(", cut off after {bytes} bytes of the body"), End::Cut)
+            },
+            Action::Delay(by) => {
+                let delay_ms = milliseconds(*by);
+                Self { delay_ms, ..own(&format!(", {delay_ms} ms late"), End::Complete) }
+            }
+        }
+    }
+}
+
+/// A response in place of the service's own.
+fn scripted(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -> ClientGets {
+    let body: Option<Value> = serde_json::from_slice(body).ok();
+    let name = body.as_ref().and_then(|body| body["name"].as_str());
+    let mut summary = status.to_string();
+    if let Some(name) = name {
+        summary.push(' ');
+        summary.extend(name.chars().take(LONGEST));
+    }
+    if let Some(value) = retry_after {
+        summary.push_str(", retry-after: ");
+        summary.extend(String::from_utf8_lossy(value.as_bytes()).chars().take(LONGEST));
+    }
+    let name = name.map(str::to_owned);
+    ClientGets {
+        summary,
+        handled: false,
+        status: Some(status),
+        name,
+        end: End::Complete,
+        body_bytes: None,
+        delay_ms: 0,
+    }
+}
+
+/// The service's own response, in part or late.
+fn own(how: &str, end: End) -> ClientGets {
+    let summary = format!("the service's own response{how}");
+    ClientGets { summary, handled: true, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
+}
+
+fn none(why: &str, handled: bool, end: End) -> ClientGets {
+    let summary = format!("no response: {why}");
+    ClientGets { summary, handled, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

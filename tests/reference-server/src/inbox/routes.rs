@@ -1,0 +1,183 @@
+//! The table of the sandbox's own routes: method, path, handler, flags; a line a route.
+
+use bytes::Bytes;
+use http::{Method, Request};
+use uuid::Uuid;
+
+use self::Flag::{AnyBody, Link, MovesClock};
+use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
+use crate::inbox::mail::{self, Folder};
+use crate::inbox::{
+    Outcome, clock, export, faults, live, messages, name_of, page, ready, received, requests, reset,
+    templates, tenant, timeline, trigger, unsubscribe, view,
+};
+use crate::oauth::consent;
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::wire::cancel::Cancellation;
+
+/// One line of the table.
+pub(super) struct Route {
+    method: Method,
+    /// `{…}` stands for one segment and `{uuid}` for a UUID; `a|b` is either. Of two paths that fit a request, the first one counts.
+    path: &'static str,
+    handler: Handler,
+    flags: &'static [Flag],
+}
+
+/// Exceptions to the defaults of a route.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flag {
+    /// Its address proves by itself what it permits, so it works from other origins too: a link in a mail, or one that leads to a login.
+    Link,
+    /// A body need not be JSON.
+    AnyBody,
+    MovesClock,
+}
+
+/// What answers a request, by what it needs.
+enum Handler {
+    Open(fn(Call<'_>) -> Outcome),
+    /// Any valid key: the clock and the faults are one for the whole service.
+    AnyKey(fn(Call<'_>) -> Outcome),
+    /// The account that is looked at. Looking makes none.
+    Viewer(fn(Call<'_>, &Tenant) -> Outcome),
+    /// The account that is acted on; made if there is none.
+    Account(fn(Call<'_>, &std::sync::Arc<Tenant>) -> Outcome),
+    /// The mail that the path names, and the account that looks at it.
+    MailView(fn(Call<'_>, &Tenant, &mail::MailView) -> Outcome),
+}
+
+/// One request.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    state: &'a State,
+    request: &'a Request<Bytes>,
+}
+
+const fn route(method: Method, path: &'static str, handler: Handler) -> Route {
+    Route { method, path, handler, flags: &[] }
+}
+
+const GET: Method = Method::GET;
+const POST: Method = Method::POST;
+const DELETE: Method = Method::DELETE;
+
+#[rustfmt::skip] // A line a route.
+const ROUTES: &[Route] = &[
+    route(GET, "/_", Open(|_| Ok(page::show()))),
+    route(GET, "/_/assets/{name}", Open(|call| page::asset(call.segment(1)))),
+    route(GET, "/_/ready", Open(|call| Ok(ready(call.state)))),
+    route(GET, "/_/stream", Viewer(|call, tenant| Ok(live::answer(call.state, &tenant.name)))),
+    route(GET, "/_/tenants", Open(|call| Ok(view::tenants(call.state, call.request)))),
+    // Mails that left
+    route(GET, "/_/export", Viewer(|call, tenant| export::answer(tenant, call.query(), &call.canceled()))),
+    route(GET, "/_/latest.html|latest.txt|latest.json|latest.eml", Viewer(|call, tenant| view::latest(tenant, call.segment(0), call.query(), &call.canceled()))),
+    route(GET, "/_/messages", Viewer(|call, tenant| messages::index(tenant, call.query(), &call.canceled()))),
+    route(DELETE, "/_/messages", Account(|call, tenant| Ok(messages::forget(call.state, tenant)))),
+    route(GET, "/_/messages/{id}", Viewer(|call, tenant| messages::show(tenant, call.segment(1)))),
+    route(GET, "/_/messages/{id}/raw", Viewer(|call, tenant| messages::raw(tenant, call.segment(1)))),
+    route(GET, "/_/messages/{id}/request", MailView(|call, tenant, letter| requests::that_made(call.state, &tenant.name, letter.email_id()))),
+    route(POST, "/_/messages/{id}/events", Account(|call, tenant| trigger::happens(call.state, tenant, call.segment(1), call.request))),
+    // Mails that came in
+    route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
+    route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyBody]),
+    route(GET, "/_/received/{uuid}", MailView(|_, tenant, letter| Ok(letter.about(tenant)))),
+    route(GET, "/_/received/{word}", Open(|call| received::download(call.state, call.segment(1)))).with(&[Link]),
+    // The sides of either
+    route(GET, "/_/messages|received/{id}/about", MailView(|_, tenant, letter| Ok(letter.about(tenant)))),
+    route(GET, "/_/messages|received/{id}/html", MailView(|call, _, letter| letter.html_page(&call.canceled()))),
+    route(GET, "/_/messages|received/{id}/text", MailView(|_, _, letter| letter.text_page())),
+    route(GET, "/_/messages|received/{id}/download", MailView(|_, _, letter| letter.download())),
+    route(GET, "/_/messages|received/{id}/files/{place}", MailView(|call, _, letter| letter.file(call.segment(3)))),
+    route(GET, "/_/messages|received/{id}/timeline", MailView(|_, tenant, letter| Ok(timeline::of(tenant, letter)))),
+    // Requests of programs, and templates
+    route(GET, "/_/requests", Viewer(|call, tenant| requests::index(call.state, &tenant.name, call.query()))),
+    route(GET, "/_/requests/{number}", Viewer(|call, tenant| requests::show(call.state, &tenant.name, call.segment(1)))),
+    route(GET, "/_/templates", Viewer(|call, tenant| templates::index(tenant, call.query()))),
+    route(GET, "/_/templates/{id}/preview", Viewer(|call, tenant| templates::preview(tenant, call.segment(1), call.query()))),
+    route(GET, "/_/templates/{id}/preview.html", Viewer(|call, tenant| templates::html(tenant, call.segment(1), call.query(), &call.canceled()))),
+    // Control
+    route(GET, "/_/events", Open(|_| Ok(trigger::types()))),
+    route(POST, "/_/events", Account(|call, tenant| trigger::make_up(call.state, tenant, call.request))),
+    route(GET, "/_/clock", AnyKey(|call| Ok(clock::show(call.state)))),
+    route(POST, "/_/clock", AnyKey(|call| clock::change(call.state, call.request.body()))).with(&[MovesClock]),
+    route(GET, "/_/faults", AnyKey(|call| Ok(faults::index(call.state)))),
+    route(POST, "/_/faults", AnyKey(|call| faults::add(call.state, call.request.body()))),
+    route(DELETE, "/_/faults", AnyKey(|call| Ok(faults::clear(call.state)))),
+    route(GET, "/_/faults/{id}", AnyKey(|call| faults::show(call.state, call.segment(1)))),
+    route(DELETE, "/_/faults/{id}", AnyKey(|call| faults::take_back(call.state, call.segment(1)))),
+    route(POST, "/_/reset", AnyKey(|call| reset(call.state, call.request))),
+    // Links, to which forms are posted. Only the consent page itself posts its own.
+    route(GET, "/_/unsubscribe/{word}", Open(|call| unsubscribe::ask(call.state, call.segment(1)))).with(&[Link]),
+    route(POST, "/_/unsubscribe/{word}", Open(|call| unsubscribe::end(call.state, call.segment(1)))).with(&[Link, AnyBody]),
+    route(GET, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[Link]),
+    route(POST, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[AnyBody]),
+];
+
+impl Route {
+    const fn with(mut self, flags: &'static [Flag]) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    pub(super) fn is(&self, flag: Flag) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    pub(super) fn answer(&self, state: &State, request: &Request<Bytes>) -> Outcome {
+        let call = Call { state, request };
+        match self.handler {
+            Open(handler) => handler(call),
+            AnyKey(handler) => name_of(state, request).and_then(|_| handler(call)),
+            Viewer(handler) => handler(call, &*view::viewer(state, request)?),
+            Account(handler) => handler(call, &tenant(state, request)?),
+            MailView(handler) => {
+                let viewer = view::viewer(state, request)?;
+                let tray = if call.segment(0) == "messages" { Folder::Sent } else { Folder::Received };
+                handler(call, &viewer, &mail::MailView::find(&viewer, tray, call.segment(1))?)
+            }
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    /// A segment of the path behind `/_`, counted from 0; empty if there are fewer.
+    fn segment(self, place: usize) -> &'a str {
+        segments(self.request.uri().path()).nth(place).unwrap_or_default()
+    }
+
+    fn query(self) -> Option<&'a str> {
+        self.request.uri().query()
+    }
+
+    fn canceled(self) -> Cancellation {
+        Cancellation::of(self.request)
+    }
+}
+
+/// The lines for a path, one a method; none if there is no such path.
+pub(super) fn at(path: &str) -> impl Iterator<Item = &'static Route> {
+    let first = ROUTES.iter().find(|route| matches(route.path, path)).map(|route| route.path);
+    ROUTES.iter().filter(move |route| Some(route.path) == first)
+}
+
+/// The line for a path and a method. The error is the methods that the path takes, none if there is no such path.
+pub(super) fn find(method: &Method, path: &str) -> Result<&'static Route, Vec<&'static str>> {
+    let route = at(path).find(|route| route.method == *method);
+    route.ok_or_else(|| at(path).map(|route| route.method.as_str()).collect())
+}
+
+/// The segments of a path behind `/_`. Slashes at the end are tolerated.
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.trim_end_matches('/').split('/').skip(2)
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let fits = |wanted: &str, given: &str| match wanted {
+        "{uuid}" => Uuid::try_parse(given).is_ok(),
+        _ => wanted.starts_with('{') || wanted.split('|').any(|one| one == given),
+    };
+    segments(pattern).count() == segments(path).count()
+        && segments(pattern).zip(segments(path)).all(|(wanted, given)| fits(wanted, given))
+}

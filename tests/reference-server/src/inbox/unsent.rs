@@ -1,0 +1,157 @@
+//! Emails that no mail has come of: they wait, or they failed or were canceled before they left. `GET /_/messages?state=…` lists them.
+//!
+//! An email is here from its acceptance until its mail leaves. Then its address (`/_/messages/{email_id}/…`) is the mail's.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use serde::Serialize;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use crate::inbox::filter::Filter;
+use crate::inbox::messages;
+use crate::lock::lock;
+use crate::model::email::tags::Tag;
+use crate::model::email::{Email, Event};
+use crate::state::tenant::Tenant;
+use crate::store::ledger::Ledger;
+use crate::wire::cancel::Cancellation;
+use crate::wire::paging::{Mode, Page, Window, list, quoted};
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+
+/// Why an email has not left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    /// It waits for its time.
+    Scheduled,
+    /// It waits for its hosted attachments.
+    Queued,
+    Failed,
+    Suppressed,
+    Canceled,
+}
+
+impl State {
+    /// None if the email has left.
+    pub(super) fn of(email: &Email) -> Option<Self> {
+        match email.last_event() {
+            _ if email.captured().is_some() => None,
+            _ if email.failure().is_some() => Some(Self::Failed),
+            Event::Scheduled => Some(Self::Scheduled),
+            Event::Queued => Some(Self::Queued),
+            Event::Failed => Some(Self::Failed),
+            Event::Suppressed => Some(Self::Suppressed),
+            Event::Canceled => Some(Self::Canceled),
+            _ => None,
+        }
+    }
+}
+
+/// The emails that a list asks for with `state`.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    All,
+    In(State),
+}
+
+/// The values of `state` besides `sent`, which asks for mails.
+const STATES: [(&str, Wanted); 6] = [
+    ("unsent", Wanted::All),
+    ("scheduled", Wanted::In(State::Scheduled)),
+    ("queued", Wanted::In(State::Queued)),
+    ("failed", Wanted::In(State::Failed)),
+    ("suppressed", Wanted::In(State::Suppressed)),
+    ("canceled", Wanted::In(State::Canceled)),
+];
+
+impl Wanted {
+    /// Reads `state` of a query; none asks for mails.
+    pub(super) fn read(query: &str) -> Result<Option<Self>, Problem> {
+        let state = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state").last();
+        let Some((_, state)) = state.filter(|(_, state)| state != "sent") else { return Ok(None) };
+        let known = STATES.iter().find(|(name, _)| *name == state);
+        known.map(|(_, wanted)| Some(*wanted)).ok_or_else(|| {
+            let names: Vec<_> = STATES.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let rule = format!("`state` must be one of `sent`, {}", names.join(", "));
+            Problem::validation(format!("{rule}; found {}.", quoted(&state)))
+        })
+    }
+
+    fn lets_through(self, email: &Email) -> bool {
+        State::of(email).is_some_and(|state| match self {
+            Self::All => true,
+            Self::In(wanted) => wanted == state,
+        })
+    }
+}
+
+/// `GET /_/messages?state=unsent`, mode A, newest first by when they were accepted. It looks through the emails without their lock.
+pub(super) fn index(
+    tenant: &Tenant,
+    wanted: Wanted,
+    query: &str,
+    canceled: &Cancellation,
+) -> Result<Response<Bytes>, Problem> {
+    let filter = Filter::read(query)?;
+    let walk = Window::read(Some(&messages::renamed(query)), Mode::A)?.walk(&lock(&tenant.emails))?;
+    let page = walk
+        .look(|email| canceled.is_canceled() || wanted.lets_through(email) && filter.lets_through(&**email));
+    canceled.check()?;
+    let items = page.items.iter().map(|email| Item::of(email)).collect();
+    Ok(list(&Page { items, has_more: page.has_more }))
+}
+
+/// The IDs of all of them.
+pub(super) fn ids(tenant: &Tenant) -> impl Iterator<Item = Uuid> + use<> {
+    let emails: Vec<_> = lock(&tenant.emails).newest_first().cloned().collect();
+    emails.into_iter().filter(|email| State::of(email).is_some()).map(|email| email.id)
+}
+
+/// The one with this ID.
+pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> {
+    emails.get(id).filter(|email| State::of(email).is_some()).cloned()
+}
+
+/// An unsent email in a list, with the fields of a mail as far as it has them.
+#[derive(Serialize)]
+pub(super) struct Item<'a> {
+    id: String,
+    email_id: String,
+    from: &'a str,
+    to: &'a [String],
+    cc: &'a [String],
+    bcc: &'a [String],
+    subject: &'a str,
+    created_at: String,
+    /// `None` if it has left meanwhile.
+    state: Option<State>,
+    /// Why it failed, as the event of webhooks has it.
+    reason: Option<Arc<str>>,
+    scheduled_at: Option<String>,
+    last_event: &'static str,
+    tags: &'a [Tag],
+}
+
+impl<'a> Item<'a> {
+    pub(super) fn of(email: &'a Email) -> Self {
+        Self {
+            id: email.id.to_string(),
+            email_id: email.id.to_string(),
+            from: &email.from,
+            to: &email.to,
+            cc: email.cc.as_deref().unwrap_or_default(),
+            bcc: email.bcc.as_deref().unwrap_or_default(),
+            subject: &email.subject,
+            created_at: database(email.created_at),
+            state: State::of(email),
+            reason: email.failure(),
+            scheduled_at: email.scheduled_at().map(database),
+            last_event: email.last_event().as_str(),
+            tags: &email.tags,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Limits of header fields.
+
+/// The longest word that stands unencoded, with the spaces before it, in bytes: a line has at most 998, and the field's name is on the first.
+pub(crate) const MAX_WORD: usize = 690;
+/// The longest name of a field, in bytes.
+pub(crate) const MAX_NAME: usize = 300;
+
+/// Whether a value can stand as it is: a parser gives it back unchanged, and no line is too long.
+pub(crate) fn is_plain(value: &str) -> bool {
+    value.is_ascii() && !value.starts_with(' ') && !value.ends_with(' ') && has_short_words(value)
+}
+
+pub(crate) fn has_short_words(value: &str) -> bool {
+    let mut length = 0;
+    let mut before = 0;
+    value.bytes().all(|byte| {
+        // The spaces before a word are on its line.
+        length = if byte == b' ' && before != b' ' { 1 } else { length + 1 };
+        before = byte;
+        length <= MAX_WORD
+    })
+}

@@ -1,0 +1,20 @@
+//! The records of the service, one module a resource: their fields, the rules that hold for them alone, and how large they are.
+
+pub(crate) mod api_key;
+pub(crate) mod automation;
+pub(crate) mod broadcast;
+pub(crate) mod contact;
+pub(crate) mod contact_property;
+pub(crate) mod credential;
+pub(crate) mod domain;
+pub(crate) mod email;
+pub(crate) mod event;
+pub(crate) mod log;
+pub(crate) mod mail;
+pub(crate) mod oauth;
+pub(crate) mod received;
+pub(crate) mod segment;
+pub(crate) mod template;
+pub(crate) mod topic;
+pub(crate) mod webhook;
+pub(crate) mod webhook_delivery;

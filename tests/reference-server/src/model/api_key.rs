@@ -1,0 +1,57 @@
+//! API keys that were made.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::model::credential::{Credential, Made, Permission};
+use crate::store::table::{self, NoGroup};
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// One key that was made.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct ApiKey {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) token: String,
+    pub(crate) created_at: Timestamp,
+    pub(crate) last_used_at: Option<Timestamp>,
+    pub(crate) permission: Permission,
+    /// The only domain that it may send from.
+    pub(crate) domain: Option<Uuid>,
+}
+
+impl ApiKey {
+    /// The key itself, and what it may do.
+    pub(crate) fn credential(&self, tenant: &str) -> (&str, Credential<'static>) {
+        let credential = Credential {
+            tenant: tenant.to_owned().into(),
+            permission: self.permission,
+            made: Some(Made { id: self.id, domain: self.domain }),
+            token: false,
+        };
+        (&self.token, credential)
+    }
+}
+
+impl table::Record for ApiKey {
+    const PLURAL: &'static str = "API keys";
+
+    type Group = NoGroup;
+}
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+view! {
+    pub(crate) Item of key: ApiKey {
+        id: key.id,
+        name: key.name,
+        created_at: database(key.created_at),
+        last_used_at: key.last_used_at.map(database),
+    }
+}

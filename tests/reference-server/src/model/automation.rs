@@ -1,0 +1,71 @@
+//! Automations: what triggers them, and the steps that follow.
+
+pub(crate) mod definition;
+pub(crate) mod duration;
+pub(crate) mod rule;
+pub(crate) mod run;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::definition::Definition;
+use crate::store::table;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// An automation.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Automation {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) enabled: bool,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    /// Shared with the runs that go by it, also when the automation has another one by then.
+    pub(crate) definition: Arc<Definition>,
+}
+
+/// The groups of automations.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// The enabled or the disabled ones.
+    Enabled(bool),
+    /// The enabled ones that an event of this name triggers.
+    Trigger(String),
+}
+
+impl table::Record for Automation {
+    const PLURAL: &'static str = "automations";
+
+    type Group = Group;
+
+    fn groups(&self) -> Vec<Group> {
+        let triggers = self.definition.triggers().filter(|_| self.enabled);
+        std::iter::once(Group::Enabled(self.enabled))
+            .chain(triggers.map(|name| Group::Trigger(name.to_owned())))
+            .collect()
+    }
+}
+
+/// Whether an automation is enabled, as it is written.
+pub(crate) const STATUS: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
+
+impl Automation {
+    pub(crate) fn status(&self) -> &'static str {
+        if self.enabled { "enabled" } else { "disabled" }
+    }
+}
+
+view! {
+    /// `SPEC.md`, Automation (list item).
+    pub(crate) Item of automation: Automation {
+        id: automation.id,
+        name: automation.name,
+        status: automation.status(),
+        created_at: database(automation.created_at),
+        updated_at: database(automation.updated_at),
+    }
+}

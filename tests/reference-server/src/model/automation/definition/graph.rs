@@ -1,0 +1,111 @@
+//! The graph that the connections of a definition draw.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::automation::definition::{Action, Definition};
+use crate::wire::paging::quoted;
+use crate::wire::validation::Problems;
+
+/// Notes what is wrong with it.
+pub(crate) fn check(definition: &Definition, problems: &mut Problems) {
+    let mut places = HashMap::new();
+    for (place, step) in definition.steps.iter().enumerate() {
+        if let Some(first) = places.insert(step.key.as_str(), place) {
+            problems.wrong(|| {
+                format!(
+                    "`steps[{place}].key` must name one step; steps[{first}] has the key {} too.",
+                    quoted(&step.key)
+                )
+            });
+        }
+    }
+    let is_trigger = |place: &usize| matches!(definition.steps[*place].action, Action::Trigger { .. });
+    if !(0..definition.steps.len()).any(|place| is_trigger(&place)) {
+        problems.wrong(|| "`steps` must hold one step of the type `trigger` at least; found none.".into());
+    }
+    let mut ways = HashSet::new();
+    let mut edges = Vec::new();
+    for (at, connection) in definition.connections.iter().enumerate() {
+        let (from, to) = (places.get(connection.from.as_str()), places.get(connection.to.as_str()));
+        for (name, key, place) in [("from", &connection.from, from), ("to", &connection.to, to)] {
+            if place.is_none() {
+                problems.wrong(|| {
+                    format!(
+                        "`connections[{at}].{name}` must be the key of a step; there is no step {}.",
+                        quoted(key)
+                    )
+                });
+            }
+        }
+        if to.is_some_and(is_trigger) {
+            problems.wrong(|| {
+                format!(
+                    "`connections[{at}].to` must not lead to a trigger; {} is one.",
+                    quoted(&connection.to)
+                )
+            });
+        }
+        let step = from.map(|place| definition.steps[*place].kind);
+        if let (Some(needed), Some(step)) = (connection.kind.belongs_to(), step)
+            && needed != step
+        {
+            problems.wrong(|| {
+                let kind = connection.kind.as_str();
+                format!("`connections[{at}].type` can be `{kind}` only from a `{needed}` step; found a `{step}` step.")
+            });
+        }
+        if !ways.insert((connection.from.as_str(), connection.kind)) {
+            problems.wrong(|| {
+                let (from, kind) = (quoted(&connection.from), connection.kind.as_str());
+                format!("`connections[{at}]` must be the only `{kind}` connection from the step {from}.")
+            });
+        }
+        if let (Some(from), Some(to)) = (from, to) {
+            edges.push((at, *from, *to));
+        }
+    }
+    for at in closing(&edges, definition.steps.len()) {
+        problems.wrong(|| format!("`connections[{at}]` must not lead back to a step on the way to it."));
+    }
+}
+
+/// The connections that close a circle, as a walk from each step meets them.
+fn closing(edges: &[(usize, usize, usize)], steps: usize) -> Vec<usize> {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Seen {
+        No,
+        OnTheWay,
+        Done,
+    }
+    let mut leads: Vec<Vec<(usize, usize)>> = vec![Vec::new(); steps];
+    for (at, from, to) in edges {
+        leads[*from].push((*at, *to));
+    }
+    let (mut seen, mut closing) = (vec![Seen::No; steps], Vec::new());
+    for start in 0..steps {
+        if seen[start] != Seen::No {
+            continue;
+        }
+        // Each step on the way, with the connection to be tried next.
+        let mut way = vec![(start, 0)];
+        seen[start] = Seen::OnTheWay;
+        while let Some((step, tried)) = way.last_mut() {
+            let Some((at, to)) = leads[*step].get(*tried).copied() else {
+                seen[*step] = Seen::Done;
+                way.pop();
+                continue;
+            };
+            *tried += 1;
+            match seen[to] {
+                Seen::OnTheWay => closing.push(at),
+                Seen::Done => {}
+                Seen::No => {
+                    seen[to] = Seen::OnTheWay;
+                    way.push((to, 0));
+                }
+            }
+        }
+    }
+    closing.sort_unstable();
+    closing
+}

@@ -1,0 +1,69 @@
+//! Times in words: `30 minutes`, `1 day`. The specification is silent on delays; these are read by jiff's friendly format, a day as
+//! 24 hours, and are at most 30 days.
+
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+
+const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Reads a duration. The error continues a sentence that starts with the field's name.
+pub(crate) fn read(text: &str) -> Result<SignedDuration, &'static str> {
+    let unreadable = "must be a time in words such as `30 minutes` or `3 days`";
+    // No time that makes sense is longer; `ago` and ISO 8601 (`PT5M`) are other things that the parser reads.
+    let words = text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_digit());
+    if !words || text.ends_with("ago") {
+        return Err(unreadable);
+    }
+    let span: Span = text.parse().map_err(|_| unreadable)?;
+    let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| unreadable)?;
+    if duration <= SignedDuration::ZERO || duration > LONGEST {
+        return Err("must be longer than nothing and at most 30 days");
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_read_in_words() {
+        for (text, seconds) in [
+            ("1 second", 1),
+            ("30 minutes", 1_800),
+            ("1 hour", 3_600),
+            ("1 hour 30 minutes", 5_400),
+            ("12 hours", 43_200),
+            ("1 day", 86_400),
+            ("3 days", 259_200),
+            ("1 week", 604_800),
+            ("30 days", 2_592_000),
+            ("5m", 300),
+        ] {
+            assert_eq!(read(text).map(|duration| duration.as_secs()), Ok(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_or_too_long_is_refused() {
+        for text in [
+            "",
+            "soon",
+            "5",
+            "minutes",
+            "-5 minutes",
+            "0 minutes",
+            "5 minutes ago",
+            "PT5M",
+            "31 days",
+            "30 days 1 second",
+            "5 weeks",
+            "1 month",
+            "1 year",
+            "five minutes",
+            "99999999999999999999 days",
+            "5 minutes; drop",
+        ] {
+            assert!(read(text).is_err(), "{text:?}");
+        }
+    }
+}

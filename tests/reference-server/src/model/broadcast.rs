@@ -1,0 +1,170 @@
+//! What the service remembers of a broadcast, and how far it has come.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::model::email::recipients::{Mailbox, texts};
+use crate::store::table::{self, NoGroup};
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// One email for all contacts of a segment.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Broadcast {
+    pub(crate) id: Uuid,
+    pub(crate) created_at: Timestamp,
+    pub(crate) message: Message,
+    pub(crate) status: Status,
+    pub(crate) scheduled_at: Option<Timestamp>,
+    pub(crate) sent_at: Option<Timestamp>,
+}
+
+impl table::Record for Broadcast {
+    const PLURAL: &'static str = "broadcasts";
+
+    type Group = NoGroup;
+}
+
+/// What can be changed until it goes out.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Message {
+    pub(crate) segment: Uuid,
+    pub(crate) from: Mailbox,
+    pub(crate) subject: String,
+    pub(crate) reply_to: Option<Vec<Mailbox>>,
+    pub(crate) preview_text: Option<String>,
+    pub(crate) html: Option<Arc<str>>,
+    /// None: derived from the HTML of each mail. Empty: there is none.
+    pub(crate) text: Option<Arc<str>>,
+    pub(crate) name: Option<String>,
+    pub(crate) topic: Option<Uuid>,
+}
+
+impl Message {
+    /// Its name; without one its subject, or `Untitled`. (The specification is silent here; official clients take the name for text.)
+    pub(crate) fn shown_name(&self) -> &str {
+        let names = [self.name.as_deref(), Some(self.subject.as_str())];
+        names.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or("Untitled")
+    }
+}
+
+/// How far a broadcast has come. The specification has seen `draft` and `sent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Status {
+    Draft,
+    Scheduled,
+    /// Its mails are leaving.
+    Queued,
+    Sent,
+    /// It was stopped while its mails were leaving.
+    Canceled,
+}
+
+impl Status {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Scheduled => "scheduled",
+            Self::Queued => "queued",
+            Self::Sent => "sent",
+            Self::Canceled => "canceled",
+        }
+    }
+}
+
+impl Broadcast {
+    pub(crate) fn new(id: Uuid, message: Message, created_at: Timestamp) -> Self {
+        Self { id, created_at, message, status: Status::Draft, scheduled_at: None, sent_at: None }
+    }
+
+    /// Sends a draft: at once, or at `due`.
+    pub(crate) fn send(&mut self, due: Option<Timestamp>) -> Result<(), Problem> {
+        if self.status != Status::Draft {
+            return Err(self.refusal("sent", "a draft"));
+        }
+        self.scheduled_at = due;
+        self.status = if due.is_some() { Status::Scheduled } else { Status::Queued };
+        Ok(())
+    }
+
+    /// Its schedule is due at `due`: whether it goes out now. One that was taken back, or is scheduled for another time, doesn't.
+    pub(crate) fn fall_due(&mut self, due: Timestamp) -> bool {
+        let goes = self.status == Status::Scheduled && self.scheduled_at == Some(due);
+        if goes {
+            self.status = Status::Queued;
+        }
+        goes
+    }
+
+    /// Its last mail has left. One that was stopped meanwhile stays stopped.
+    pub(crate) fn finish(&mut self, at: Timestamp) {
+        if self.status == Status::Queued {
+            self.status = Status::Sent;
+            self.sent_at = Some(at);
+        }
+    }
+
+    /// Takes it back.
+    pub(crate) fn cancel(&mut self) -> Result<(), Problem> {
+        match self.status {
+            Status::Scheduled => {
+                self.status = Status::Draft;
+                self.scheduled_at = None;
+            }
+            Status::Queued => self.status = Status::Canceled,
+            Status::Draft | Status::Sent | Status::Canceled => {
+                return Err(self.refusal("canceled", "a scheduled or queued broadcast"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what is done to a broadcast that has gone out already; `done` says what: `updated`.
+    pub(crate) fn check_open(&self, done: &str) -> Result<(), Problem> {
+        match self.status {
+            Status::Draft | Status::Scheduled => Ok(()),
+            _ => Err(self.refusal(done, "a draft or scheduled broadcast")),
+        }
+    }
+
+    fn refusal(&self, done: &str, what: &str) -> Problem {
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "validation_error",
+            format!("Only {what} can be {done}; this one is {}.", self.status.as_str()),
+        )
+    }
+}
+
+view! {
+    /// `SPEC.md`, Broadcast (list item), and the topic. `audience_id` is the segment's former name.
+    pub(crate) Item of broadcast: Broadcast {
+        id: broadcast.id,
+        name: broadcast.message.shown_name(),
+        audience_id: broadcast.message.segment,
+        segment_id: broadcast.message.segment,
+        status: broadcast.status.as_str(),
+        created_at: database(broadcast.created_at),
+        scheduled_at: broadcast.scheduled_at.map(database),
+        sent_at: broadcast.sent_at.map(database),
+        topic_id: broadcast.message.topic,
+    }
+}
+
+view! {
+    pub(crate) Whole of broadcast: Broadcast {
+        object: "broadcast",
+        ..Item,
+        from: broadcast.message.from.text,
+        subject: broadcast.message.subject,
+        reply_to: broadcast.message.reply_to.as_deref().map(texts),
+        preview_text: broadcast.message.preview_text,
+        html: broadcast.message.html,
+        text: broadcast.message.text,
+    }
+}

@@ -1,0 +1,190 @@
+//! What the service remembers of a contact.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::store::table::{self, lower_case};
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// A contact of whom nothing is known but the address.
+pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
+    Contact {
+        id,
+        email,
+        first_name: None,
+        last_name: None,
+        unsubscribed: false,
+        properties: BTreeMap::new(),
+        segments: Vec::new(),
+        left_segments: BTreeSet::new(),
+        topics: BTreeMap::new(),
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+/// One contact.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Contact {
+    pub(crate) id: Uuid,
+    /// `local@domain`, as it was given. Two contacts never share one, however it is capitalised.
+    pub(crate) email: String,
+    pub(crate) first_name: Option<String>,
+    pub(crate) last_name: Option<String>,
+    /// Gets no broadcast at all.
+    pub(crate) unsubscribed: bool,
+    pub(crate) properties: BTreeMap<String, PropertyValue>,
+    pub(crate) segments: Vec<Uuid>,
+    /// The segments that it has left: a walk over the members goes on from a member that leaves meanwhile.
+    #[serde(default)]
+    pub(crate) left_segments: BTreeSet<Uuid>,
+    /// The topics that the contact has made a choice about.
+    pub(crate) topics: BTreeMap<Uuid, Subscription>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// The groups of contacts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// The members of a segment.
+    Member(Uuid),
+    /// The contacts that have left a segment.
+    FormerMember(Uuid),
+    /// The contacts that have made a choice about a topic.
+    Topic(Uuid),
+    /// The contacts that have a value for the property with this key.
+    Property(String),
+}
+
+impl table::Record for Contact {
+    const PLURAL: &'static str = "contacts";
+
+    type Group = Group;
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.email)
+    }
+
+    fn normalize(address: &str) -> Cow<'_, str> {
+        lower_case(address)
+    }
+
+    fn conflict(&self, _: &Self) -> Problem {
+        Problem::new(
+            StatusCode::CONFLICT,
+            "validation_error",
+            format!("`email` must not be the address of another contact; found {:?}.", self.email),
+        )
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        let members = self.segments.iter().copied().map(Group::Member);
+        let former_members = self.left_segments.iter().copied().map(Group::FormerMember);
+        let topics = self.topics.keys().copied().map(Group::Topic);
+        let properties = self.properties.keys().cloned().map(Group::Property);
+        members.chain(former_members).chain(topics).chain(properties).collect()
+    }
+}
+
+impl Contact {
+    /// Makes it a member; adding a member again changes nothing.
+    pub(crate) fn join(&mut self, segment: Uuid) {
+        self.left_segments.remove(&segment);
+        if !self.segments.contains(&segment) {
+            self.segments.push(segment);
+        }
+    }
+
+    /// Ends the membership. False if it is no member.
+    pub(crate) fn leave(&mut self, segment: Uuid) -> bool {
+        let before = self.segments.len();
+        self.segments.retain(|one| *one != segment);
+        let left = self.segments.len() < before;
+        if left {
+            self.left_segments.insert(segment);
+        }
+        left
+    }
+
+    /// Forgets a segment that is deleted.
+    pub(crate) fn forget_segment(&mut self, segment: Uuid) {
+        self.leave(segment);
+        self.left_segments.remove(&segment);
+    }
+
+    /// Whether it is or was a member, so that lists of the membership have a place for it.
+    pub(crate) fn has_joined(&self, segment: Uuid) -> bool {
+        self.segments.contains(&segment) || self.left_segments.contains(&segment)
+    }
+}
+
+/// What a property can hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum PropertyValue {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+impl PropertyValue {
+    /// The name of its type on the wire.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "string",
+            Self::Number(_) => "number",
+        }
+    }
+}
+
+impl std::fmt::Display for PropertyValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+/// Whether somebody wants the emails of a topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Subscription {
+    OptIn,
+    OptOut,
+}
+
+impl Subscription {
+    pub(crate) const WORDS: &'static [(&'static str, Self)] =
+        &[("opt_in", Self::OptIn), ("opt_out", Self::OptOut)];
+}
+
+view! {
+    pub(crate) Item of contact: Contact {
+        id: contact.id,
+        email: contact.email,
+        first_name: contact.first_name,
+        last_name: contact.last_name,
+        created_at: database(contact.created_at),
+        unsubscribed: contact.unsubscribed,
+    }
+}
+
+view! {
+    pub(crate) Whole of contact: Contact {
+        object: "contact",
+        ..Item,
+        properties: contact.properties.iter().map(|(key, value)| (key, PropertyItem(value))).collect::<BTreeMap<_, _>>(),
+    }
+}
+
+view! {
+    PropertyItem of value: PropertyValue { type: value.kind(), value: value, }
+}

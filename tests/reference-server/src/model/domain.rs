@@ -1,0 +1,207 @@
+//! What the service remembers of a domain: how it is set up, its DNS records, and how their verification stands.
+
+pub(crate) mod dns;
+pub(crate) mod verification;
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::dns::{DnsRecord, RecordStatus};
+use crate::store::table::{self, NoGroup, lower_case};
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// A domain of a tenant.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Domain {
+    pub(crate) id: Uuid,
+    pub(crate) created_at: Timestamp,
+    pub(crate) setup: Setup,
+    pub(crate) status: Status,
+    pub(crate) records: Vec<DnsRecord>,
+    /// The number of the check that was begun last; what an earlier one finds doesn't count.
+    pub(crate) check: u64,
+    /// The last check that ended has found what sending needs. It stays so while another one runs.
+    pub(crate) proven: bool,
+}
+
+impl table::Record for Domain {
+    const PLURAL: &'static str = "domains";
+
+    type Group = NoGroup;
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.setup.name)
+    }
+
+    fn normalize(name: &str) -> Cow<'_, str> {
+        lower_case(name)
+    }
+
+    fn conflict(&self, holder: &Self) -> Problem {
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "validation_error",
+            format!("The domain {} is registered already; its id is {}.", self.setup.name, holder.id),
+        )
+    }
+}
+
+/// What the caller decides.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Setup {
+    /// In lower case.
+    pub(crate) name: String,
+    pub(crate) region: Region,
+    pub(crate) return_path: String,
+    pub(crate) open_tracking: bool,
+    pub(crate) click_tracking: bool,
+    pub(crate) tracking_subdomain: Option<String>,
+    pub(crate) tls: Tls,
+    pub(crate) capabilities: Capabilities,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Capabilities {
+    pub(crate) sending: bool,
+    pub(crate) receiving: bool,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self { sending: true, receiving: false }
+    }
+}
+
+/// What happens where the recipient's server offers no TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Tls {
+    /// The mail goes unencrypted.
+    #[default]
+    Opportunistic,
+    /// The mail doesn't go.
+    Enforced,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Region {
+    #[default]
+    UsEast1,
+    EuWest1,
+    SaEast1,
+    ApNortheast1,
+}
+
+impl Region {
+    pub(crate) const ALL: [Self; 4] = [Self::UsEast1, Self::EuWest1, Self::SaEast1, Self::ApNortheast1];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::UsEast1 => "us-east-1",
+            Self::EuWest1 => "eu-west-1",
+            Self::SaEast1 => "sa-east-1",
+            Self::ApNortheast1 => "ap-northeast-1",
+        }
+    }
+}
+
+/// The specification has seen the first two. Of the others that are known, `temporary_failure` doesn't occur here: no record of a
+/// sandbox vanishes after it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Status {
+    NotStarted,
+    Pending,
+    Verified,
+    PartiallyVerified,
+    PartiallyFailed,
+    Failed,
+}
+
+impl Status {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::NotStarted => "not_started",
+            Self::Pending => "pending",
+            Self::Verified => "verified",
+            Self::PartiallyVerified => "partially_verified",
+            Self::PartiallyFailed => "partially_failed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl Domain {
+    pub(crate) fn new(id: Uuid, created_at: Timestamp, setup: Setup) -> Self {
+        let records = dns::records(id, &setup);
+        Self { id, created_at, setup, status: Status::NotStarted, records, check: 0, proven: false }
+    }
+
+    /// Sets it up anew. Records that it had already keep their status.
+    pub(crate) fn set_up(&mut self, setup: Setup) {
+        let known = std::mem::replace(&mut self.records, dns::records(self.id, &setup));
+        for record in &mut self.records {
+            if let Some(known) = known.iter().find(|known| known.is_same(record)) {
+                record.status = known.status;
+            }
+        }
+        self.setup = setup;
+    }
+
+    /// Whether it is verified for sending, also while it is checked again.
+    pub(crate) fn may_send(&self) -> bool {
+        self.proven && self.setup.capabilities.sending
+    }
+
+    /// Whether it is verified for receiving, also while it is checked again.
+    pub(crate) fn may_receive(&self) -> bool {
+        self.proven && self.setup.capabilities.receiving
+    }
+
+    /// The host that stands in tracked links, if it is verified. Without one, neither opens nor clicks are tracked.
+    pub(crate) fn tracking_host(&self) -> Option<String> {
+        let label = self.setup.tracking_subdomain.as_ref()?;
+        let verified = |record: &DnsRecord| record.is_tracking() && record.status == RecordStatus::Verified;
+        self.records.iter().any(verified).then(|| format!("{label}.{}", self.setup.name))
+    }
+}
+
+view! {
+    pub(crate) Item of domain: Domain {
+        id: domain.id,
+        name: domain.setup.name,
+        status: domain.status.as_str(),
+        created_at: database(domain.created_at),
+        region: domain.setup.region.as_str(),
+        open_tracking: domain.setup.open_tracking,
+        click_tracking: domain.setup.click_tracking,
+        capabilities: CapabilitiesItem(&domain.setup.capabilities),
+    }
+}
+
+view! {
+    pub(crate) Created of domain: Domain {
+        ..Item,
+        tracking_subdomain: domain.setup.tracking_subdomain,
+        records: domain.records,
+    }
+}
+
+view! {
+    pub(crate) Whole of domain: Domain { object: "domain", ..Created, }
+}
+
+view! {
+    CapabilitiesItem of capabilities: Capabilities {
+        sending: switch(capabilities.sending),
+        receiving: switch(capabilities.receiving),
+    }
+}
+
+fn switch(on: bool) -> &'static str {
+    if on { "enabled" } else { "disabled" }
+}

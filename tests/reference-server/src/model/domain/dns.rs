@@ -1,0 +1,99 @@
+//! The DNS records that a domain needs (`SPEC.md`, Domain).
+//!
+//! SPF at the return path's subdomain (MX, so that bounces come back, and TXT), three DKIM keys as CNAME, an MX record of the domain itself
+//! where it receives, a CNAME where it has a tracking subdomain. The specification shows no values. Here they name hosts of the region
+//! under `mail.example`, which nobody can own; the DKIM names follow from the domain's id, so they never change. `name` is the whole name
+//! of the record, as the specification writes `<label>.<domain>`.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::model::domain::Setup;
+use crate::store::interned::{Interned, word};
+
+/// The name behind which the hosts of all regions are.
+const SERVICE: &str = "mail.example";
+/// The preference of mail exchangers; there is one each, so any number does.
+const PRIORITY: u16 = 10;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DnsRecord {
+    #[serde(deserialize_with = "word")]
+    record: Interned,
+    name: String,
+    #[serde(rename = "type", deserialize_with = "word")]
+    kind: Interned,
+    value: String,
+    #[serde(deserialize_with = "word")]
+    ttl: Interned,
+    pub(crate) status: RecordStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RecordStatus {
+    NotStarted,
+    Pending,
+    Verified,
+    Failed,
+}
+
+impl DnsRecord {
+    fn new(record: &'static str, name: String, kind: &'static str, value: String) -> Self {
+        let priority = (kind == "MX").then_some(PRIORITY);
+        Self { record, name, kind, value, ttl: "Auto", status: RecordStatus::NotStarted, priority }
+    }
+
+    /// Whether it is the same entry of the DNS.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.record, &self.name, self.kind, &self.value)
+            == (other.record, &other.name, other.kind, &other.value)
+    }
+
+    /// Whether sending needs it.
+    pub(crate) fn is_for_sending(&self) -> bool {
+        matches!(self.record, "SPF" | "DKIM")
+    }
+
+    pub(crate) fn is_tracking(&self) -> bool {
+        self.record == "Tracking"
+    }
+}
+
+/// All records of a domain that is set up like this.
+pub(crate) fn records(id: Uuid, setup: &Setup) -> Vec<DnsRecord> {
+    let (domain, region) = (&setup.name, setup.region.as_str());
+    let return_path = format!("{}.{domain}", setup.return_path);
+    let mut records = vec![
+        DnsRecord::new("SPF", return_path.clone(), "MX", format!("feedback.{region}.{SERVICE}")),
+        DnsRecord::new("SPF", return_path, "TXT", format!("v=spf1 include:spf.{region}.{SERVICE} ~all")),
+    ];
+    records.extend((1..=3).map(|number| {
+        let selector = selector(id, number);
+        let value = format!("{selector}.dkim.{region}.{SERVICE}");
+        DnsRecord::new("DKIM", format!("{selector}._domainkey.{domain}"), "CNAME", value)
+    }));
+    if setup.capabilities.receiving {
+        records.push(DnsRecord::new(
+            "Receiving MX",
+            domain.clone(),
+            "MX",
+            format!("inbound.{region}.{SERVICE}"),
+        ));
+    }
+    if let Some(label) = &setup.tracking_subdomain {
+        let value = format!("track.{region}.{SERVICE}");
+        records.push(DnsRecord::new("Tracking", format!("{label}.{domain}"), "CNAME", value));
+    }
+    records
+}
+
+/// The name of one of a domain's keys: 32 letters and digits.
+fn selector(id: Uuid, number: u8) -> String {
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let digest = Sha256::new().chain_update(id).chain_update([number]).finalize();
+    digest.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect()
+}

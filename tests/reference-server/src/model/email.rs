@@ -1,0 +1,309 @@
+//! What the service remembers of an email, and what has happened to it.
+
+pub(crate) mod attachments;
+pub(crate) mod bodies;
+pub(crate) mod draft;
+pub(crate) mod headers;
+pub(crate) mod personal;
+pub(crate) mod recipients;
+pub(crate) mod tags;
+pub(crate) mod written;
+
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::bodies::Bodies;
+use self::draft::{Draft, Origin};
+use self::tags::Tag;
+use crate::lock::lock;
+use crate::store::size::Size;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// How many events of an email are remembered.
+const LONGEST_HISTORY: usize = 200;
+/// How many an email has that was delivered and never opened.
+const USUAL_HISTORY: usize = 2;
+
+/// A sent email. What was sent never changes; when it leaves and what happened to it does.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Email {
+    pub(crate) id: Uuid,
+    /// With its angle brackets.
+    pub(crate) message_id: Arc<str>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) from: String,
+    pub(crate) to: Vec<String>,
+    pub(crate) cc: Option<Vec<String>>,
+    pub(crate) bcc: Option<Vec<String>>,
+    pub(crate) reply_to: Option<Vec<String>>,
+    pub(crate) subject: String,
+    #[serde(flatten)]
+    pub(crate) bodies: Bodies,
+    /// The custom headers; not those that the service adds to the mails of a broadcast.
+    #[serde(default)]
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) tags: Arc<[Tag]>,
+    pub(crate) topic: Option<Uuid>,
+    pub(crate) origin: Origin,
+    progress: Mutex<Progress>,
+}
+
+/// A copy of its own, with what has happened so far. The bodies are shared.
+impl Clone for Email {
+    fn clone(&self) -> Self {
+        let Self {
+            id,
+            message_id,
+            created_at,
+            from,
+            to,
+            cc,
+            bcc,
+            reply_to,
+            subject,
+            bodies,
+            headers,
+            tags,
+            topic,
+            origin,
+            progress,
+        } = self;
+        Self {
+            id: *id,
+            message_id: message_id.clone(),
+            created_at: *created_at,
+            from: from.clone(),
+            to: to.clone(),
+            cc: cc.clone(),
+            bcc: bcc.clone(),
+            reply_to: reply_to.clone(),
+            subject: subject.clone(),
+            bodies: bodies.clone(),
+            headers: headers.clone(),
+            tags: tags.clone(),
+            topic: *topic,
+            origin: *origin,
+            progress: Mutex::new(lock(progress).clone()),
+        }
+    }
+}
+
+/// What has happened to an email so far.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Progress {
+    last_event: (Timestamp, Event),
+    /// All of them, oldest first.
+    history: Vec<(Timestamp, Event)>,
+    scheduled_at: Option<Timestamp>,
+    /// All that is needed to send it, until it has been sent.
+    waiting: Option<Box<Draft>>,
+    /// The mail that left, in the inbox.
+    captured: Option<Uuid>,
+    /// Why it could not leave.
+    #[serde(default)]
+    failure: Option<Arc<str>>,
+}
+
+/// An event of an email. The specification has seen two; these are the twelve that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub(crate) enum Event {
+    Queued,
+    Scheduled,
+    Canceled,
+    Failed,
+    Suppressed,
+    Sent,
+    DeliveryDelayed,
+    Bounced,
+    Delivered,
+    Opened,
+    Clicked,
+    Complained,
+}
+
+impl Event {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Scheduled => "scheduled",
+            Self::Canceled => "canceled",
+            Self::Failed => "failed",
+            Self::Suppressed => "suppressed",
+            Self::Sent => "sent",
+            Self::DeliveryDelayed => "delivery_delayed",
+            Self::Bounced => "bounced",
+            Self::Delivered => "delivered",
+            Self::Opened => "opened",
+            Self::Clicked => "clicked",
+            Self::Complained => "complained",
+        }
+    }
+}
+
+impl Email {
+    pub(crate) fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
+        let texts = |list: &[crate::model::email::recipients::Mailbox]| {
+            list.iter().map(|one| one.text.clone()).collect()
+        };
+        let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
+        Self {
+            id,
+            message_id: format!("<{id}@{}>", draft.from.message_id_domain()).into(),
+            created_at,
+            from: draft.from.text.clone(),
+            to: texts(&draft.to),
+            cc: draft.cc.as_deref().map(texts),
+            bcc: draft.bcc.as_deref().map(texts),
+            reply_to: draft.reply_to.as_deref().map(texts),
+            subject: draft.subject.clone(),
+            bodies: draft.bodies.clone(),
+            headers,
+            tags: Arc::clone(&draft.tags),
+            topic: draft.topic,
+            origin: draft.origin,
+            progress: Mutex::new(Progress {
+                last_event: (created_at, Event::Queued),
+                history: Vec::with_capacity(USUAL_HISTORY),
+                scheduled_at: draft.scheduled_at,
+                waiting: Some(draft),
+                captured: None,
+                failure: None,
+            }),
+        }
+    }
+
+    pub(crate) fn last_event(&self) -> Event {
+        lock(&self.progress).last_event.1
+    }
+
+    /// All that has happened to it, oldest first. Of an email that is opened again and again the last times are forgotten.
+    pub(crate) fn history(&self) -> Vec<(Timestamp, Event)> {
+        lock(&self.progress).history.clone()
+    }
+
+    /// Notes an event. It is the last one unless a later one is known already.
+    pub(crate) fn note(&self, at: Timestamp, event: Event) {
+        let mut progress = lock(&self.progress);
+        if at >= progress.last_event.0 {
+            progress.last_event = (at, event);
+        }
+        if progress.history.len() < LONGEST_HISTORY {
+            let place = progress.history.partition_point(|(known, _)| *known <= at);
+            progress.history.insert(place, (at, event));
+        }
+    }
+
+    pub(crate) fn scheduled_at(&self) -> Option<Timestamp> {
+        lock(&self.progress).scheduled_at
+    }
+
+    /// Hands out what is needed to send it, to whoever asks first once its time has come.
+    pub(crate) fn take_waiting(&self, at: Timestamp) -> Option<Box<Draft>> {
+        let mut progress = lock(&self.progress);
+        if progress.scheduled_at.is_some_and(|due| due > at) {
+            // It was put off after this departure had been noted.
+            return None;
+        }
+        progress.waiting.take()
+    }
+
+    /// Gives it another time, if it still waits for its own. The error is what has happened to it instead.
+    pub(crate) fn reschedule(&self, to: Timestamp) -> Result<(), Event> {
+        let mut progress = lock(&self.progress);
+        if progress.waiting.is_none() || progress.scheduled_at.is_none() {
+            return Err(progress.last_event.1);
+        }
+        progress.scheduled_at = Some(to);
+        Ok(())
+    }
+
+    /// Takes it back, if it still waits for its time or was taken back before. The error is what has happened to it instead.
+    pub(crate) fn cancel(&self, at: Timestamp) -> Result<(), Event> {
+        let mut progress = lock(&self.progress);
+        let scheduled = progress.scheduled_at.is_some();
+        match progress.waiting.take_if(|_| scheduled) {
+            Some(_) => {
+                progress.last_event = (at, Event::Canceled);
+                progress.history.push((at, Event::Canceled));
+            }
+            None if progress.last_event.1 == Event::Canceled => {}
+            None => return Err(progress.last_event.1),
+        }
+        Ok(())
+    }
+
+    /// Whether it waits to be sent.
+    pub(crate) fn waits(&self) -> bool {
+        lock(&self.progress).waiting.is_some()
+    }
+
+    pub(crate) fn captured(&self) -> Option<Uuid> {
+        lock(&self.progress).captured
+    }
+
+    /// Why it could not leave, if it failed before.
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        lock(&self.progress).failure.clone()
+    }
+
+    pub(crate) fn set_failure(&self, reason: &str) {
+        lock(&self.progress).failure = Some(reason.into());
+    }
+
+    pub(crate) fn set_captured(&self, id: Uuid) {
+        lock(&self.progress).captured = Some(id);
+    }
+}
+
+/// With all that is needed to send it, as long as it waits. The bodies are shared with that.
+impl Size for Email {
+    fn heap_size(&self) -> usize {
+        let progress = lock(&self.progress);
+        let history = progress.history.capacity() * size_of::<(Timestamp, Event)>();
+        let waiting = progress.waiting.as_ref().map_or(0, |draft| size_of::<Draft>() + draft.heap_size());
+        let mailboxes = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
+        let texts = [&self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
+        texts
+            + self.message_id.heap_size()
+            + mailboxes
+            + self.to.heap_size()
+            + self.bodies.size()
+            + self.headers.heap_size()
+            + self.tags.heap_size()
+            + history
+            + waiting
+            + progress.failure.heap_size()
+    }
+}
+
+view! {
+    /// `SPEC.md`, Sent email (list item).
+    pub(crate) Item of email: Email {
+        id: email.id,
+        message_id: email.message_id,
+        to: email.to,
+        from: email.from,
+        created_at: database(email.created_at),
+        subject: email.subject,
+        bcc: email.bcc,
+        cc: email.cc,
+        reply_to: email.reply_to,
+        last_event: email.last_event().as_str(),
+        scheduled_at: email.scheduled_at().map(database),
+    }
+}
+
+view! {
+    pub(crate) Whole of email: Email {
+        object: "email",
+        ..Item,
+        html: email.bodies.html(),
+        text: email.bodies.text(),
+        tags: email.tags,
+        topic_id: email.topic,
+    }
+}

@@ -1,0 +1,191 @@
+//! The bodies of one contact's mail: the broadcast's message with this contact's values in place of the placeholders.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use mail_parser::decoders::html::html_to_text;
+use uuid::Uuid;
+
+use crate::content::placeholders::{LARGEST, Placeholder, fill_within, placeholders};
+use crate::content::text::derive;
+use crate::model::broadcast::{Broadcast, Message};
+use crate::model::contact::Contact;
+use crate::model::email::written::{self, Derivation, STAND_IN, Written};
+
+const UNSUBSCRIBE: &str = "SERVICE_UNSUBSCRIBE_URL";
+
+/// What all mails of a broadcast share.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) broadcast: Arc<Broadcast>,
+    /// The text that is derived from the HTML, where only the link differs.
+    text: OnceLock<Option<String>>,
+    /// The words of the text without anybody's values.
+    words: OnceLock<String>,
+}
+
+impl Common {
+    pub(crate) fn of(broadcast: Arc<Broadcast>) -> Self {
+        Self { broadcast, text: OnceLock::new(), words: OnceLock::new() }
+    }
+
+    pub(crate) fn topic(&self) -> Option<Uuid> {
+        self.message().topic
+    }
+
+    pub(crate) fn message(&self) -> &Message {
+        &self.broadcast.message
+    }
+
+    /// What the text is made from: the given one, or the HTML.
+    fn source(&self) -> Option<&str> {
+        self.message().text.as_deref().or(self.message().html.as_deref())
+    }
+
+    /// The derived text with [`STAND_IN`] for the link; none if other values are in it, whose length decides where its lines end.
+    fn text(&self, html: &str) -> Option<&str> {
+        let text = self.text.get_or_init(|| {
+            let filled =
+                fill_within(html, LARGEST, |one| (one.name == UNSUBSCRIBE).then_some(STAND_IN.into()))?;
+            placeholders(html).all(|one| one.name == UNSUBSCRIBE).then(|| derive(&filled))
+        });
+        text.as_deref()
+    }
+
+    fn words(&self) -> &str {
+        self.words.get_or_init(|| {
+            let source = self.source().unwrap_or_default();
+            let plain = fill_within(source, LARGEST, |_| Some(" ".into())).unwrap_or_default();
+            if self.message().text.is_some() { plain } else { html_to_text(&plain) }
+        })
+    }
+}
+
+/// The bodies of one contact's mail.
+#[derive(Debug)]
+pub(crate) struct Personal {
+    pub(crate) common: Arc<Common>,
+    pub(crate) values: Values,
+}
+
+/// What takes the place of the placeholders.
+#[derive(Debug)]
+pub(crate) struct Values {
+    /// As it was when the mail left.
+    pub(crate) contact: Arc<Contact>,
+    pub(crate) link: Box<str>,
+    /// Of each contact property the value for contacts that have none.
+    pub(crate) fallbacks: Arc<HashMap<String, String>>,
+}
+
+impl Values {
+    pub(crate) fn of<'v>(&'v self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
+        let contact = &self.contact;
+        let text = |text: &'v Option<String>| text.as_deref().map(Cow::Borrowed);
+        let mut of_property = None;
+        let own = match placeholder.name {
+            UNSUBSCRIBE => return Some(Cow::Borrowed(&self.link)),
+            "FIRST_NAME" | "contact.first_name" => text(&contact.first_name),
+            "LAST_NAME" | "contact.last_name" => text(&contact.last_name),
+            "EMAIL" | "contact.email" => Some(contact.email.as_str().into()),
+            name => {
+                let key = name.strip_prefix("contact.")?;
+                of_property = self.fallbacks.get(key).map(|value| Cow::Borrowed(value.as_str()));
+                contact.properties.get(key).map(|value| Cow::Owned(value.to_string()))
+            }
+        };
+        let written = placeholder.fallback.map(|text| Cow::Owned(text.to_owned()));
+        Some(own.filter(|own| !own.is_empty()).or(written).or(of_property).unwrap_or_default())
+    }
+
+    /// A text with the values in it; none if it is larger than any may be.
+    pub(crate) fn fill(&self, text: &str) -> Option<String> {
+        fill_within(text, LARGEST, |placeholder| self.of(placeholder))
+    }
+}
+
+impl Personal {
+    /// That none of them is too large was checked when the mail was made.
+    fn filled(&self, text: &str) -> String {
+        self.values.fill(text).unwrap_or_default()
+    }
+
+    pub(crate) fn html(&self) -> Option<String> {
+        let message = self.common.message();
+        let html = self.filled(message.html.as_deref()?);
+        Some(match &message.preview_text {
+            Some(preview) => with_preview(&html, &self.filled(preview)).0,
+            None => html,
+        })
+    }
+
+    pub(crate) fn text(&self) -> Option<String> {
+        let message = self.common.message();
+        if let Some(text) = &message.text {
+            return Some(self.filled(text)).filter(|text| !text.is_empty());
+        }
+        let html = message.html.as_deref()?;
+        if let Some(text) = self.common.text(html) {
+            return Some(text.replace(STAND_IN, &self.values.link));
+        }
+        let filled = fill_within(html, LARGEST, |placeholder| match placeholder.name {
+            UNSUBSCRIBE => Some(STAND_IN.into()),
+            _ => self.values.of(placeholder),
+        });
+        Some(derive(&filled.unwrap_or_default()).replace(STAND_IN, &self.values.link))
+    }
+
+    /// The same bodies without the broadcast and the contact.
+    pub(crate) fn written(&self) -> Written {
+        let message = self.common.message();
+        match &message.html {
+            Some(html) if message.text.is_none() => {
+                let html = self.filled(html);
+                let preview = message.preview_text.as_ref().map(|preview| self.filled(preview));
+                let (html, hidden) = match preview.map(|preview| with_preview(&html, &preview)) {
+                    Some((html, hidden)) => (html, Some(hidden)),
+                    None => (html, None),
+                };
+                Written::derived(html.into(), Derivation { link: Some(self.values.link.clone()), hidden })
+            }
+            _ => Written::from((self.html().map(Arc::from), self.text().map(Arc::from))),
+        }
+    }
+
+    /// Nearly. The broadcast belongs to no mail.
+    pub(crate) fn size(&self) -> usize {
+        let contact = &self.values.contact;
+        let names = [&contact.first_name, &contact.last_name].into_iter().flatten().map(String::len);
+        let properties = contact.properties.iter().map(|(key, value)| key.len() + value.to_string().len());
+        self.values.link.len() + contact.email.len() + names.chain(properties).sum::<usize>()
+    }
+
+    /// Whether the text without values has the word, or one of the values that are in it.
+    pub(crate) fn has_word(&self, word: &str) -> bool {
+        written::has_word(self.common.words(), word)
+            || placeholders(self.common.source().unwrap_or_default())
+                .filter_map(|placeholder| self.values.of(placeholder))
+                .any(|value| written::has_word(&value, word))
+    }
+}
+
+/// The HTML with a preview where mail programs look for one: at the beginning of the body, and not to be seen there; and its place.
+fn with_preview(html: &str, preview: &str) -> (String, Range<usize>) {
+    const HIDDEN: &str = "display:none;overflow:hidden;line-height:1px;opacity:0;max-height:0;max-width:0";
+    let body = html.to_ascii_lowercase().find("<body").and_then(|at| Some(at + html[at..].find('>')? + 1));
+    let (head, rest) = html.split_at(body.unwrap_or(0));
+    let mut escaped = String::with_capacity(preview.len());
+    for char in preview.chars() {
+        match char {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            char => escaped.push(char),
+        }
+    }
+    let preview = format!("<div style=\"{HIDDEN}\">{escaped}</div>");
+    let place = head.len()..head.len() + preview.len();
+    ([head, &preview, rest].concat(), place)
+}

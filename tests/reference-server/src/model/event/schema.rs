@@ -1,0 +1,109 @@
+//! What the fields of an event's payload hold.
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::wire::validation::{Fields, Ignored, Problems, kind};
+
+/// Fields with their types, in the order in which they were given.
+#[derive(Clone, Debug)]
+pub(crate) struct Schema(Vec<(String, Type)>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    String,
+    Number,
+    Boolean,
+    Date,
+}
+
+const TYPES: [(&str, Type); 4] =
+    [("string", Type::String), ("number", Type::Number), ("boolean", Type::Boolean), ("date", Type::Date)];
+
+impl Schema {
+    /// Takes the field `schema`, which is there.
+    pub(crate) fn take(
+        fields: &mut Fields<'_>,
+        problems: &mut Problems,
+        ignored: &mut Ignored,
+    ) -> Option<Self> {
+        let (name, pointer) = (fields.name("schema"), fields.pointer("schema"));
+        let json = fields.take("schema")?;
+        let mut fields = Fields::read(json, format!("{name}."), pointer, problems)?;
+        let mut schema = Vec::new();
+        for key in fields.names() {
+            if key.is_empty() {
+                problems.wrong(|| format!("`{name}` must not have a field without a name."));
+            }
+            if !fields.has(&key) {
+                problems.wrong(|| format!("`{}` must be a string; found null.", fields.name(&key)));
+            }
+            if let Some(holds) = fields.take_word(&key, &TYPES, problems) {
+                schema.push((key, holds));
+            }
+        }
+        fields.leave(ignored);
+        Some(Self(schema))
+    }
+
+    /// Notes where a payload does not fit. Fields may be missing or null, and there may be others.
+    pub(crate) fn check(&self, payload: &Map<String, Value>, problems: &mut Problems) {
+        for (key, holds) in &self.0 {
+            let Some(value) = payload.get(key).filter(|value| !value.is_null()) else { continue };
+            if !holds.fits(value) {
+                let found = value.to_string();
+                problems
+                    .wrong(|| format!("`payload.{key}` must be {}; found {}.", holds.words(), kind(&found)));
+            }
+        }
+    }
+}
+
+impl Type {
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::String => value.is_string(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::Date => value.as_str().is_some_and(is_date),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::String => "a string",
+            Self::Number => "a number",
+            Self::Boolean => "a boolean",
+            Self::Date => "a date in ISO 8601",
+        }
+    }
+}
+
+/// A date, or a date and time with or without an offset.
+fn is_date(text: &str) -> bool {
+    let digit = text.starts_with(|first: char| first.is_ascii_digit());
+    digit
+        && (text.parse::<Timestamp>().is_ok()
+            || text.parse::<DateTime>().is_ok()
+            || text.parse::<Date>().is_ok())
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name =
+            |holds: Type| TYPES.iter().find(|(_, one)| *one == holds).map_or("string", |(name, _)| name);
+        serializer.collect_map(self.0.iter().map(|(key, holds)| (key, name(*holds))))
+    }
+}
+
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::deserialize(deserializer)?;
+        let holds = |value: &Value| TYPES.iter().find(|(name, _)| value == name).map(|(_, holds)| *holds);
+        Ok(Self(
+            fields.iter().map(|(key, value)| (key.clone(), holds(value).unwrap_or(Type::String))).collect(),
+        ))
+    }
+}

@@ -1,0 +1,253 @@
+//! The mail that left, as the inbox keeps it.
+//!
+//! It is stored as its parts: the MIME message, and a text derived from the HTML, are rendered when they are read.
+
+pub(crate) mod lazy;
+pub(crate) mod mime;
+pub(crate) mod simulation;
+pub(crate) mod tracking;
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::tracking::Tracking;
+use crate::model::email::Email;
+use crate::model::email::attachments::Content;
+use crate::model::email::draft::Draft;
+use crate::model::email::recipients::Mailbox;
+use crate::store::size::Size;
+
+pub(crate) use crate::model::email::tags::Tag;
+pub(crate) use crate::model::mail::lazy::Lazy;
+
+/// A mail as it would have left: its envelope, its bytes, and when.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CapturedMail {
+    /// The mail's own identifier, as the inbox uses it.
+    pub id: String,
+    /// The identifier of the email that `POST /emails` answered.
+    pub email_id: String,
+    /// The sender as given, with its friendly name.
+    pub from: String,
+    /// The recipients it left for, as given. Those it could not leave for (`suppressed@`, `failed@`) are not among them.
+    pub to: Vec<String>,
+    /// As [`to`](Self::to).
+    pub cc: Vec<String>,
+    /// As [`to`](Self::to). In the mail itself they do not appear.
+    pub bcc: Vec<String>,
+    /// The subject as given.
+    pub subject: String,
+    /// The whole message as it would travel (RFC 5322), rendered when it is first read.
+    pub mime: Lazy<Bytes>,
+    /// When it left, by the service's clock.
+    pub captured_at: Timestamp,
+    /// The email's tags.
+    pub tags: Vec<Tag>,
+    /// What was attached, without its content.
+    pub attachments: Vec<CapturedAttachment>,
+    /// The HTML body.
+    pub html: Lazy<Option<Arc<str>>>,
+    /// The text body, given or derived; derived when it is first read.
+    pub text: Lazy<Option<Arc<str>>>,
+    /// About how many bytes it holds, read or not.
+    pub held_bytes: usize,
+}
+
+/// What a captured mail says of an attachment.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CapturedAttachment {
+    /// Its file name without folders.
+    pub filename: String,
+    /// Its media type, given or derived from the file name.
+    pub content_type: String,
+    /// In bytes, before Base64.
+    pub size: usize,
+    /// What the HTML refers to as `cid:<content_id>`.
+    pub content_id: Option<String>,
+}
+
+/// A mail in the inbox.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Mail {
+    pub(crate) id: Uuid,
+    pub(crate) email_id: Uuid,
+    pub(crate) captured_at: Timestamp,
+    message_id: Arc<str>,
+    draft: Box<Draft>,
+    /// Whether the sender's domain enforces TLS.
+    enforced: bool,
+    /// Boxed, since few mails have it.
+    tracking: Option<Box<Tracking>>,
+    /// The size of the rendered message in bytes, once it has been rendered.
+    #[serde(skip)]
+    size: OnceLock<usize>,
+}
+
+/// The bodies of a mail as it travels.
+pub(crate) struct MailBodies {
+    /// With what the sender's domain tracks.
+    pub(crate) html: Option<Arc<str>>,
+    pub(crate) text: Option<Arc<str>>,
+}
+
+impl Mail {
+    pub(crate) fn new(
+        id: Uuid,
+        email: &Email,
+        draft: Box<Draft>,
+        enforced: bool,
+        tracking: Option<Tracking>,
+        at: Timestamp,
+    ) -> Self {
+        let message_id = Arc::clone(&email.message_id);
+        Self {
+            id,
+            email_id: email.id,
+            captured_at: at,
+            message_id,
+            draft,
+            enforced,
+            tracking: tracking.map(Box::new),
+            size: OnceLock::new(),
+        }
+    }
+
+    /// The sender as given, with its friendly name.
+    pub(crate) fn from(&self) -> &str {
+        &self.draft.from.text
+    }
+
+    /// The recipients it left for, as given.
+    pub(crate) fn to(&self) -> Vec<&str> {
+        self.left_for(&self.draft.to)
+    }
+
+    pub(crate) fn cc(&self) -> Vec<&str> {
+        self.left_for(self.draft.cc.as_deref().unwrap_or_default())
+    }
+
+    pub(crate) fn bcc(&self) -> Vec<&str> {
+        self.left_for(self.draft.bcc.as_deref().unwrap_or_default())
+    }
+
+    fn left_for<'a>(&self, mailboxes: &'a [Mailbox]) -> Vec<&'a str> {
+        let left = mailboxes.iter().filter(|one| !simulation::is_refused(one, self.enforced));
+        left.map(|one| one.text.as_str()).collect()
+    }
+
+    pub(crate) fn subject(&self) -> &str {
+        &self.draft.subject
+    }
+
+    pub(crate) fn tags(&self) -> &[Tag] {
+        &self.draft.tags
+    }
+
+    pub(crate) fn attachments(&self) -> Vec<CapturedAttachment> {
+        self.draft.attachments.iter().map(CapturedAttachment::of).collect()
+    }
+
+    /// Whether its text has this word in lower case, whatever its own case.
+    pub(crate) fn has_word(&self, word: &str) -> bool {
+        self.draft.bodies.has_word(word)
+    }
+
+    pub(crate) fn html(&self) -> Option<Arc<str>> {
+        let html = self.draft.bodies.html()?;
+        Some(match &self.tracking {
+            Some(tracking) => tracking.apply(&html, self.email_id).into(),
+            None => html,
+        })
+    }
+
+    pub(crate) fn text(&self) -> Option<Arc<str>> {
+        self.draft.bodies.text()
+    }
+
+    pub(crate) fn bodies(&self) -> MailBodies {
+        MailBodies { html: self.html(), text: self.text() }
+    }
+
+    /// The whole message as it would travel (RFC 5322).
+    pub(crate) fn mime(&self) -> Bytes {
+        self.render(&self.bodies())
+    }
+
+    /// The same for a reader that has the bodies.
+    pub(crate) fn render(&self, bodies: &MailBodies) -> Bytes {
+        let rendered = mime::render(&self.draft, bodies, self.email_id, &self.message_id, self.captured_at);
+        let _ = self.size.set(rendered.len());
+        rendered.into()
+    }
+
+    /// How large the message is as it would travel, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.size.get().copied().unwrap_or_else(|| self.mime().len())
+    }
+
+    /// How many bytes it holds besides its email, which shares the bodies and the message ID.
+    pub(crate) fn held(&self) -> usize {
+        size_of::<Self>() + self.draft.size()
+    }
+
+    /// The mail as the library's public type.
+    pub(crate) fn shown(self: &Arc<Self>) -> CapturedMail {
+        let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
+        let (mime, html, text) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        CapturedMail {
+            id: self.id.to_string(),
+            email_id: self.email_id.to_string(),
+            from: self.from().to_owned(),
+            to: owned(self.to()),
+            cc: owned(self.cc()),
+            bcc: owned(self.bcc()),
+            subject: self.subject().to_owned(),
+            mime: Lazy::new(move || mime.mime()),
+            captured_at: self.captured_at,
+            tags: self.tags().to_vec(),
+            attachments: self.attachments(),
+            html: Lazy::new(move || html.html()),
+            text: Lazy::new(move || text.text()),
+            held_bytes: self.held() + self.draft.bodies.size(),
+        }
+    }
+}
+
+impl CapturedMail {
+    /// The address that it was sent from, without the friendly name: the sender of the envelope.
+    pub fn sender(&self) -> &str {
+        address(&self.from)
+    }
+
+    /// The addresses that it left for, hidden ones too: the recipients of the envelope.
+    pub fn recipients(&self) -> impl Iterator<Item = &str> {
+        [&self.to, &self.cc, &self.bcc].into_iter().flatten().map(|one| address(one))
+    }
+}
+
+impl CapturedAttachment {
+    fn of(attachment: &crate::model::email::attachments::Attachment) -> Self {
+        let size = match &attachment.content {
+            Content::Bytes(bytes) => bytes.len(),
+            Content::Hosted(_) => 0,
+        };
+        Self {
+            filename: attachment.filename.clone(),
+            content_type: attachment.content_type.clone(),
+            size,
+            content_id: attachment.content_id.clone(),
+        }
+    }
+}
+
+/// Of `email` or `Name <email>`.
+fn address(text: &str) -> &str {
+    let bracketed = text.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>'));
+    bracketed.map_or(text, |(address, _)| address).trim()
+}

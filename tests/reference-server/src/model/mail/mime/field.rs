@@ -1,0 +1,148 @@
+//! Header fields as lines of a mail.
+//!
+//! A line is folded only where its value has white space, by a CRLF before it, so that unfolding gives the value back exactly (RFC 5322, 2.2.3).
+//! What can't stand on such lines goes into encoded words (RFC 2047) or, in parameters, into segments (RFC 2231).
+
+use std::fmt::{self, Write as _};
+
+use email_encoding::headers::rfc2047;
+use email_encoding::headers::writer::EmailWriter;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::mime::limits::{has_short_words, is_plain};
+use crate::model::email::recipients::Mailbox;
+
+/// How long a line should be (RFC 5322, 2.1.1), in bytes; those with encoded words must be (RFC 2047, 2).
+const LINE: usize = 76;
+
+/// Whether parsers that aren't strict leave a text as it is, too: some decode encoded words wherever they stand, also in quotes, and some make one
+/// space of all around a fold.
+fn is_literal(text: &str) -> bool {
+    !text.contains("=?") && !text.contains("  ")
+}
+
+/// The fields at the head of a mail or of a part.
+#[derive(Default)]
+pub(crate) struct Fields(String);
+
+impl Fields {
+    /// A value that is plain and may hold encoded words of its own.
+    pub(crate) fn plain(&mut self, name: &str, value: &str) {
+        self.line(name, |line| line.folding().write_str(value));
+    }
+
+    /// Free text: as it is where it can be, else in encoded words.
+    pub(crate) fn text(&mut self, name: &str, value: &str) {
+        if is_plain(value) && is_literal(value) {
+            return self.plain(name, value);
+        }
+        self.line(name, |line| rfc2047::encode(value, line));
+    }
+
+    /// A field that was given by name: as it is where it can be, since it may be structured.
+    pub(crate) fn custom(&mut self, name: &str, value: &str) {
+        if is_plain(value) { self.plain(name, value) } else { self.text(name, value) }
+    }
+
+    pub(crate) fn addresses(&mut self, name: &str, mailboxes: &[Mailbox]) {
+        self.line(name, |line| {
+            for (index, mailbox) in mailboxes.iter().enumerate() {
+                if index > 0 {
+                    line.write_str(", ")?;
+                }
+                match &mailbox.name {
+                    Some(name) => {
+                        phrase(line, name)?;
+                        line.write_char(' ')?;
+                        whole(line, &format!("<{}>", mailbox.address))?;
+                    }
+                    None if index > 0 => whole(line, &mailbox.address)?,
+                    None => line.write_str(&mailbox.address)?,
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// A value with one parameter.
+    pub(crate) fn with_parameter(&mut self, name: &str, value: &str, parameter: (&str, &str)) {
+        let quoted = quoted(parameter.1);
+        let fits = parameter.1.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+            && parameter.0.len() + quoted.len() < LINE - 4
+            && is_literal(parameter.1);
+        self.line(name, |line| {
+            write!(line, "{value};")?;
+            if !fits {
+                return segments(line, parameter);
+            }
+            line.write_char(' ')?;
+            whole(line, &format!("{}={quoted}", parameter.0))
+        });
+    }
+
+    /// All of them, with the empty line below.
+    pub(crate) fn finish(mut self) -> String {
+        self.0.push_str("\r\n");
+        self.0
+    }
+
+    /// All of them, where more follow.
+    pub(crate) fn lines(&self) -> &str {
+        &self.0
+    }
+
+    fn line(&mut self, name: &str, write: impl FnOnce(&mut EmailWriter<'_>) -> fmt::Result) {
+        self.0.push_str(name);
+        self.0.push_str(": ");
+        // The first word stays beside the name, or some programs would find an empty value. Writing to a string does not fail.
+        let _ = write(&mut EmailWriter::new(&mut self.0, name.len() + 2, 0, false));
+        self.0.push_str("\r\n");
+    }
+}
+
+/// Writes what must not be folded inside, behind a space.
+fn whole(line: &mut EmailWriter<'_>, token: &str) -> fmt::Result {
+    if line.projected_line_len() + token.len() > LINE {
+        line.new_line()?;
+    }
+    line.write_str(token)
+}
+
+/// A friendly name: words, a quoted string, or encoded words.
+fn phrase(line: &mut EmailWriter<'_>, name: &str) -> fmt::Result {
+    let atoms =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" !#$%&'*+-/=?^_`{|}~".contains(&byte));
+    if !name.is_ascii() || !is_literal(name) || !has_short_words(&quoted(name)) {
+        rfc2047::encode(name, line)
+    } else if atoms && is_plain(name) {
+        line.folding().write_str(name)
+    } else {
+        line.folding().write_str(&quoted(name))
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A parameter in numbered segments, each on a line of its own (RFC 2231, 3 and 4.1).
+fn segments(line: &mut EmailWriter<'_>, (name, value): (&str, &str)) -> fmt::Result {
+    let mut rest = value.chars().peekable();
+    for number in 0.. {
+        let charset = if number == 0 { "utf-8''" } else { "" };
+        let mut segment = format!(" {name}*{number}*={charset}");
+        // A character takes at most twelve bytes, and `;` stands behind the segment.
+        while segment.len() + 13 <= LINE
+            && let Some(char) = rest.next()
+        {
+            segment.extend(utf8_percent_encode(char.encode_utf8(&mut [0; 4]), NON_ALPHANUMERIC));
+        }
+        line.new_line()?;
+        line.write_str(&segment)?;
+        if rest.peek().is_none() {
+            break;
+        }
+        line.write_char(';')?;
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! Who may ask for access.
+
+use serde::{Deserialize, Serialize};
+use url::{Host, Url};
+
+use crate::model::oauth::SCOPES;
+
+/// A program that may log people in: what it is known as, where the browser may come back to, and what it may ask for (`SPEC.md`, OAuth artifacts).
+///
+/// All are public clients: they have no secret and prove themselves by PKCE.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct OAuthClient {
+    /// What it is known as.
+    pub client_id: String,
+    /// Its name, as people see it.
+    pub name: String,
+    /// Where the browser may come back to. For a loopback address the port may differ.
+    pub redirect_uris: Vec<String>,
+    /// `authorization_code`, `refresh_token`.
+    pub grant_types: Vec<String>,
+    /// What it may ask for, and gets when it asks for nothing in particular.
+    pub scopes_allowed: Vec<String>,
+    /// A page about it.
+    pub client_uri: Option<String>,
+    /// A picture of it.
+    pub logo_uri: Option<String>,
+    /// A disabled client is unknown to all but the person who disabled it.
+    pub disabled: bool,
+}
+
+impl OAuthClient {
+    /// A client with both grant types and all scopes, that comes back to this address.
+    pub fn new(
+        client_id: impl Into<String>,
+        name: impl Into<String>,
+        redirect_uri: impl Into<String>,
+    ) -> Self {
+        Self {
+            client_id: client_id.into(),
+            name: name.into(),
+            redirect_uris: vec![redirect_uri.into()],
+            grant_types: vec!["authorization_code".to_owned(), "refresh_token".to_owned()],
+            scopes_allowed: SCOPES.map(str::to_owned).to_vec(),
+            client_uri: None,
+            logo_uri: None,
+            disabled: false,
+        }
+    }
+
+    /// The clients that a sandbox knows from the start: the program of this project, and the command-line client of the public service.
+    pub fn usual() -> Vec<Self> {
+        vec![
+            Self::new("posthaste-cli", "posthaste", "http://127.0.0.1/callback")
+                .also("http://[::1]/callback"),
+            Self::new(
+                "7136aa0b-625c-4c9c-8820-e9784c8eb141",
+                "Command-line client of the public service",
+                "http://127.0.0.1/oauth/callback",
+            ),
+        ]
+    }
+
+    fn also(mut self, redirect_uri: &str) -> Self {
+        self.redirect_uris.push(redirect_uri.to_owned());
+        self
+    }
+
+    /// Whether the browser may come back to this address: one that is registered, letter by letter; only the port of a loopback address is free.
+    pub(crate) fn takes(&self, redirect_uri: &str) -> bool {
+        self.redirect_uris.iter().any(|known| known == redirect_uri || same_but_for_port(known, redirect_uri))
+    }
+
+    pub(crate) fn may(&self, grant_type: &str) -> bool {
+        self.grant_types.iter().any(|known| known == grant_type)
+    }
+}
+
+/// Whether two addresses lead to this machine and differ in nothing but their port. They are compared as they were written: reading an address also
+/// tidies it up, and tidied addresses are not the same letters.
+fn same_but_for_port(known: &str, given: &str) -> bool {
+    without_port(known).is_some_and(|known| without_port(given) == Some(known))
+}
+
+/// The scheme, the host and the rest of an address of this machine.
+fn without_port(text: &str) -> Option<(&str, &str, &str)> {
+    let (scheme, rest) = text.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme))?;
+    let host = LOOPBACK.into_iter().find(|host| rest.starts_with(host))?;
+    let rest = &rest[host.len()..];
+    let Some(ported) = rest.strip_prefix(':') else { return Some((scheme, host, rest)) };
+    let digits = ported.find(|character: char| !character.is_ascii_digit()).unwrap_or(ported.len());
+    ported[..digits].parse::<u16>().ok()?;
+    Some((scheme, host, &ported[digits..]))
+}
+
+/// The hosts whose port is free (`SPEC.md`, GET /oauth/authorize).
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
+/// `127.0.0.1`, `localhost` or `[::1]` (`SPEC.md`, GET /oauth/authorize).
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback() && address.octets() == [127, 0, 0, 1],
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// Whether an address can be one that a browser comes back to. The specification is silent on this; https anywhere, http to this machine, and schemes of
+/// a program's own.
+pub(crate) fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
+    let url = Url::parse(text).map_err(|_| "is not an absolute address")?;
+    // Reading an address leaves these out, and then it is another one.
+    if text.contains(|character: char| character.is_control() || character == ' ') {
+        return Err("has a space or a control character in it");
+    }
+    if url.fragment().is_some() {
+        return Err("has a fragment");
+    }
+    match url.scheme() {
+        "http" if !is_loopback(&url) => Err("is http and not on this machine"),
+        "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" => {
+            Err("has a scheme that is not allowed")
+        }
+        _ => Ok(url),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn takes(known: &str, given: &str) -> bool {
+        OAuthClient::new("c", "C", known).takes(given)
+    }
+
+    #[test]
+    fn only_the_port_of_a_loopback_address_is_free() {
+        // AUTHZ-04 to AUTHZ-09
+        for host in ["127.0.0.1", "localhost", "[::1]"] {
+            let known = format!("http://{host}/callback");
+            assert!(takes(&known, &format!("http://{host}:4711/callback")), "{host}");
+            assert!(
+                takes(&format!("http://{host}:1/callback"), &format!("http://{host}/callback")),
+                "{host}"
+            );
+            for other in [
+                "/callback/",
+                "/",
+                "/Callback",
+                "/callback?x=1",
+                "/callback#x",
+                "/x/../callback",
+                "/callback%20",
+            ] {
+                assert!(!takes(&known, &format!("http://{host}:4711{other}")), "{host} {other}");
+            }
+            assert!(!takes(&known, &format!("https://{host}:4711/callback")));
+            assert!(takes(&format!("https://{host}/callback"), &format!("https://{host}:4711/callback")));
+            assert!(takes(&known, &format!("http://{host}:80/callback")));
+            assert!(!takes(&known, &format!("http://{host}:/callback")));
+            assert!(!takes(&known, &format!("http://{host}:65536/callback")));
+            assert!(!takes(&known, &format!("http://{host}:4711@evil.test/callback")));
+            assert!(!takes(&known, &format!("http://{host}.evil.test:4711/callback")));
+            assert!(!takes(&format!("http://{host}"), &format!("http://{host}:4711/")));
+            assert!(!takes(&known, &format!("http://user@{host}:4711/callback")));
+        }
+        assert!(!takes("http://127.0.0.1/callback", "http://localhost:1/callback"));
+        assert!(!takes("http://127.0.0.1/callback", "http://127.0.0.2:1/callback"));
+        assert!(takes("https://a.test/cb", "https://a.test/cb"));
+        assert!(!takes("https://a.test/cb", "https://a.test:444/cb"));
+        assert!(!takes("https://a.test/cb", "https://a.test/cb/"));
+        assert!(!takes("https://a.test/cb", "https://A.test/cb"));
+    }
+}

@@ -1,0 +1,279 @@
+//! A received email, read from the mail as it came.
+//!
+//! The mail itself is kept, and the files in it are taken out of it each time that they are asked for: decoded beside it they would take the
+//! memory twice.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::quoted_printable::quoted_printable_decode;
+use mail_parser::{Address, ContentType, Encoding, Message, MessagePart, MimeHeaders as _, PartType};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::mime::{self, NotParsed};
+use crate::store::size::Size;
+use crate::wire::timestamp::iso;
+use crate::wire::view::view;
+
+/// One received email.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Received {
+    pub(crate) id: Uuid,
+    pub(crate) created_at: Timestamp,
+    /// The recipients of the envelope.
+    pub(crate) recipients: Vec<String>,
+    /// The address alone; the display name stays in the header.
+    pub(crate) from: String,
+    pub(crate) to: Vec<String>,
+    pub(crate) cc: Vec<String>,
+    pub(crate) bcc: Vec<String>,
+    pub(crate) reply_to: Vec<String>,
+    pub(crate) subject: String,
+    pub(crate) message_id: String,
+    pub(crate) html: Option<String>,
+    pub(crate) text: Option<String>,
+    /// By lower-case name; the values of a repeated one in one line, with `, ` between them.
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) attachments: Vec<Attachment>,
+    /// The mail as it came.
+    pub(crate) raw: Bytes,
+}
+
+/// What is known of a file in it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Attachment {
+    pub(crate) id: Uuid,
+    pub(crate) filename: String,
+    pub(crate) content_type: String,
+    pub(crate) content_id: Option<String>,
+    pub(crate) inline: bool,
+    /// In bytes, decoded.
+    pub(crate) size: usize,
+    /// Its place among the mail's attachments.
+    place: u32,
+}
+
+impl Received {
+    /// Reads a mail. None if it has no headers at all.
+    ///
+    /// # Errors
+    /// If it is over a limit of the parser.
+    pub(crate) fn read(
+        id: Uuid,
+        created_at: Timestamp,
+        recipients: Vec<String>,
+        raw: Bytes,
+        mut next_id: impl FnMut() -> Uuid,
+    ) -> Result<Option<Self>, NotParsed> {
+        let message = mime::parse(&raw)?;
+        let Some(message) = message.filter(|message| !message.headers().is_empty()) else { return Ok(None) };
+        let attachments = all(&message, &mut next_id);
+        let sender = message.from().and_then(|from| from.iter().find_map(|one| one.address()));
+        let received = Self {
+            id,
+            created_at,
+            recipients,
+            from: sender.unwrap_or_default().trim().to_owned(),
+            to: addresses(message.to()),
+            cc: addresses(message.cc()),
+            bcc: addresses(message.bcc()),
+            reply_to: addresses(message.reply_to()),
+            subject: message.subject().unwrap_or_default().to_owned(),
+            message_id: message.message_id().map_or_else(
+                // Every item has one (`SPEC.md`), and a mail without it is still a mail.
+                || format!("<{id}@received.invalid>"),
+                |id| format!("<{}>", id.trim_matches(['<', '>'])),
+            ),
+            html: message.html_bodies().find_map(|part| match &part.body {
+                PartType::Html(html) => Some(html.to_string()),
+                _ => None,
+            }),
+            text: message.text_bodies().find_map(|part| match &part.body {
+                PartType::Text(text) => Some(text.to_string()),
+                _ => None,
+            }),
+            headers: headers(&message),
+            attachments,
+            raw: Bytes::new(),
+        };
+        drop(message);
+        Ok(Some(Self { raw, ..received }))
+    }
+
+    /// The bytes of a file in it.
+    pub(crate) fn content(&self, attachment: &Attachment) -> Result<Bytes, NotParsed> {
+        content_of(&self.raw, attachment)
+    }
+}
+
+impl Size for Received {
+    fn heap_size(&self) -> usize {
+        let lists = [&self.recipients, &self.to, &self.cc, &self.bcc, &self.reply_to];
+        let lists = lists.map(Size::heap_size).iter().sum::<usize>();
+        let texts = [&self.from, &self.subject, &self.message_id].map(Size::heap_size).iter().sum::<usize>();
+        let bodies = self.html.heap_size() + self.text.heap_size() + self.raw.heap_size();
+        lists + texts + bodies + self.headers.heap_size() + self.attachments.heap_size()
+    }
+}
+
+impl Size for Attachment {
+    fn heap_size(&self) -> usize {
+        self.filename.heap_size() + self.content_type.heap_size() + self.content_id.heap_size()
+    }
+}
+
+/// The files in a mail, in its order.
+pub(crate) fn attachments(raw: &[u8]) -> Result<Vec<Attachment>, NotParsed> {
+    Ok(mime::parse(raw)?.map(|message| all(&message, &mut Uuid::nil)).unwrap_or_default())
+}
+
+/// The files in a mail with their bytes, read at one go.
+pub(crate) fn contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed> {
+    let Some(message) = mime::parse(raw)? else { return Ok(Vec::new()) };
+    let files = all(&message, &mut Uuid::nil);
+    let with_bytes = files.into_iter().filter_map(|file| {
+        let bytes = content(message.attachment(file.place)?, &message).into_owned();
+        Some((file, bytes.into()))
+    });
+    Ok(with_bytes.collect())
+}
+
+fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> {
+    (0..)
+        .map_while(|place| message.attachment(place).map(|part| (place, part)))
+        .map(|(place, part)| Attachment::read(id(), place, part, message))
+        .collect()
+}
+
+/// The bytes of a file in this mail.
+pub(crate) fn content_of(raw: &[u8], attachment: &Attachment) -> Result<Bytes, NotParsed> {
+    let message = mime::parse(raw)?;
+    let bytes = message.as_ref().and_then(|message| {
+        message.attachment(attachment.place).map(|part| content(part, message).into_owned())
+    });
+    Ok(bytes.unwrap_or_default().into())
+}
+
+impl Attachment {
+    fn read(id: Uuid, place: u32, part: &MessagePart<'_>, message: &Message<'_>) -> Self {
+        let content_type = part.content_type().map_or_else(
+            || if part.is_message() { "message/rfc822" } else { "application/octet-stream" }.to_owned(),
+            media_type,
+        );
+        let content_id = part.content_id().map(|id| id.trim_matches(['<', '>']).to_owned());
+        let inline = match part.content_disposition() {
+            Some(disposition) => disposition.is_inline(),
+            // What the HTML shows is not for the list of files below it.
+            None => content_id.is_some() && !part.is_message(),
+        };
+        let filename = part
+            .attachment_name()
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map_or_else(|| unnamed(place, &content_type), str::to_owned);
+        let size = content(part, message).len();
+        Self { id, filename, content_type, content_id, inline, size, place }
+    }
+}
+
+/// Without its parameters: a boundary or a file name is nobody's business.
+fn media_type(content_type: &ContentType<'_>) -> String {
+    let subtype = content_type.subtype().unwrap_or("plain");
+    format!("{}/{subtype}", content_type.ctype()).to_ascii_lowercase()
+}
+
+/// `SPEC.md` has every attachment named, and mail has some without names.
+fn unnamed(place: u32, content_type: &str) -> String {
+    let extension = match content_type {
+        "message/rfc822" => Some("eml"),
+        "text/plain" => Some("txt"),
+        "text/html" => Some("html"),
+        "image/jpeg" => Some("jpg"),
+        "image/png" => Some("png"),
+        "image/gif" => Some("gif"),
+        "application/pdf" => Some("pdf"),
+        "text/calendar" => Some("ics"),
+        _ => None,
+    };
+    match extension {
+        Some(extension) => format!("attachment-{}.{extension}", place + 1),
+        None => format!("attachment-{}", place + 1),
+    }
+}
+
+/// A file's bytes as they were before they were packed for the way. The parser turns text into UTF-8; a file stays what it was.
+fn content<'a>(part: &'a MessagePart<'_>, message: &'a Message<'_>) -> std::borrow::Cow<'a, [u8]> {
+    let text = matches!(part.body, PartType::Text(_) | PartType::Html(_));
+    let charset = part.content_type().and_then(|kind| kind.attribute("charset")).unwrap_or("utf-8");
+    if !text || charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("us-ascii") {
+        return part.contents().into();
+    }
+    let packed = message.raw_message.get(part.offset_body as usize..part.offset_end as usize);
+    let bytes = packed.and_then(|packed| match part.encoding {
+        Encoding::None => Some(packed.to_vec()),
+        Encoding::Base64 => base64_decode(packed),
+        Encoding::QuotedPrintable => quoted_printable_decode(packed),
+    });
+    bytes.map_or_else(|| part.contents().into(), Into::into)
+}
+
+pub(crate) fn addresses(address: Option<&Address<'_>>) -> Vec<String> {
+    let all = address.into_iter().flat_map(Address::iter);
+    all.filter_map(|one| Some(mailbox(one.name().map(str::trim), one.address()?.trim()))).collect()
+}
+
+/// `email` or `Name <email>`, so that the name can't be taken for another address.
+pub(crate) fn mailbox(name: Option<&str>, address: &str) -> String {
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return address.to_owned() };
+    let name: String = name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    if name.chars().all(|char| char.is_alphanumeric() || " -_'!&*+/=?^`{|}~#$%".contains(char)) {
+        return format!("{name} <{address}>");
+    }
+    format!("\"{}\" <{address}>", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn headers(message: &Message<'_>) -> BTreeMap<String, String> {
+    let mut headers = BTreeMap::<String, String>::new();
+    for (name, value) in message.headers_raw() {
+        let value: Vec<_> = value.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let value = value.join(" ");
+        headers
+            .entry(name.to_ascii_lowercase())
+            .and_modify(|known| {
+                known.push_str(", ");
+                known.push_str(&value);
+            })
+            .or_insert(value);
+    }
+    headers
+}
+
+view! {
+    pub(crate) Item of email: Received {
+        id: email.id,
+        to: email.to,
+        from: email.from,
+        created_at: iso(email.created_at),
+        subject: email.subject,
+        bcc: email.bcc,
+        cc: email.cc,
+        reply_to: email.reply_to,
+        message_id: email.message_id,
+        received_for: email.recipients,
+        attachments: email.attachments.iter().map(AttachmentItem).collect::<Vec<_>>(),
+    }
+}
+
+view! {
+    pub(crate) AttachmentItem of attachment: Attachment {
+        id: attachment.id,
+        filename: attachment.filename,
+        content_type: attachment.content_type,
+        content_id: attachment.content_id,
+        content_disposition: if attachment.inline { "inline" } else { "attachment" },
+        size: attachment.size,
+    }
+}

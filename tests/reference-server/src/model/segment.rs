@@ -1,0 +1,32 @@
+//! Segments: groups of contacts.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::store::table::{self, NoGroup};
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// One segment.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Segment {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) created_at: Timestamp,
+}
+
+impl table::Record for Segment {
+    const PLURAL: &'static str = "segments";
+
+    type Group = NoGroup;
+}
+
+view! {
+    /// `SPEC.md`, Segment (list item).
+    pub(crate) Item of segment: Segment {
+        id: segment.id,
+        name: segment.name,
+        created_at: database(segment.created_at),
+    }
+}

@@ -1,0 +1,95 @@
+//! Templates: emails with variables.
+
+pub(crate) mod version;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::version::{Variable, Version};
+use crate::content::text::derive;
+use crate::model::email::recipients::texts;
+use crate::store::table::{self, NoGroup};
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// One template.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Template {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) alias: Option<String>,
+    /// The newest version.
+    pub(crate) newest: Arc<Version>,
+    /// The version that is sent.
+    pub(crate) published: Option<Arc<Version>>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) published_at: Option<Timestamp>,
+}
+
+impl table::Record for Template {
+    const PLURAL: &'static str = "templates";
+
+    type Group = NoGroup;
+
+    fn key(&self) -> Option<&str> {
+        self.alias.as_deref()
+    }
+
+    /// Two templates never share an alias. The specification is silent on it; a send has to find one.
+    fn conflict(&self, _: &Self) -> Problem {
+        Problem::validation(format!(
+            "`alias` must be a new one; there is a template with the alias {} already.",
+            quoted(self.alias.as_deref().unwrap_or_default())
+        ))
+    }
+}
+
+impl Template {
+    pub(crate) fn has_unpublished_versions(&self) -> bool {
+        self.published.as_ref().is_none_or(|published| published.id != self.newest.id)
+    }
+}
+
+view! {
+    pub(crate) Item of template: Template {
+        id: template.id,
+        name: template.name,
+        alias: template.alias,
+        status: if template.published.is_some() { "published" } else { "draft" },
+        published_at: template.published_at.map(database),
+        created_at: database(template.created_at),
+        updated_at: database(template.updated_at),
+    }
+}
+
+view! {
+    pub(crate) Whole of template: Template {
+        object: "template",
+        ..Item,
+        current_version_id: template.newest.id,
+        has_unpublished_versions: template.has_unpublished_versions(),
+        from: template.newest.from.as_ref().map(|from| &from.text),
+        subject: template.newest.subject,
+        reply_to: template.newest.reply_to.as_deref().map(texts),
+        html: template.newest.html,
+        text: template.newest.text.clone().unwrap_or_else(|| derive(&template.newest.html)),
+        variables: template.newest.variables.iter().map(VariableItem).collect::<Vec<_>>(),
+    }
+}
+
+view! {
+    VariableItem of variable: Variable {
+        id: variable.id,
+        key: variable.key,
+        type: variable.r#type,
+        fallback_value: variable.fallback_value,
+        created_at: database(variable.created_at),
+        updated_at: database(variable.created_at),
+    }
+}

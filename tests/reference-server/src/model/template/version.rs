@@ -1,0 +1,147 @@
+//! One version of a template's content, and the email that it makes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::content::placeholders::{LARGEST, Placeholder, fill_within, line, placeholders};
+use crate::model::contact::{Contact, PropertyValue};
+use crate::model::email::bodies::Bodies;
+use crate::model::email::recipients::Mailbox;
+
+/// What an edit makes and a publication fixes. It never changes.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Version {
+    pub(crate) id: Uuid,
+    pub(crate) from: Option<Mailbox>,
+    pub(crate) subject: Option<String>,
+    pub(crate) reply_to: Option<Vec<Mailbox>>,
+    pub(crate) html: String,
+    /// None: derived from the HTML. Empty: there is none.
+    pub(crate) text: Option<String>,
+    pub(crate) variables: Vec<Variable>,
+}
+
+/// A variable as it is defined.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Variable {
+    pub(crate) id: Uuid,
+    pub(crate) key: String,
+    pub(crate) r#type: Type,
+    pub(crate) fallback_value: Option<PropertyValue>,
+    pub(crate) created_at: jiff::Timestamp,
+}
+
+/// What a variable holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Type {
+    String,
+    Number,
+}
+
+impl Type {
+    pub(crate) const WORDS: &'static [(&'static str, Self)] =
+        &[("string", Self::String), ("number", Self::Number)];
+
+    pub(crate) fn fits(self, value: &PropertyValue) -> bool {
+        matches!(
+            (self, value),
+            (Self::String, PropertyValue::Text(_)) | (Self::Number, PropertyValue::Number(_))
+        )
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+        }
+    }
+}
+
+/// Subject and bodies with every placeholder filled.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    pub(crate) subject: Option<String>,
+    pub(crate) bodies: Bodies,
+}
+
+/// Placeholders that are no variables: they speak of the recipient.
+const OF_THE_RECIPIENT: [&str; 5] =
+    ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL"];
+
+impl Version {
+    /// The keys for which a value has to come with a send, and none did: those that are used or defined, and have no fallback.
+    pub(crate) fn missing(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
+        let texts = [Some(self.html.as_str()), self.text.as_deref(), self.subject.as_deref()];
+        let used = texts.into_iter().flatten().flat_map(placeholders);
+        let used =
+            used.filter(|used| used.fallback.is_none() && is_variable(used.name)).map(|used| used.name);
+        let defined = self.variables.iter().map(|variable| variable.key.as_str());
+        let needed: BTreeSet<&str> = used.chain(defined).collect();
+        let has_fallback =
+            |key: &str| self.variables.iter().any(|one| one.key == key && one.fallback_value.is_some());
+        needed
+            .into_iter()
+            .filter(|key| !given.contains_key(*key) && !has_fallback(key))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The subject and the bodies for these values and this recipient; none if one of them would be larger than [`LARGEST`].
+    ///
+    /// The specification is silent on placeholders of the recipient where no broadcast is sent: they are filled if there is one
+    /// recipient alone, from the contact with that address. An unsubscribe link belongs to broadcasts and stays as it was written.
+    pub(crate) fn render(
+        &self,
+        given: &BTreeMap<String, PropertyValue>,
+        recipient: Option<(&str, Option<&Contact>)>,
+    ) -> Option<Rendered> {
+        let value = |placeholder: Placeholder<'_>| -> Option<Cow<'static, str>> {
+            let Placeholder { name, fallback } = placeholder;
+            if is_variable(name) {
+                let defined = || self.variables.iter().find(|one| one.key == name)?.fallback_value.as_ref();
+                let value = given.get(name).or_else(defined).map(ToString::to_string);
+                return value.or_else(|| fallback.map(str::to_owned)).map(Cow::Owned);
+            }
+            let (address, contact) = recipient?;
+            of_recipient(name, address, contact, fallback).map(Cow::Owned)
+        };
+        let html = Arc::from(fill_within(&self.html, LARGEST, value)?);
+        let bodies = match self.text.as_deref() {
+            None => Bodies::of_html(html),
+            Some("") => Bodies::given(Some(html), None),
+            Some(text) => Bodies::given(Some(html), Some(fill_within(text, LARGEST, value)?.into())),
+        };
+        let subject = match self.subject.as_deref() {
+            None => None,
+            Some(subject) => Some(line(&fill_within(subject, LARGEST, value)?)),
+        };
+        Some(Rendered { subject, bodies })
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.contains('.') && !OF_THE_RECIPIENT.contains(&name)
+}
+
+/// What a placeholder says of a recipient, or its fallback where that is not known of this one. None for what is known of nobody.
+fn of_recipient(
+    name: &str,
+    address: &str,
+    contact: Option<&Contact>,
+    fallback: Option<&str>,
+) -> Option<String> {
+    let property = name.strip_prefix("contact.");
+    let known = match (name, property) {
+        ("EMAIL", _) | (_, Some("email")) => Some(address.to_owned()),
+        ("FIRST_NAME", _) | (_, Some("first_name")) => contact.and_then(|one| one.first_name.clone()),
+        ("LAST_NAME", _) | (_, Some("last_name")) => contact.and_then(|one| one.last_name.clone()),
+        (_, Some(key)) => contact.and_then(|one| one.properties.get(key)).map(ToString::to_string),
+        _ => return None,
+    };
+    Some(known.unwrap_or_else(|| fallback.unwrap_or_default().to_owned()))
+}

@@ -1,0 +1,52 @@
+//! Topics: what contacts can subscribe to.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::model::contact::Subscription;
+use crate::store::table::{self, NoGroup};
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// One topic.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Topic {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    /// What holds for who has made no choice. It never changes.
+    pub(crate) default_subscription: Subscription,
+    pub(crate) visibility: Visibility,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+impl table::Record for Topic {
+    const PLURAL: &'static str = "topics";
+
+    type Group = NoGroup;
+}
+
+/// Who sees a topic where contacts choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Visibility {
+    Public,
+    Private,
+}
+
+view! {
+    pub(crate) Item of topic: Topic {
+        id: topic.id,
+        name: topic.name,
+        description: topic.description,
+        default_subscription: topic.default_subscription,
+        visibility: topic.visibility,
+        created_at: database(topic.created_at),
+    }
+}
+
+view! {
+    pub(crate) Whole of topic: Topic { object: "topic", ..Item, }
+}

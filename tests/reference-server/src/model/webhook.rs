@@ -1,0 +1,123 @@
+//! Webhooks: endpoints that events are posted to.
+
+use std::borrow::Cow;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::clock::plus;
+use crate::store::table;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// What can be subscribed to. The specification names four and says that there are more; these are the ones that the public service has.
+/// Others are refused: a misspelt type would never be told, and nobody would know why.
+pub(crate) const EVENTS: &[&str] = &[
+    "email.sent",
+    "email.scheduled",
+    "email.delivered",
+    "email.delivery_delayed",
+    "email.bounced",
+    "email.complained",
+    "email.opened",
+    "email.clicked",
+    "email.failed",
+    "email.suppressed",
+    "email.received",
+    "contact.created",
+    "contact.updated",
+    "contact.deleted",
+    "contact.topics.updated",
+    "domain.created",
+    "domain.updated",
+    "domain.deleted",
+    "suppression.added",
+    "suppression.removed",
+    "topic.created",
+    "topic.updated",
+    "topic.deleted",
+];
+
+/// What can be subscribed to besides: events of inboxes, which the public service has and this one doesn't, so they never happen here.
+pub(crate) const INBOX_EVENTS: &[&str] = &[
+    "inbox.created",
+    "inbox.updated",
+    "inbox.deleted",
+    "inbox.thread.created",
+    "inbox.thread.folder.updated",
+    "inbox.thread.assigned",
+    "inbox.thread.unassigned",
+    "inbox.thread.labels.updated",
+    "inbox.email.received",
+    "inbox.email.sent",
+    "inbox.draft.created",
+    "inbox.draft.updated",
+    "inbox.draft.sent",
+    "inbox.draft.deleted",
+];
+
+/// One webhook.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Webhook {
+    pub(crate) id: Uuid,
+    pub(crate) endpoint: String,
+    pub(crate) events: Vec<String>,
+    pub(crate) enabled: bool,
+    pub(crate) created_at: Timestamp,
+    pub(crate) secret: String,
+    /// The secrets that were replaced, newest first, and until when each signs too.
+    #[serde(default)]
+    pub(crate) replaced: Vec<(String, Timestamp)>,
+}
+
+/// The enabled webhooks that subscribe to an event type.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Subscribed(pub(crate) Cow<'static, str>);
+
+impl table::Record for Webhook {
+    const PLURAL: &'static str = "webhooks";
+
+    type Group = Subscribed;
+
+    fn groups(&self) -> Vec<Subscribed> {
+        let events = self.events.iter().filter(|_| self.enabled);
+        events.map(|event| Subscribed(event.clone().into())).collect()
+    }
+}
+
+/// How long a secret that was replaced goes on signing beside the new one.
+const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
+/// How many replaced secrets sign at most: the header of a delivery grows with each.
+const MAX_REPLACED: usize = 10;
+
+impl Webhook {
+    /// The secrets that sign at this time, the newest first.
+    pub(crate) fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
+        let replaced = self.replaced.iter().filter(|(_, until)| now < *until);
+        std::iter::once(&self.secret).chain(replaced.map(|(secret, _)| secret)).map(String::as_str).collect()
+    }
+
+    /// Puts another secret in the place of the present one, which signs too until its retirement is over.
+    pub(crate) fn rotate(&mut self, secret: String, now: Timestamp) {
+        let before = std::mem::replace(&mut self.secret, secret);
+        self.replaced.retain(|(_, until)| now < *until);
+        self.replaced.insert(0, (before, plus(now, RETIREMENT)));
+        self.replaced.truncate(MAX_REPLACED);
+    }
+}
+
+view! {
+    /// `SPEC.md`, Webhook (list item).
+    pub(crate) Item of webhook: Webhook {
+        id: webhook.id,
+        created_at: database(webhook.created_at),
+        status: if webhook.enabled { "enabled" } else { "disabled" },
+        endpoint: webhook.endpoint,
+        events: webhook.events,
+    }
+}
+
+view! {
+    pub(crate) Whole of webhook: Webhook { object: "webhook", ..Item, signing_secret: webhook.secret, }
+}

@@ -1,0 +1,27 @@
+//! Contacts as answers show them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::model::contact::{self, Contact, Group};
+use crate::wire::paging::{Page, Window, list};
+use crate::wire::problem::Problem;
+
+/// A page of the members of a segment. The cursor can be a contact that has left it: a walk goes on from there.
+pub(crate) fn members(
+    context: &Context<'_>,
+    window: &Window,
+    segment: Uuid,
+) -> Result<Page<Arc<Contact>>, Problem> {
+    let knows = |contact: &Contact| contact.has_joined(segment);
+    context.tenant.contacts.page_of(window, [Group::Member(segment)], knows)
+}
+
+/// The answer of a list of contacts.
+pub(crate) fn items(page: &Page<Arc<Contact>>) -> Response<Bytes> {
+    list(&page.show(contact::Item))
+}

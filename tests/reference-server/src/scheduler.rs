@@ -1,0 +1,95 @@
+//! Work that falls due at a time of the clock.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+
+use crate::lock::lock;
+use crate::store::changes;
+
+/// Work that waits for its time, earliest first; of the same instant, first noted first.
+pub(crate) struct Scheduler<W> {
+    waiting: Mutex<Waiting<W>>,
+}
+
+/// When a piece of work is due, and the how manieth it is.
+pub(crate) type JobKey = (Timestamp, u64);
+
+struct Waiting<W> {
+    work: BTreeMap<JobKey, W>,
+    noted: u64,
+    /// Turns that came or went, once somebody wants to know.
+    touched: Option<Vec<JobKey>>,
+}
+
+impl<W> Scheduler<W> {
+    pub(crate) fn new() -> Self {
+        Self { waiting: Mutex::new(Waiting { work: BTreeMap::new(), noted: 0, touched: None }) }
+    }
+
+    pub(crate) fn schedule(&self, due: Timestamp, work: W) {
+        let mut waiting = lock(&self.waiting);
+        let turn = (due, waiting.noted);
+        waiting.noted += 1;
+        waiting.touch(turn);
+        waiting.work.insert(turn, work);
+    }
+
+    /// Takes the next piece of work that is due at `now`, with its turn.
+    pub(crate) fn take_due(&self, now: Timestamp) -> Option<(JobKey, W)> {
+        let mut waiting = lock(&self.waiting);
+        let next = waiting.work.first_entry().filter(|next| next.key().0 <= now)?;
+        let (turn, work) = next.remove_entry();
+        waiting.touch(turn);
+        Some((turn, work))
+    }
+
+    /// Puts back what is left of a piece of work, in its old turn.
+    pub(crate) fn go_on(&self, turn: JobKey, rest: W) {
+        let mut waiting = lock(&self.waiting);
+        waiting.touch(turn);
+        waiting.work.insert(turn, rest);
+    }
+
+    /// Whether any work is due at `now`.
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        lock(&self.waiting).work.first_key_value().is_some_and(|(turn, _)| turn.0 <= now)
+    }
+
+    pub(crate) fn clear(&self) {
+        let mut waiting = lock(&self.waiting);
+        let all: Vec<_> = waiting.work.keys().copied().collect();
+        for turn in all {
+            waiting.touch(turn);
+        }
+        waiting.work.clear();
+    }
+
+    /// Shows what came or went since this was asked last: a turn, and the work if it still waits. Everything when it is asked first.
+    pub(crate) fn changes(&self, mut show: impl FnMut(JobKey, Option<&W>)) {
+        let mut waiting = lock(&self.waiting);
+        let touched = waiting.touched.replace(Vec::new());
+        let touched = touched.unwrap_or_else(|| waiting.work.keys().copied().collect());
+        for turn in touched {
+            show(turn, waiting.work.get(&turn));
+        }
+    }
+
+    /// Puts work back that waited before. It does not count as a change.
+    pub(crate) fn put_back(&self, (due, order): JobKey, work: W) {
+        let mut waiting = lock(&self.waiting);
+        waiting.touched.get_or_insert_default();
+        waiting.noted = waiting.noted.max(order + 1);
+        waiting.work.insert((due, order), work);
+    }
+}
+
+impl<W> Waiting<W> {
+    fn touch(&mut self, turn: JobKey) {
+        if let Some(touched) = &mut self.touched {
+            changes::count(0);
+            touched.push(turn);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! `Idempotency-Key`: the same request twice is sent once.
+//!
+//! The specification names the header, its length and its lifetime, and is silent on reuse. Here a key belongs to its
+//! tenant, method and path. The same key with the same body gives the first answer again, another body is refused
+//! with 409, and so is a request whose first is still running. An answer that was an error is not kept: its request
+//! has sent nothing, so it may be tried again.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::plus;
+use crate::lock::lock;
+use crate::store::changes;
+use crate::store::size::Size;
+use crate::wire::problem::Problem;
+
+/// How long a key is remembered (`SPEC.md`, Limits).
+const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
+/// The longest key in characters (`SPEC.md`, Limits).
+const LONGEST: usize = 256;
+/// How many keys a tenant may have remembered, and how many bytes of answers; the oldest are forgotten first.
+const MOST: usize = 50_000;
+const MOST_BYTES: usize = 64 << 20;
+
+/// The keys that a tenant has used.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    slots: Mutex<Slots>,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    used: HashMap<Name, Slot>,
+    /// Names in the order in which they were used, each with its number in `used`.
+    order: std::collections::VecDeque<(u64, Name)>,
+    count: u64,
+    bytes: usize,
+    /// Numbers of slots that came or went, once somebody wants to know.
+    touched: Option<Vec<(u64, Name)>>,
+}
+
+/// What a key is looked up by: a digest of method, path and key.
+type Name = [u8; 32];
+
+type Digest = [u8; 32];
+
+#[derive(Debug)]
+struct Slot {
+    number: u64,
+    body: Digest,
+    used: Timestamp,
+    answer: Option<Response<Bytes>>,
+}
+
+/// What is to be done with a request that carries a key.
+pub(crate) enum KeyLookup<'a> {
+    /// It is the first: act, then [`finish`](Claim::finish).
+    First(Claim<'a>),
+    /// It was answered already: this is the answer.
+    Replay(Response<Bytes>),
+}
+
+/// The right to act for a key. Dropped without an answer (also by a panic), the key is free again.
+pub(crate) struct Claim<'a> {
+    keys: &'a Keys,
+    name: Name,
+    number: u64,
+}
+
+/// The headers of an answer that was given before: the public service's, and the sandbox's own.
+const REPLAYED: [&str; 2] = ["idempotent-replayed", "x-sandbox-idempotent-replay"];
+
+/// The key of a request, if it has one.
+pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let refuse = |found: &str| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_idempotency_key",
+            format!("`Idempotency-Key` must have 1 to {LONGEST} characters; found {found}."),
+        )
+    };
+    let key = std::str::from_utf8(value.as_bytes()).map_err(|_| refuse("bytes that are not UTF-8"))?;
+    match key.chars().count() {
+        1..=LONGEST => Ok(Some(key)),
+        length => Err(refuse(&length.to_string())),
+    }
+}
+
+impl Keys {
+    pub(crate) fn begin(
+        &self,
+        method: &Method,
+        path: &str,
+        key: &str,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<KeyLookup<'_>, Problem> {
+        let name: Name =
+            Sha256::new().chain_update(format!("{method} {path}\n")).chain_update(key).finalize().into();
+        let body: Digest = Sha256::digest(body).into();
+
+        let mut slots = lock(&self.slots);
+        slots.expire(now);
+        if let Some(slot) = slots.used.get(&name) {
+            if slot.body != body {
+                return Err(Problem::new(
+                    StatusCode::CONFLICT,
+                    "invalid_idempotent_request",
+                    "This `Idempotency-Key` was used within the last 24 hours with another request body.",
+                ));
+            }
+            return match &slot.answer {
+                Some(answer) => {
+                    let mut answer = answer.clone();
+                    for name in REPLAYED {
+                        answer
+                            .headers_mut()
+                            .insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
+                    }
+                    Ok(KeyLookup::Replay(answer))
+                }
+                None => Err(Problem::new(
+                    StatusCode::CONFLICT,
+                    "concurrent_idempotent_requests",
+                    "The first request with this `Idempotency-Key` is still running.",
+                )),
+            };
+        }
+        let number = slots.count;
+        slots.count += 1;
+        slots.order.push_back((number, name));
+        slots.used.insert(name, Slot { number, body, used: now, answer: None });
+        Ok(KeyLookup::First(Claim { keys: self, name, number }))
+    }
+}
+
+/// An answered key, as it is kept.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Kept {
+    name: Name,
+    body: Digest,
+    used: Timestamp,
+    status: u16,
+    headers: Vec<(String, Bytes)>,
+    answer: Bytes,
+}
+
+impl Keys {
+    /// Shows the answered keys that came or went since this was asked last, by number; all of them when it is asked first. Answers whether it was the
+    /// first time.
+    pub(crate) fn changes(&self, mut show: impl FnMut(u64, Option<Kept>)) -> bool {
+        let mut slots = lock(&self.slots);
+        let touched = slots.touched.replace(Vec::new());
+        let first = touched.is_none();
+        let all = || slots.used.iter().map(|(name, slot)| (slot.number, *name)).collect();
+        for (number, name) in touched.unwrap_or_else(all) {
+            let slot = slots.used.get(&name).filter(|slot| slot.number == number);
+            let kept = slot.and_then(|slot| {
+                let answer = slot.answer.as_ref()?;
+                let headers = answer.headers().iter();
+                let headers = headers.map(|(name, value)| {
+                    (name.as_str().to_owned(), Bytes::copy_from_slice(value.as_bytes()))
+                });
+                Some(Kept {
+                    name,
+                    body: slot.body,
+                    used: slot.used,
+                    status: answer.status().as_u16(),
+                    headers: headers.collect(),
+                    answer: answer.body().clone(),
+                })
+            });
+            show(number, kept);
+        }
+        first
+    }
+
+    /// Puts an answered key back, in the order of the numbers.
+    pub(crate) fn put_back(&self, number: u64, kept: Kept) {
+        let mut answer = Response::new(kept.answer);
+        *answer.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+        for (name, value) in kept.headers {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_maybe_shared(value))
+            {
+                answer.headers_mut().append(name, value);
+            }
+        }
+        let mut slots = lock(&self.slots);
+        slots.touched.get_or_insert_default();
+        slots.bytes += answer_size(&answer);
+        slots.count = slots.count.max(number + 1);
+        slots.order.push_back((number, kept.name));
+        let slot = Slot { number, body: kept.body, used: kept.used, answer: Some(answer) };
+        slots.used.insert(kept.name, slot);
+    }
+}
+
+/// The bytes that an answered key takes.
+fn answer_size(answer: &Response<Bytes>) -> usize {
+    size_of::<Slot>() + answer.headers().size() + answer.body().heap_size()
+}
+
+impl Slots {
+    fn expire(&mut self, now: Timestamp) {
+        while let Some((number, name)) = self.order.front() {
+            let current = self.used.get(name).filter(|slot| slot.number == *number);
+            let keep = match current {
+                None => false,
+                Some(slot) if self.used.len() > MOST || self.bytes > MOST_BYTES => slot.answer.is_none(),
+                Some(slot) => now < plus(slot.used, LIFETIME),
+            };
+            if keep {
+                break;
+            }
+            let stale = current.is_none();
+            let Some((_, name)) = self.order.pop_front() else { break };
+            if !stale {
+                self.remove(&name);
+            }
+        }
+    }
+
+    fn remove(&mut self, name: &Name) {
+        let Some(slot) = self.used.remove(name) else { return };
+        if let Some(answer) = slot.answer {
+            self.bytes -= answer_size(&answer);
+            self.touch(slot.number, *name);
+        }
+    }
+
+    fn touch(&mut self, number: u64, name: Name) {
+        if let Some(touched) = &mut self.touched {
+            touched.push((number, name));
+        }
+    }
+}
+
+impl Claim<'_> {
+    /// Remembers a success; forgets the key after an error.
+    pub(crate) fn finish(self, answer: &Response<Bytes>) {
+        if !answer.status().is_success() {
+            return;
+        }
+        let mut slots = lock(&self.keys.slots);
+        if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
+            slot.answer = Some(answer.clone());
+            slots.bytes += answer_size(answer);
+            changes::count(answer_size(answer));
+            slots.touch(self.number, self.name);
+        }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut slots = lock(&self.keys.slots);
+        let unanswered = slots
+            .used
+            .get(&self.name)
+            .is_some_and(|slot| slot.number == self.number && slot.answer.is_none());
+        if unanswered {
+            slots.remove(&self.name);
+        }
+    }
+}

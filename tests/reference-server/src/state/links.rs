@@ -1,0 +1,129 @@
+//! Addresses that the service hands out: where it is reached, and signatures by which it knows its own.
+
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, Mac as _};
+use rand::rngs::StdRng;
+use rand::{RngCore as _, SeedableRng as _};
+use sha2::Sha256;
+
+use crate::lock::lock;
+use crate::state::names::Names;
+
+/// What stands in a link while no door was opened: a name that leads nowhere (RFC 2606).
+const NOWHERE: &str = "http://sandbox.invalid";
+
+/// The service's own address, and the key that it signs links with.
+///
+/// The key is random, or from the seed like everything that is to be repeatable. It lasts as long as the state: a link of an
+/// earlier run is refused, unless that run's state was kept.
+pub(crate) struct Links {
+    address: Mutex<Option<String>>,
+    names: Mutex<Arc<Names>>,
+    key: [u8; 64],
+}
+
+impl Links {
+    pub(crate) fn new(seed: Option<u64>) -> Self {
+        let mut key = [0; 64];
+        match seed {
+            Some(seed) => StdRng::seed_from_u64(seed ^ 0x006c_696e_6b73).fill_bytes(&mut key),
+            None => rand::thread_rng().fill_bytes(&mut key),
+        }
+        Self { address: Mutex::new(None), names: Mutex::default(), key }
+    }
+
+    /// Signs with a key of an earlier run, so that the links of that run are known again.
+    pub(crate) fn with_key(mut self, key: [u8; 64]) -> Self {
+        self.key = key;
+        self
+    }
+
+    pub(crate) fn key(&self) -> &[u8; 64] {
+        &self.key
+    }
+
+    /// The first door that opens is the one that links lead to.
+    pub(crate) fn listens_at(&self, address: &str) {
+        lock(&self.address).get_or_insert_with(|| address.trim_end_matches('/').to_owned());
+        Arc::make_mut(&mut *lock(&self.names)).add(address);
+    }
+
+    /// It can be reached under every address that the machine has.
+    pub(crate) fn listens_everywhere(&self) {
+        Arc::make_mut(&mut *lock(&self.names)).allow_any_number();
+    }
+
+    /// The names under which the service is asked.
+    pub(crate) fn names(&self) -> Arc<Names> {
+        Arc::clone(&lock(&self.names))
+    }
+
+    /// Where the service is reached, without a slash at the end.
+    pub(crate) fn address(&self) -> String {
+        lock(&self.address).clone().unwrap_or_else(|| NOWHERE.to_owned())
+    }
+
+    /// What the service's own links in mails begin with.
+    pub(crate) fn own(&self) -> String {
+        format!("{}/_/", self.address())
+    }
+
+    /// Signs bytes for one purpose; a signature for another one is none for this.
+    pub(crate) fn sign(&self, purpose: &str, bytes: &[u8]) -> [u8; 32] {
+        self.mac(purpose, bytes).finalize().into_bytes().into()
+    }
+
+    /// Bytes and their signature as one word of a link.
+    pub(crate) fn seal(&self, purpose: &str, bytes: &[u8]) -> String {
+        let mut whole = bytes.to_vec();
+        whole.extend(self.sign(purpose, bytes));
+        URL_SAFE_NO_PAD.encode(whole)
+    }
+
+    /// The bytes in a word of a link, if they were sealed for this purpose.
+    pub(crate) fn open(&self, purpose: &str, word: &str) -> Option<Vec<u8>> {
+        let mut bytes = URL_SAFE_NO_PAD.decode(word).ok()?;
+        let signature = bytes.split_off(bytes.len().checked_sub(32)?);
+        self.mac(purpose, &bytes).verify_slice(&signature).ok()?;
+        Some(bytes)
+    }
+
+    fn mac(&self, purpose: &str, bytes: &[u8]) -> Hmac<Sha256> {
+        // As long as a block of the hash: taken as it is.
+        let mut mac = Hmac::<Sha256>::new((&self.key).into());
+        mac.update(purpose.as_bytes());
+        mac.update(&[0]);
+        mac.update(bytes);
+        mac
+    }
+}
+
+impl std::fmt::Debug for Links {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Links").field("address", &self.address()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sealed_opens_and_nothing_else_does() {
+        let links = Links::new(None);
+        let word = links.seal("door", b"bytes");
+        assert_eq!(links.open("door", &word).unwrap(), b"bytes");
+        assert_eq!(links.open("window", &word), None);
+        assert_eq!(Links::new(None).open("door", &word), None);
+        assert_eq!(links.open("door", ""), None);
+        for at in 0..word.len() {
+            let mut other = word.clone().into_bytes();
+            other[at] = if other[at] == b'A' { b'B' } else { b'A' };
+            let other = String::from_utf8(other).unwrap();
+            assert_eq!(links.open("door", &other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The host names under which the service answers.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv6Addr};
+
+use crate::store::table::lower_case;
+
+/// Which names a service is asked under, besides those of this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    known: Vec<String>,
+    /// It listens on all addresses of the machine. A number can't be made to lead elsewhere, so any will do.
+    any_number: bool,
+}
+
+impl Names {
+    /// Adds the host of an address that the service has: `http://sandbox.example:8025`.
+    pub(crate) fn add(&mut self, address: &str) {
+        let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
+        if !host.is_empty() && !self.knows(&host) {
+            self.known.push(host.into_owned());
+        }
+    }
+
+    pub(crate) fn allow_any_number(&mut self) {
+        self.any_number = true;
+    }
+
+    fn knows(&self, host: &str) -> bool {
+        self.known.iter().any(|known| known == host)
+    }
+
+    /// Whether the service is asked under this name, with or without a port.
+    pub(crate) fn has(&self, authority: &str) -> bool {
+        let host = host_of(authority);
+        if host == "localhost" || host.ends_with(".localhost") || self.knows(&host) {
+            return true;
+        }
+        let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
+        number.parse::<IpAddr>().is_ok_and(|number| self.any_number || is_loopback(number))
+    }
+}
+
+/// Also of an IPv4 address that is written as an IPv6 one.
+fn is_loopback(number: IpAddr) -> bool {
+    match number {
+        IpAddr::V4(number) => number.is_loopback(),
+        IpAddr::V6(number) => {
+            number == Ipv6Addr::LOCALHOST
+                || number.to_ipv4_mapped().is_some_and(|number| number.is_loopback())
+        }
+    }
+}
+
+/// The host of `host:port`, in lower case, without the dot that may end a name.
+fn host_of(authority: &str) -> Cow<'_, str> {
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match (authority.strip_prefix('['), authority.rsplit_once(':')) {
+        (Some(rest), _) => {
+            rest.split_once(']').map_or(authority, |(number, _)| &authority[..number.len() + 2])
+        }
+        (None, Some((host, port))) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        (None, _) => authority,
+    };
+    lower_case(host.strip_suffix('.').unwrap_or(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_this_machine_and_those_that_were_given_out_are_its_own() {
+        let mut names = Names::default();
+        names.add("https://Sandbox.example:8443/base");
+        names.add("http://192.168.7.1:8025");
+        for own in [
+            "localhost",
+            "LocalHost:8025",
+            "localhost.:80",
+            "inbox.localhost:1",
+            "127.0.0.1",
+            "127.9.9.9:65535",
+            "[::1]:8025",
+            "[::ffff:127.0.0.1]",
+            "sandbox.example",
+            "sandbox.EXAMPLE.:1",
+            "192.168.7.1:8025",
+        ] {
+            assert!(names.has(own), "{own}");
+        }
+        for other in [
+            "",
+            "evil.test",
+            "127.0.0.1.evil.test",
+            "localhost.evil.test",
+            "evillocalhost",
+            "sandbox.example.evil.test",
+            "192.168.7.2",
+            "[::2]",
+            "[::1",
+            "0x7f.1",
+            "127.0.0.1@evil.test",
+            "evil.test:80:127.0.0.1",
+        ] {
+            assert!(!names.has(other), "{other}");
+        }
+        names.allow_any_number();
+        assert!(names.has("192.168.7.2:1") && names.has("[2001:db8::1]") && !names.has("evil.test"));
+    }
+}

@@ -1,0 +1,466 @@
+//! What is remembered of logins: requests that wait for a person, codes, grants and their refresh tokens.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Mutex, OnceLock};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::lock::lock;
+use crate::model::oauth::clients::OAuthClient;
+use crate::model::oauth::events::{TokenEvent, TokenEventKind};
+use crate::model::oauth::jwt::{Claims, SigningKey};
+use crate::model::oauth::{CODE, REFRESH_TOKEN};
+use crate::store::dirty::Dirty;
+use crate::store::interned::{Interned, dated};
+use crate::store::ledger::Ledger;
+use crate::wire::paging::{Page, Window};
+use crate::wire::problem::Problem;
+use crate::wire::refusal::Refusal;
+
+/// Events of the token endpoint that are kept.
+const KEPT_EVENTS: usize = 100_000;
+/// Clients that may register within an hour. The public service counts by address; this one has no addresses.
+const REGISTRATIONS: usize = 20;
+/// Refresh tokens of a grant that are remembered, so that the reuse of one revokes the grant (`TOK-26`). A client that refreshes whenever its access
+/// token expires gets 5,760 within the lifetime of a refresh token; an older one is refused as unknown.
+const MAX_TOKENS: u64 = 6_000;
+
+/// A checked authorization request, waiting for a person.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) client_id: String,
+    pub(crate) redirect_uri: String,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) state: Option<String>,
+    pub(crate) challenge: String,
+    /// What the page proves with that its form was filled in on it.
+    pub(crate) token: String,
+    pub(crate) until: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+struct Code {
+    request: Request,
+    tenant: String,
+    until: Timestamp,
+    /// The grant that it became.
+    redeemed: Option<Uuid>,
+}
+
+/// One consent of one person to one client.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Grant {
+    pub(crate) id: Uuid,
+    pub(crate) tenant: String,
+    pub(crate) client_id: String,
+    pub(crate) client_name: String,
+    pub(crate) logo_uri: Option<String>,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) created_at: Timestamp,
+    #[serde(default, deserialize_with = "dated")]
+    pub(crate) revoked: Option<(Timestamp, Interned)>,
+    /// Which refresh token is good, from 1.
+    generation: u64,
+    issued_at: Timestamp,
+}
+
+/// What of logins outlives a run.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Kept {
+    pkcs8: Vec<u8>,
+    key_id: String,
+    clients: Vec<OAuthClient>,
+    /// Oldest first.
+    grants: Vec<Grant>,
+    tokens: Vec<(String, (Uuid, u64))>,
+}
+
+/// Everything about logins, under one lock: of two requests with the same code or token, one comes first.
+#[derive(Debug)]
+pub(crate) struct OAuthStore {
+    key: OnceLock<SigningKey>,
+    seeds: Vec<OAuthClient>,
+    most: usize,
+    inner: Mutex<Dirty<Inner>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    clients: HashMap<String, OAuthClient>,
+    registered: VecDeque<Timestamp>,
+    requests: HashMap<String, Request>,
+    codes: HashMap<String, Code>,
+    grants: Ledger<Grant>,
+    /// Refresh tokens that are or were good, with their grant and generation.
+    tokens: HashMap<String, (Uuid, u64)>,
+    /// The same tokens by grant and generation.
+    generations: BTreeMap<(Uuid, u64), String>,
+    events: VecDeque<TokenEvent>,
+}
+
+impl Inner {
+    fn new(seeds: &[OAuthClient]) -> Self {
+        Self {
+            clients: seeds.iter().map(|client| (client.client_id.clone(), client.clone())).collect(),
+            registered: VecDeque::new(),
+            requests: HashMap::new(),
+            codes: HashMap::new(),
+            grants: Ledger::new(),
+            tokens: HashMap::new(),
+            generations: BTreeMap::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    fn note(&mut self, at: Timestamp, grant: Uuid, kind: TokenEventKind) {
+        if self.events.len() == KEPT_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(TokenEvent { at, grant_id: grant.to_string(), kind });
+    }
+
+    /// Adds a refresh token of a grant and drops the oldest beyond the limit.
+    fn add_token(&mut self, token: String, grant: Uuid, generation: u64) {
+        if let Some(old) = generation.checked_sub(MAX_TOKENS)
+            && let Some(old) = self.generations.remove(&(grant, old))
+        {
+            self.tokens.remove(&old);
+        }
+        self.generations.insert((grant, generation), token.clone());
+        self.tokens.insert(token, (grant, generation));
+    }
+
+    /// Forgets a grant and its refresh tokens.
+    fn remove_grant(&mut self, id: Uuid) {
+        self.grants.remove(id);
+        let known = self.generations.range((id, 0)..=(id, u64::MAX)).map(|(at, _)| *at).collect::<Vec<_>>();
+        for at in known {
+            if let Some(token) = self.generations.remove(&at) {
+                self.tokens.remove(&token);
+            }
+        }
+    }
+
+    /// The client that may ask; a disabled one is none.
+    fn client(&self, id: &str) -> Option<&OAuthClient> {
+        self.clients.get(id).filter(|client| !client.disabled)
+    }
+}
+
+/// What a refresh leads to: which grant, for whom, with which scopes and which new refresh token.
+pub(crate) struct Refreshed {
+    pub(crate) grant: Grant,
+    pub(crate) scope: String,
+    pub(crate) refresh_token: String,
+}
+
+impl OAuthStore {
+    pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize) -> Self {
+        let inner = Mutex::new(Dirty::new(Inner::new(&seeds)));
+        Self { key: OnceLock::new(), seeds, most, inner }
+    }
+
+    /// The key that tokens are signed with, made when it is first used: most runs of the sandbox log nobody in.
+    pub(crate) fn key(&self) -> &SigningKey {
+        self.key.get_or_init(SigningKey::make)
+    }
+
+    /// Everything that outlives a run, if something has changed since this was asked last.
+    pub(crate) fn changes(&self) -> Option<Kept> {
+        let mut inner = lock(&self.inner);
+        if !inner.take() {
+            return None;
+        }
+        let (pkcs8, key_id) = self.key().parts();
+        Some(Kept {
+            pkcs8: pkcs8.to_vec(),
+            key_id: key_id.to_owned(),
+            clients: inner.clients.values().cloned().collect(),
+            grants: inner.grants.oldest_first().cloned().collect(),
+            tokens: inner.tokens.iter().map(|(token, good)| (token.clone(), *good)).collect(),
+        })
+    }
+
+    /// Goes on from an earlier run. Its codes and half-made logins are gone: they live for minutes. None if its key is none.
+    pub(crate) fn go_on(self, kept: Kept) -> Option<Self> {
+        let key = SigningKey::of(kept.pkcs8, kept.key_id)?;
+        {
+            let mut inner = lock(&self.inner);
+            inner.clients.extend(kept.clients.into_iter().map(|client| (client.client_id.clone(), client)));
+            for grant in kept.grants {
+                inner.grants.insert(grant.id, grant);
+            }
+            let mut tokens = kept.tokens;
+            tokens.sort_by_key(|(_, good)| *good);
+            for (token, (grant, generation)) in tokens {
+                inner.add_token(token, grant, generation);
+            }
+        }
+        Some(Self { key: key.into(), ..self })
+    }
+
+    pub(crate) fn reset(&self) {
+        **lock(&self.inner) = Inner::new(&self.seeds);
+    }
+
+    /// Forgets the codes and the grants of a tenant.
+    pub(crate) fn forget(&self, tenant: &str) {
+        let mut inner = lock(&self.inner);
+        let gone: Vec<Uuid> = inner
+            .grants
+            .newest_first()
+            .filter(|grant| grant.tenant == tenant)
+            .map(|grant| grant.id)
+            .collect();
+        for id in gone {
+            inner.remove_grant(id);
+        }
+        inner.codes.retain(|_, code| code.tenant != tenant);
+    }
+
+    pub(crate) fn client(&self, id: &str) -> Option<OAuthClient> {
+        lock(&self.inner).client(id).cloned()
+    }
+
+    /// Takes in a client, unless too many came within an hour.
+    pub(crate) fn register(&self, client: OAuthClient, now: Timestamp) -> Result<(), Refusal> {
+        let mut inner = lock(&self.inner);
+        while inner
+            .registered
+            .front()
+            .is_some_and(|at| now.duration_since(*at) >= SignedDuration::from_hours(1))
+        {
+            inner.registered.pop_front();
+        }
+        if inner.registered.len() >= REGISTRATIONS || inner.clients.len() >= self.most {
+            return Err(Refusal::too_many(format!(
+                "At most {REGISTRATIONS} clients can be registered within an hour."
+            )));
+        }
+        inner.registered.push_back(now);
+        inner.clients.insert(client.client_id.clone(), client);
+        Ok(())
+    }
+
+    /// Keeps a request under a name. False if there is no room for it.
+    pub(crate) fn keep_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
+        let mut inner = lock(&self.inner);
+        inner.requests.retain(|_, request| now < request.until);
+        if inner.requests.len() >= self.most {
+            return false;
+        }
+        inner.requests.insert(name.to_owned(), request);
+        true
+    }
+
+    /// The request of this name, while it waits.
+    pub(crate) fn request(&self, name: &str, now: Timestamp) -> Option<Request> {
+        lock(&self.inner).requests.get(name).filter(|request| now < request.until).cloned()
+    }
+
+    /// Takes a request away: it was decided.
+    pub(crate) fn decide(&self, name: &str, now: Timestamp) -> Option<Request> {
+        lock(&self.inner).requests.remove(name).filter(|request| now < request.until)
+    }
+
+    /// Keeps a code for a request that somebody of this tenant allowed.
+    pub(crate) fn keep_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) {
+        let mut inner = lock(&self.inner);
+        // A redeemed code is kept as long again, so that a second redemption is told from an invented code.
+        inner.codes.retain(|_, code| now < later(code.until, CODE));
+        inner
+            .codes
+            .insert(code.to_owned(), Code { request, tenant, until: later(now, CODE), redeemed: None });
+    }
+
+    /// Redeems a code: makes a grant with its first refresh token (`SPEC.md`, States and transitions).
+    ///
+    /// A code that comes back was in two hands. The specification is silent on what becomes of the grant then; it is revoked, as RFC 6749, 4.1.2 has it.
+    pub(crate) fn redeem(
+        &self,
+        code: &str,
+        client_id: &str,
+        matches: impl FnOnce(&Request) -> Result<(), Refusal>,
+        id: Uuid,
+        refresh_token: String,
+        now: Timestamp,
+    ) -> Result<Refreshed, Refusal> {
+        let mut inner = lock(&self.inner);
+        let unknown = || Refusal::invalid_grant("The code is invalid, expired or already used.");
+        let found = inner.codes.get(code).cloned().ok_or_else(unknown)?;
+        if found.request.client_id != client_id {
+            return Err(unknown());
+        }
+        if let Some(grant) = found.redeemed {
+            inner.note(now, grant, TokenEventKind::CodeReused);
+            if let Some(grant) = inner.grants.get_mut(grant) {
+                grant.revoked.get_or_insert((now, "code_reused"));
+            }
+            return Err(unknown());
+        }
+        if now >= found.until {
+            return Err(unknown());
+        }
+        matches(&found.request)?;
+        if let Some(code) = inner.codes.get_mut(code) {
+            code.redeemed = Some(id);
+        }
+        let client = inner.clients.get(client_id);
+        let grant = Grant {
+            id,
+            tenant: found.tenant,
+            client_id: client_id.to_owned(),
+            client_name: client.map(|client| client.name.clone()).unwrap_or_default(),
+            logo_uri: client.and_then(|client| client.logo_uri.clone()),
+            scopes: found.request.scopes,
+            created_at: now,
+            revoked: None,
+            generation: 1,
+            issued_at: now,
+        };
+        Ok(open(&mut inner, self.most, grant, refresh_token, now))
+    }
+
+    /// Makes a grant without a browser.
+    pub(crate) fn grant(
+        &self,
+        client: &OAuthClient,
+        tenant: &str,
+        scopes: Vec<String>,
+        id: Uuid,
+        refresh_token: String,
+        now: Timestamp,
+    ) -> Refreshed {
+        let grant = Grant {
+            id,
+            tenant: tenant.to_owned(),
+            client_id: client.client_id.clone(),
+            client_name: client.name.clone(),
+            logo_uri: client.logo_uri.clone(),
+            scopes,
+            created_at: now,
+            revoked: None,
+            generation: 1,
+            issued_at: now,
+        };
+        open(&mut lock(&self.inner), self.most, grant, refresh_token, now)
+    }
+
+    /// Takes a refresh token and puts another in its place; one that was taken before revokes the grant (`SPEC.md`, Authentication 4).
+    pub(crate) fn rotate(
+        &self,
+        shown: &str,
+        client_id: &str,
+        scopes: Option<Vec<String>>,
+        next: String,
+        now: Timestamp,
+    ) -> Result<Refreshed, Refusal> {
+        let mut inner = lock(&self.inner);
+        let unknown = || Refusal::invalid_grant("The refresh token is invalid, expired or revoked.");
+        let (id, generation) = *inner.tokens.get(shown).ok_or_else(unknown)?;
+        let grant =
+            inner.grants.get(id).cloned().filter(|grant| grant.client_id == client_id).ok_or_else(unknown)?;
+        if generation != grant.generation {
+            inner.note(now, id, TokenEventKind::Reused { shown: generation, current: grant.generation });
+            if let Some(grant) = inner.grants.get_mut(id) {
+                grant.revoked.get_or_insert((now, "refresh_token_reused"));
+            }
+            return Err(Refusal::invalid_grant("The refresh token was used before; the grant is revoked."));
+        }
+        if grant.revoked.is_some() || now >= later(grant.issued_at, REFRESH_TOKEN) {
+            inner.note(now, id, TokenEventKind::Late);
+            return Err(unknown());
+        }
+        let scopes = scopes.unwrap_or_else(|| grant.scopes.clone());
+        if scopes.is_empty() {
+            return Err(Refusal::invalid_scope("No scope is asked for."));
+        }
+        if let Some(wide) = scopes.iter().find(|scope| !grant.scopes.contains(scope)) {
+            return Err(Refusal::invalid_scope(format!("The grant does not have the scope `{wide}`.")));
+        }
+        let generation = generation + 1;
+        if let Some(grant) = inner.grants.get_mut(id) {
+            (grant.generation, grant.issued_at) = (generation, now);
+        }
+        inner.add_token(next.clone(), id, generation);
+        inner.note(now, id, TokenEventKind::Rotated { generation });
+        Ok(Refreshed { grant, scope: scopes.join(" "), refresh_token: next })
+    }
+
+    /// Revokes the grant of a refresh token of this client; nothing is wrong if there is none.
+    pub(crate) fn revoke_token(&self, token: &str, client_id: &str, now: Timestamp) {
+        let mut inner = lock(&self.inner);
+        let Some(&(id, _)) = inner.tokens.get(token) else { return };
+        if let Some(grant) = inner.grants.get_mut(id).filter(|grant| grant.client_id == client_id) {
+            grant.revoked.get_or_insert((now, "revoked_by_client"));
+        }
+    }
+
+    /// Revokes a grant of a tenant. None if there is none, or it was revoked before.
+    pub(crate) fn revoke(&self, id: Uuid, tenant: &str, now: Timestamp) -> Option<(Timestamp, &'static str)> {
+        let mut inner = lock(&self.inner);
+        let grant =
+            inner.grants.get_mut(id).filter(|grant| grant.tenant == tenant && grant.revoked.is_none())?;
+        grant.revoked = Some((now, "revoked_from_api"));
+        grant.revoked
+    }
+
+    /// The page of a tenant's grants that a window shows.
+    pub(crate) fn page(&self, window: &Window, tenant: &str) -> Result<Page<Grant>, Problem> {
+        let inner = lock(&self.inner);
+        window.within(|id| inner.grants.get(id).is_some_and(|grant| grant.tenant == tenant))?;
+        window.look(&inner.grants, |grant| grant.tenant == tenant)
+    }
+
+    /// What an access token says and whom it acts for, if it is good: signed here, alive, and its grant not revoked.
+    pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<(Claims, String)> {
+        let claims = self.key().verify(token, now)?;
+        let inner = lock(&self.inner);
+        let grant = inner.grants.get(claims.grant).filter(|grant| grant.revoked.is_none())?;
+        Some((claims, grant.tenant.clone()))
+    }
+
+    pub(crate) fn events(&self) -> Vec<TokenEvent> {
+        lock(&self.inner).events.iter().cloned().collect()
+    }
+
+    /// Signs an access token of a grant.
+    pub(crate) fn sign(
+        &self,
+        refreshed: &Refreshed,
+        issuer: &str,
+        subject: String,
+        id: Uuid,
+        now: Timestamp,
+    ) -> String {
+        let claims = Claims {
+            iss: issuer.to_owned(),
+            sub: subject,
+            aud: issuer.to_owned(),
+            client_id: refreshed.grant.client_id.clone(),
+            scope: refreshed.scope.clone(),
+            iat: 0,
+            exp: 0,
+            jti: id,
+            grant: refreshed.grant.id,
+        };
+        self.key().sign(claims, now)
+    }
+}
+
+fn open(inner: &mut Inner, most: usize, grant: Grant, refresh_token: String, now: Timestamp) -> Refreshed {
+    while inner.grants.len() >= most.max(1) {
+        let Some(oldest) = inner.grants.oldest_first().next().map(|grant| grant.id) else { break };
+        inner.remove_grant(oldest);
+    }
+    inner.grants.insert(grant.id, grant.clone());
+    inner.add_token(refresh_token.clone(), grant.id, 1);
+    inner.note(now, grant.id, TokenEventKind::Issued);
+    Refreshed { scope: grant.scopes.join(" "), grant, refresh_token }
+}
+
+pub(crate) fn later(instant: Timestamp, by: std::time::Duration) -> Timestamp {
+    crate::clock::plus(instant, SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
+}

@@ -1,0 +1,102 @@
+//! What the service remembers of one tenant.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::model::api_key::ApiKey;
+use crate::model::automation::Automation;
+use crate::model::automation::run::Run;
+use crate::model::broadcast::Broadcast;
+use crate::model::contact::Contact;
+use crate::model::contact_property::ContactProperty;
+use crate::model::domain::Domain;
+use crate::model::email::Email;
+use crate::model::event::Event;
+use crate::model::log::Entry;
+use crate::model::mail::Mail;
+use crate::model::received::Received;
+use crate::model::segment::Segment;
+use crate::model::template::Template;
+use crate::model::topic::Topic;
+use crate::model::webhook::Webhook;
+use crate::model::webhook_delivery::Deliveries;
+use crate::state::idempotency::Keys;
+use crate::state::ratelimit::Meter;
+use crate::store::ledger::Ledger;
+use crate::store::table::Table;
+
+/// Everything of one tenant. Each table has a lock of its own.
+#[derive(Debug)]
+pub(crate) struct Tenant {
+    pub(crate) name: String,
+    pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
+    pub(crate) captured: Mutex<Ledger<Arc<Mail>>>,
+    pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
+    pub(crate) received: Mutex<Ledger<Arc<Received>>>,
+    pub(crate) api_keys: Table<ApiKey>,
+    pub(crate) automations: Table<Automation>,
+    pub(crate) runs: Table<Run>,
+    pub(crate) broadcasts: Table<Broadcast>,
+    pub(crate) contacts: Table<Contact>,
+    pub(crate) contact_properties: Table<ContactProperty>,
+    pub(crate) domains: Table<Domain>,
+    pub(crate) events: Table<Event>,
+    pub(crate) segments: Table<Segment>,
+    pub(crate) templates: Table<Template>,
+    pub(crate) topics: Table<Topic>,
+    pub(crate) webhooks: Table<Webhook>,
+    /// What they were told.
+    pub(crate) deliveries: Deliveries,
+    pub(crate) keys: Keys,
+    pub(crate) meter: Mutex<Meter>,
+    /// The number of the last request, over all tenants.
+    pub(crate) last_used: AtomicU64,
+}
+
+impl Tenant {
+    pub(crate) fn new(name: &str, most: usize, most_told: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            emails: Mutex::new(Ledger::new()),
+            captured: Mutex::new(Ledger::new()),
+            logs: Mutex::new(Ledger::new()),
+            received: Mutex::new(Ledger::new()),
+            api_keys: Table::new(most),
+            automations: Table::new(most),
+            runs: Table::new(most),
+            broadcasts: Table::new(most),
+            contacts: Table::new(most),
+            contact_properties: Table::new(most),
+            domains: Table::new(most),
+            events: Table::new(most),
+            segments: Table::new(most),
+            templates: Table::new(most),
+            topics: Table::new(most),
+            webhooks: Table::new(most),
+            deliveries: Deliveries::new(most_told),
+            keys: Keys::default(),
+            meter: Mutex::default(),
+            last_used: AtomicU64::new(0),
+        }
+    }
+
+    /// The ID of the audience of contacts that are in no segment: always the same one for this tenant, and no segment of its own.
+    pub(crate) fn default_audience(&self) -> Uuid {
+        let digest = Sha256::new().chain_update("default audience\n").chain_update(&self.name).finalize();
+        uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
+    }
+
+    /// The domain of this name, if the tenant has registered it.
+    pub(crate) fn domain(&self, name: &str) -> Option<Arc<Domain>> {
+        self.domains.by_key(name)
+    }
+
+    /// Whether the tenant has verified this very domain and it is there for sending. (The specification is silent on subdomains:
+    /// each counts as a domain of its own, as it has records of its own.)
+    pub(crate) fn may_send_from(&self, domain: &str) -> bool {
+        self.domain(domain).is_some_and(|domain| domain.may_send())
+    }
+}

@@ -1,0 +1,177 @@
+//! Every tenant, and the bounds on what they remember.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock, Weak};
+
+use uuid::Uuid;
+
+use crate::lock::{lock, read, write};
+use crate::model::log::Entry;
+use crate::settings::Settings;
+use crate::state::keys::ApiKeyIndex;
+use crate::state::requests::Requests;
+use crate::state::retention::Retention;
+use crate::state::tenant::Tenant;
+use crate::store::changes;
+use crate::store::size::Size;
+
+/// The tenants by name, and how much they remember in all.
+#[derive(Debug)]
+pub(crate) struct Tenants {
+    by_name: RwLock<HashMap<String, Arc<Tenant>>>,
+    uses: AtomicU64,
+    tenant_limit: usize,
+    record_limit: usize,
+    webhook_event_limit: usize,
+    mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    pub(crate) requests: Requests,
+    pub(crate) api_key_index: ApiKeyIndex,
+}
+
+impl Tenants {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            by_name: RwLock::default(),
+            uses: AtomicU64::new(0),
+            tenant_limit: settings.keep_tenants.max(1),
+            record_limit: settings.keep_records,
+            webhook_event_limit: settings.keep_webhook_events,
+            mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
+            logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
+            requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
+            api_key_index: ApiKeyIndex::default(),
+        }
+    }
+
+    /// The tenant of this name, if there is one.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Tenant>> {
+        read(&self.by_name).get(name).cloned()
+    }
+
+    /// The tenant of this name, or a blank one that is not kept.
+    pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
+        self.find(name)
+            .unwrap_or_else(|| Arc::new(Tenant::new(name, self.record_limit, self.webhook_event_limit)))
+    }
+
+    /// Every tenant, the one that was used last first.
+    pub(crate) fn all(&self) -> Vec<Arc<Tenant>> {
+        let mut tenants: Vec<_> = read(&self.by_name).values().cloned().collect();
+        tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.last_used.load(Ordering::Relaxed)));
+        tenants
+    }
+
+    /// The tenant for which this holds.
+    pub(crate) fn find_by(&self, wanted: impl Fn(&Tenant) -> bool) -> Option<Arc<Tenant>> {
+        read(&self.by_name).values().find(|tenant| wanted(tenant)).cloned()
+    }
+
+    /// The tenant of this name, made if there is none.
+    pub(crate) fn tenant(&self, name: &str) -> Arc<Tenant> {
+        let use_number = self.uses.fetch_add(1, Ordering::Relaxed);
+        let tenant = self.find(name).unwrap_or_else(|| self.make(name));
+        tenant.last_used.store(use_number, Ordering::Relaxed);
+        tenant
+    }
+
+    fn make(&self, name: &str) -> Arc<Tenant> {
+        let mut tenants = write(&self.by_name);
+        if let Some(tenant) = tenants.get(name) {
+            return Arc::clone(tenant);
+        }
+        if tenants.len() >= self.tenant_limit {
+            let silent =
+                tenants.values().min_by_key(|tenant| tenant.last_used.load(Ordering::Relaxed)).cloned();
+            if let Some(silent) = silent {
+                tenants.remove(&silent.name);
+                self.forget(&silent);
+            }
+        }
+        let tenant = Arc::new(Tenant::new(name, self.record_limit, self.webhook_event_limit));
+        tenants.insert(name.to_owned(), Arc::clone(&tenant));
+        tenant
+    }
+
+    /// Forgets everything of one tenant.
+    pub(crate) fn reset_tenant(&self, name: &str) {
+        let tenant = write(&self.by_name).remove(name);
+        if let Some(tenant) = tenant {
+            self.forget(&tenant);
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn reset(&self) {
+        write(&self.by_name).clear();
+        lock(&self.mails).clear();
+        lock(&self.logs).clear();
+        self.requests.clear();
+        self.api_key_index.clear();
+    }
+
+    fn forget(&self, tenant: &Tenant) {
+        self.api_key_index.forget(&tenant.name);
+        let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
+        mails.extend(lock(&tenant.received).ids());
+        let mut held = lock(&self.mails);
+        for id in mails {
+            held.forget(id);
+        }
+        drop(held);
+        let entries: Vec<_> = lock(&tenant.logs).ids().collect();
+        let mut held = lock(&self.logs);
+        for id in entries {
+            held.forget(id);
+        }
+    }
+
+    /// Counts a new email, sent or received, and forgets the oldest ones if there are too many now.
+    pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+        changes::count(bytes);
+        let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
+        forget_mails(gone);
+    }
+
+    /// The tenant that has this email, sent or received.
+    pub(crate) fn owner(&self, email: Uuid) -> Option<Arc<Tenant>> {
+        lock(&self.mails).get(email)?.upgrade()
+    }
+
+    /// Counts an email anew: its size has changed.
+    pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
+        changes::count(bytes);
+        let gone = lock(&self.mails).resize(id, bytes);
+        forget_mails(gone);
+    }
+
+    /// Counts what an email has grown by.
+    pub(crate) fn grow_mail(&self, id: Uuid, by: usize) {
+        let gone = lock(&self.mails).grow(id, by);
+        forget_mails(gone);
+    }
+
+    /// Adds an entry to a tenant's log.
+    pub(crate) fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
+        let (id, size) = (entry.id, entry.size());
+        lock(&tenant.logs).insert(id, Arc::new(entry));
+        let gone = lock(&self.logs).hold(id, size, Arc::downgrade(tenant));
+        for (id, tenant) in gone {
+            if let Some(tenant) = tenant.upgrade() {
+                lock(&tenant.logs).remove(id);
+            }
+        }
+    }
+}
+
+fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
+    for (id, tenant) in gone {
+        let Some(tenant) = tenant.upgrade() else { continue };
+        lock(&tenant.received).remove(id);
+        let email = lock(&tenant.emails).remove(id);
+        if let Some(captured) = email.and_then(|email| email.captured()) {
+            lock(&tenant.captured).remove(captured);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What has changed and isn't on disk yet: how old it is, how much it is, and how much of it there may be.
+//!
+//! Whoever wants to change something waits while the oldest unwritten change is older than [`MAX_AGE`], or while more was changed since the last write began than
+//! the disk takes in [`WRITE_TIME`]. A change is on disk after the write that was under way and the one that contains it, so a process that is killed has
+//! lost at most what it answered within about twice that time, under any load.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::lock::lock;
+
+/// How old the oldest unwritten change may be before others wait.
+const MAX_AGE: Duration = Duration::from_millis(250);
+/// How long a write should take at most.
+const WRITE_TIME: Duration = Duration::from_millis(100);
+/// How many bytes a write may have at first, until the speed of the disk is known, and the bounds of what is learned.
+const FIRST_LIMIT: usize = 1 << 20;
+const LIMITS: std::ops::RangeInclusive<usize> = 256 << 10..=256 << 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    unwritten: Mutex<Unwritten>,
+    less: Condvar,
+}
+
+#[derive(Debug)]
+struct Unwritten {
+    /// Whether a writer works it off. Without one, and while the disk refuses, nothing waits.
+    is_written: bool,
+    /// What the next write will have.
+    next: Part,
+    /// What is being written.
+    current: Part,
+    /// The most bytes of a write.
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    /// When the oldest change was made.
+    since: Option<Instant>,
+    bytes: usize,
+}
+
+impl Default for Unwritten {
+    fn default() -> Self {
+        Self { is_written: false, next: Part::default(), current: Part::default(), limit: FIRST_LIMIT }
+    }
+}
+
+impl Unwritten {
+    fn is_full(&self, now: Instant) -> bool {
+        let oldest = self.current.since.or(self.next.since);
+        let is_old = oldest.is_some_and(|since| now.duration_since(since) > MAX_AGE);
+        self.is_written && (is_old || self.next.bytes >= self.limit)
+    }
+
+    fn add(&mut self, bytes: usize, now: Instant) {
+        self.next.since.get_or_insert(now);
+        self.next.bytes += bytes;
+    }
+
+    /// The changes so far go into one write; a write that failed before is repeated with them.
+    fn begin(&mut self) {
+        let next = std::mem::take(&mut self.next);
+        self.current.since = self.current.since.or(next.since);
+        self.current.bytes += next.bytes;
+    }
+
+    /// Adapts the limit to how much was written in what time: it shrinks at once, and grows while it is what holds changes up.
+    fn end(&mut self, took: Duration) {
+        let written = std::mem::take(&mut self.current).bytes;
+        let share = WRITE_TIME.as_secs_f64() / took.as_secs_f64().max(1e-3);
+        if share < 1.0 {
+            self.limit = times(written, share);
+        } else if written >= self.limit / 2 {
+            self.limit = self.limit.max(times(written, share.min(1.5)));
+        }
+        self.limit = self.limit.clamp(*LIMITS.start(), *LIMITS.end());
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "an estimate"
+)]
+fn times(bytes: usize, factor: f64) -> usize {
+    (bytes as f64 * factor) as usize
+}
+
+impl Backlog {
+    /// Waits until there is room for another change.
+    pub(crate) fn wait(&self) {
+        let full = |unwritten: &mut Unwritten| unwritten.is_full(Instant::now());
+        let waited = self.less.wait_while(lock(&self.unwritten), full);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.unwritten).is_full(Instant::now())
+    }
+
+    /// Counts changes that were made now.
+    pub(crate) fn add(&self, bytes: usize) {
+        if bytes > 0 {
+            lock(&self.unwritten).add(bytes, Instant::now());
+        }
+    }
+
+    /// The writer has collected what has changed so far and begins to write it.
+    pub(crate) fn begin_write(&self) {
+        lock(&self.unwritten).begin();
+        self.less.notify_all();
+    }
+
+    /// All that was collected is on disk; encoding and writing took this long.
+    pub(crate) fn end_write(&self, took: Duration) {
+        let mut unwritten = lock(&self.unwritten);
+        unwritten.end(took);
+        unwritten.is_written = true;
+        self.less.notify_all();
+    }
+
+    /// Nothing can be written for now, or nobody writes any more: nothing waits for it.
+    pub(crate) fn give_up(&self) {
+        lock(&self.unwritten).is_written = false;
+        self.less.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::store::changes;
+    use crate::store::snapshot_lock::SnapshotLock;
+
+    /// With a writer that has written nothing yet.
+    fn unwritten() -> Unwritten {
+        Unwritten { is_written: true, ..Unwritten::default() }
+    }
+
+    #[test]
+    fn a_change_waits_while_more_is_unwritten_than_a_write_takes() {
+        let (mut unwritten, now) = (unwritten(), Instant::now());
+        unwritten.add(FIRST_LIMIT - 1, now);
+        assert!(!unwritten.is_full(now));
+        unwritten.add(1, now);
+        assert!(unwritten.is_full(now));
+        unwritten.begin();
+        assert!(!unwritten.is_full(now), "the next write may become as large while this one is under way");
+        unwritten.add(FIRST_LIMIT, now);
+        assert!(unwritten.is_full(now));
+    }
+
+    #[test]
+    fn a_change_waits_while_the_oldest_unwritten_one_is_too_old() {
+        let (mut unwritten, now) = (unwritten(), Instant::now());
+        let later = now + MAX_AGE + Duration::from_millis(1);
+        unwritten.add(1, now);
+        assert!(!unwritten.is_full(now + MAX_AGE) && unwritten.is_full(later));
+        unwritten.begin();
+        assert!(unwritten.is_full(later), "what is being written isn't written");
+        unwritten.end(WRITE_TIME);
+        assert!(!unwritten.is_full(later));
+        unwritten.add(1, now);
+        unwritten.is_written = false;
+        assert!(!unwritten.is_full(later), "nobody waits for a disk that refuses");
+    }
+
+    #[test]
+    fn the_limit_follows_the_speed_of_the_disk() {
+        let (mut unwritten, now) = (unwritten(), Instant::now());
+        let mut write = |bytes, took| {
+            unwritten.add(bytes, now);
+            unwritten.begin();
+            unwritten.end(took);
+            unwritten.limit
+        };
+        assert_eq!(write(FIRST_LIMIT, 4 * WRITE_TIME), FIRST_LIMIT / 4);
+        assert_eq!(write(FIRST_LIMIT / 4, WRITE_TIME / 10), FIRST_LIMIT * 3 / 8, "it grows by half at most");
+        assert_eq!(
+            write(10, WRITE_TIME / 10),
+            FIRST_LIMIT * 3 / 8,
+            "a small write says nothing of a large one"
+        );
+        assert_eq!(write(10, 100 * WRITE_TIME), *LIMITS.start());
+    }
+
+    #[test]
+    fn who_wants_in_at_the_gate_waits_for_the_writer() {
+        let gate = Arc::new(SnapshotLock::default());
+        gate.backlog().end_write(WRITE_TIME);
+        let inside = gate.enter();
+        changes::count(FIRST_LIMIT);
+        drop(gate.enter());
+        drop(inside);
+        assert!(gate.backlog().is_full(), "what is changed inside counts");
+
+        let (events, happened) = channel();
+        let (late, entered) = (Arc::clone(&gate), events.clone());
+        let waiting = std::thread::spawn(move || {
+            let _guard = late.enter();
+            entered.send("a change").unwrap();
+        });
+        assert!(happened.recv_timeout(Duration::from_millis(50)).is_err());
+        events.send("the write begins").unwrap();
+        drop(gate.close());
+        gate.backlog().begin_write();
+        waiting.join().unwrap();
+        assert_eq!(happened.try_iter().collect::<Vec<_>>(), ["the write begins", "a change"]);
+    }
+}

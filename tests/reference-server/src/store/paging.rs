@@ -1,0 +1,79 @@
+//! The page of a list that a window shows.
+
+use crate::store::ledger::{Ledger, Ordered};
+use crate::wire::paging::{Cursor, Page, Window, unknown_cursor};
+use crate::wire::problem::Problem;
+
+impl Window {
+    /// The page of a ledger that this window shows, of the items that `wanted` lets through.
+    pub(crate) fn look<T: Clone>(
+        &self,
+        ledger: &Ledger<T>,
+        wanted: impl Fn(&T) -> bool,
+    ) -> Result<Page<T>, Problem> {
+        self.filter(ledger, wanted)
+    }
+
+    /// The page of a list that this window shows.
+    pub(crate) fn show<L: Ordered>(&self, list: &L) -> Result<Page<L::Item>, Problem> {
+        self.filter(list, |_| true)
+    }
+
+    fn filter<L: Ordered>(
+        &self,
+        list: &L,
+        wanted: impl Fn(&L::Item) -> bool,
+    ) -> Result<Page<L::Item>, Problem> {
+        let wanted = |item: &&L::Item| wanted(item);
+        let place = |name, id| list.place(id).ok_or_else(|| unknown_cursor(name, id));
+        Ok(match self.cursor {
+            None => self.take(list.newest_first_of(0..u64::MAX).filter(wanted)),
+            Some(Cursor::After(id)) => self.take(list.newest_first_of(0..place("after", id)?).filter(wanted)),
+            Some(Cursor::Before(id)) => {
+                let newer = list.oldest_first_of(place("before", id)? + 1..u64::MAX);
+                let mut page = self.take(newer.filter(wanted));
+                // Taken from the cursor towards newer items, shown newest first like every page.
+                page.items.reverse();
+                page
+            }
+        })
+    }
+
+    /// A snapshot of all items from the cursor on, for a filter that is too slow to run under the lock.
+    pub(crate) fn walk<T: Clone>(&self, ledger: &Ledger<T>) -> Result<Walk<T>, Problem> {
+        let place = |name, id| ledger.place(id).ok_or_else(|| unknown_cursor(name, id));
+        let items = match self.cursor {
+            None => ledger.newest_first_of(0..u64::MAX).cloned().collect(),
+            Some(Cursor::After(id)) => ledger.newest_first_of(0..place("after", id)?).cloned().collect(),
+            Some(Cursor::Before(id)) => {
+                ledger.oldest_first_of(place("before", id)? + 1..u64::MAX).cloned().collect()
+            }
+        };
+        Ok(Walk { window: *self, items })
+    }
+
+    pub(crate) fn take<'a, T: Clone + 'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Page<T> {
+        let Some(limit) = self.limit else {
+            return Page { items: items.cloned().collect(), has_more: false };
+        };
+        let page = items.by_ref().take(limit).cloned().collect();
+        Page { items: page, has_more: items.next().is_some() }
+    }
+}
+
+/// The items of a list from a window's cursor on.
+pub(crate) struct Walk<T> {
+    window: Window,
+    items: Vec<T>,
+}
+
+impl<T: Clone> Walk<T> {
+    /// The page of the items that `wanted` lets through.
+    pub(crate) fn look(&self, wanted: impl Fn(&T) -> bool) -> Page<T> {
+        let mut page = self.window.take(self.items.iter().filter(|item| wanted(item)));
+        if let Some(Cursor::Before(_)) = self.window.cursor {
+            page.items.reverse();
+        }
+        page
+    }
+}

@@ -1,0 +1,14 @@
+//! What travels: bodies, parameters, answers and their errors, as the specification shapes them.
+
+pub(crate) mod answers;
+pub(crate) mod cancel;
+pub(crate) mod escape;
+pub(crate) mod paging;
+pub(crate) mod pattern;
+pub(crate) mod problem;
+pub(crate) mod refusal;
+pub(crate) mod schedule;
+pub(crate) mod timestamp;
+pub(crate) mod validation;
+pub(crate) mod variable;
+pub(crate) mod view;

@@ -1,0 +1,40 @@
+//! Cancellation of work whose client has disconnected.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::wire::problem::Problem;
+
+/// Whether a request's client has disconnected. A mount puts it into the request's extensions; long-running work polls it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Returns the request's own, or one that is never canceled if its mount doesn't notice closed connections.
+    pub(crate) fn of<B>(request: &http::Request<B>) -> Self {
+        request.extensions().get().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn is_canceled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Fails if the client has disconnected, to stop work on its response.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        if self.is_canceled() { Err(Problem::application("The client has gone.")) } else { Ok(()) }
+    }
+
+    /// Cancels when it is dropped, as the future of an answer is when its connection closes.
+    pub(crate) fn on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
+    }
+}
+
+/// See [`Cancellation::on_drop`].
+pub(crate) struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,146 @@
+//! The list parameters `limit`, `after` and `before`, and the page that they ask for.
+//!
+//! Lists are newest first. `after` walks to older items, `before` to newer ones, the item named is never part of the
+//! page, and `has_more` speaks of the direction asked. The specification is silent on the order and on an unknown
+//! cursor; the latter is refused like every other wrong parameter.
+
+use std::borrow::Borrow;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use crate::wire::problem::{Problem, json};
+
+/// Which of the two paging modes of `SPEC.md`, Common list parameters, a list has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Without `limit`: 20 items.
+    A,
+    /// Without `limit`: all items.
+    B,
+}
+
+/// The smallest page.
+const LEAST: usize = 1;
+/// The largest page.
+const MOST: usize = 100;
+/// The page of mode A when no `limit` is given.
+const USUAL: usize = 20;
+
+/// The page that a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) limit: Option<usize>,
+    pub(crate) cursor: Option<Cursor>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cursor {
+    After(Uuid),
+    Before(Uuid),
+}
+
+/// Some items of a list, newest first.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    pub(crate) has_more: bool,
+}
+
+impl Window {
+    /// Reads the query of a list request.
+    pub(crate) fn read(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
+        let mut limit = None;
+        let mut after = None;
+        let mut before = None;
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            match &*name {
+                "limit" => limit = Some(read_limit(&value)?),
+                "after" => after = Some(read_cursor("after", &value)?),
+                "before" => before = Some(read_cursor("before", &value)?),
+                // Other parameters are the route's own, or unknown and ignored.
+                _ => {}
+            }
+        }
+        let cursor = match (after, before) {
+            (Some(_), Some(_)) => {
+                return Err(Problem::validation("Only one of `after` and `before` may be used."));
+            }
+            (Some(id), None) => Some(Cursor::After(id)),
+            (None, Some(id)) => Some(Cursor::Before(id)),
+            (None, None) => None,
+        };
+        let limit = limit.or(if mode == Mode::A { Some(USUAL) } else { None });
+        Ok(Self { limit, cursor })
+    }
+
+    /// Refuses a cursor that names no item of the list, where the list is a part of what a ledger holds.
+    pub(crate) fn within(&self, has: impl Fn(Uuid) -> bool) -> Result<(), Problem> {
+        match self.cursor {
+            Some(Cursor::After(id)) if !has(id) => Err(unknown_cursor("after", id)),
+            Some(Cursor::Before(id)) if !has(id) => Err(unknown_cursor("before", id)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read_limit(text: &str) -> Result<usize, Problem> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(limit) if digits && (LEAST..=MOST).contains(&limit) => Ok(limit),
+        _ => Err(Problem::validation(format!(
+            "`limit` must be a whole number from {LEAST} to {MOST}; found {}.",
+            quoted(text)
+        ))),
+    }
+}
+
+fn read_cursor(name: &str, text: &str) -> Result<Uuid, Problem> {
+    Uuid::try_parse(text).map_err(|_| {
+        Problem::validation(format!(
+            "`{name}` must be the id of an item of the list; found {}.",
+            quoted(text)
+        ))
+    })
+}
+
+pub(crate) fn unknown_cursor(name: &str, id: Uuid) -> Problem {
+    Problem::validation(format!(
+        "`{name}` must be the id of an item of the list; there is none with the id {id}."
+    ))
+}
+
+/// A piece of the client's own text in a message: quoted, without control characters, not longer than a line.
+pub(crate) fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(64).collect();
+    let dots = if short.len() < text.len() { "…" } else { "" };
+    format!("{short:?}{dots}")
+}
+
+/// The answer of a list route: `{object: "list", data, has_more}`.
+pub(crate) fn list<T: Serialize>(page: &Page<T>) -> Response<Bytes> {
+    #[derive(Serialize)]
+    struct Envelope<'a, T> {
+        object: &'static str,
+        data: &'a [T],
+        has_more: bool,
+    }
+    json(StatusCode::OK, &Envelope { object: "list", data: &page.items, has_more: page.has_more })
+}
+
+impl<T> Page<T> {
+    /// The page with a view of each record.
+    pub(crate) fn show<'a, R: 'a, U>(&'a self, view: impl Fn(&'a R) -> U) -> Page<U>
+    where
+        T: Borrow<R>,
+    {
+        Page { items: self.items.iter().map(|item| view(item.borrow())).collect(), has_more: self.has_more }
+    }
+
+    pub(crate) fn map<U>(self, to: impl FnMut(T) -> U) -> Page<U> {
+        Page { items: self.items.into_iter().map(to).collect(), has_more: self.has_more }
+    }
+}

@@ -1,0 +1,85 @@
+//! Errors in the shape of OAuth: `{error, error_description}` (`SPEC.md`, Errors).
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+
+use crate::wire::problem::json;
+
+/// The most characters of a description: it repeats what was sent, and travels in an address.
+const DESCRIPTION: usize = 300;
+
+/// A description has a few characters only (RFC 6749, 4.1.2.1 and 5.2).
+fn allowed(character: char) -> char {
+    match character {
+        '"' => '\'',
+        '\\' => '/',
+        ' '..='~' => character,
+        _ => '?',
+    }
+}
+
+/// An error of one of the OAuth endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) error: &'static str,
+    pub(crate) description: String,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
+        let description = description.into().chars().take(DESCRIPTION).map(allowed).collect();
+        Self { status, error, description }
+    }
+
+    pub(crate) fn invalid_request(description: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", description)
+    }
+
+    pub(crate) fn invalid_scope(description: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_scope", description)
+    }
+
+    pub(crate) fn invalid_grant(description: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_grant", description)
+    }
+
+    /// The token endpoint says 401; the authorization endpoint, which nobody authenticates at, 400.
+    pub(crate) fn invalid_client(status: StatusCode) -> Self {
+        Self::new(status, "invalid_client", "There is no such client, or it is disabled.")
+    }
+
+    pub(crate) fn unauthorized_client(description: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "unauthorized_client", description)
+    }
+
+    pub(crate) fn unsupported_grant_type(description: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "unsupported_grant_type", description)
+    }
+
+    pub(crate) fn server_error(description: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", description)
+    }
+
+    pub(crate) fn too_many(description: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", description)
+    }
+
+    pub(crate) fn into_response(self) -> Response<Bytes> {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            error: &'a str,
+            error_description: &'a str,
+        }
+        let body = Body { error: self.error, error_description: &self.description };
+        unkept(json(self.status, &body))
+    }
+}
+
+/// Nobody on the way may keep an answer with tokens in it (RFC 6749, 5.1).
+pub(crate) fn unkept(mut response: Response<Bytes>) -> Response<Bytes> {
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
+    response
+}

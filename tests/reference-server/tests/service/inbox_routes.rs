@@ -1,0 +1,109 @@
+//! Paths and methods under `/_/`.
+
+use http::Method;
+
+use crate::support::Sandbox;
+
+/// Every path under `/_/`, and the methods that it takes.
+const ROUTES: &[(&str, &str)] = &[
+    ("/_", "GET"),
+    ("/_/assets/app.js", "GET"),
+    ("/_/ready", "GET"),
+    ("/_/stream", "GET"),
+    ("/_/tenants", "GET"),
+    ("/_/export", "GET"),
+    ("/_/latest.html", "GET"),
+    ("/_/latest.txt", "GET"),
+    ("/_/latest.json", "GET"),
+    ("/_/latest.eml", "GET"),
+    ("/_/messages", "GET, DELETE"),
+    ("/_/messages/x", "GET"),
+    ("/_/messages/x/raw", "GET"),
+    ("/_/messages/x/about", "GET"),
+    ("/_/messages/x/html", "GET"),
+    ("/_/messages/x/text", "GET"),
+    ("/_/messages/x/download", "GET"),
+    ("/_/messages/x/files/0", "GET"),
+    ("/_/messages/x/timeline", "GET"),
+    ("/_/messages/x/request", "GET"),
+    ("/_/messages/x/events", "POST"),
+    ("/_/received", "GET, POST"),
+    ("/_/received/x", "GET"),
+    ("/_/received/49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "GET"),
+    ("/_/received/x/about", "GET"),
+    ("/_/received/x/html", "GET"),
+    ("/_/received/x/text", "GET"),
+    ("/_/received/x/download", "GET"),
+    ("/_/received/x/files/0", "GET"),
+    ("/_/received/x/timeline", "GET"),
+    ("/_/requests", "GET"),
+    ("/_/requests/1", "GET"),
+    ("/_/templates", "GET"),
+    ("/_/templates/x/preview", "GET"),
+    ("/_/templates/x/preview.html", "GET"),
+    ("/_/events", "GET, POST"),
+    ("/_/clock", "GET, POST"),
+    ("/_/faults", "GET, POST, DELETE"),
+    ("/_/faults/1", "GET, DELETE"),
+    ("/_/unsubscribe/x", "GET, POST"),
+    ("/_/reset", "POST"),
+];
+
+#[test]
+fn a_wrong_method_is_answered_405_with_the_methods_that_the_path_takes() {
+    let sandbox = Sandbox::new();
+    for (path, allowed) in ROUTES {
+        for path in [(*path).to_owned(), format!("{path}/"), format!("{path}//?key=sb_test")] {
+            let answer = sandbox.ask(Method::PUT, path.as_str()).send("");
+            assert_eq!(
+                (answer.status.as_u16(), answer.header("allow"), answer.name().as_str()),
+                (405, Some(*allowed), "method_not_allowed"),
+                "{path}"
+            );
+        }
+        for method in allowed.split(", ").filter(|method| *method != "DELETE" && *path != "/_/reset") {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_ne!(sandbox.ask(method, *path).send("").status, 405, "{path}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_path_is_answered_404_whatever_the_method() {
+    let sandbox = Sandbox::new();
+    for path in [
+        "/_/x",
+        "/_/messages/x/y",
+        "/_/messages/x/files",
+        "/_/messages/x/raw/y",
+        "/_/received/x/request",
+        "/_/received/x/events",
+        "/_/clock/x",
+        "/_/templates/x",
+        "/_/assets",
+        "/_/_/messages",
+    ] {
+        for method in [Method::GET, Method::POST, Method::DELETE] {
+            let answer = sandbox.ask(method.clone(), path).send("");
+            assert_eq!(
+                (answer.status.as_u16(), answer.name().as_str()),
+                (404, "not_found"),
+                "{method} {path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn routes_that_belong_to_an_account_or_change_the_sandbox_need_a_key() {
+    let sandbox = Sandbox::new();
+    let open = ["/_", "/_/assets/app.js", "/_/ready", "/_/tenants", "/_/received/x", "/_/unsubscribe/x"];
+    for (path, allowed) in ROUTES {
+        for method in allowed.split(", ") {
+            let is_open = open.contains(path) || (*path, method) == ("/_/events", "GET");
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            let answer = sandbox.ask(method.clone(), *path).no_key().send("");
+            assert_eq!(answer.status == 401, !is_open, "{method} {path}: {}", answer.text());
+        }
+    }
+}
