@@ -238,7 +238,7 @@ impl World {
             id: id(n),
             created_at: Timestamp::UNIX_EPOCH,
             endpoint: "/emails".into(),
-            method: "GET".into(),
+            method: Method::GET,
             response_status: 200,
             user_agent: None,
             request_body: None,

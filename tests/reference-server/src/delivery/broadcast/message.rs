@@ -61,7 +61,7 @@ impl<'a> MessageBuilder<'a> {
                 ("List-Unsubscribe-Post".to_owned(), unsubscribe::ONE_CLICK.to_owned()),
             ],
             attachments: Vec::new(),
-            tags: Vec::new(),
+            tags: Arc::default(),
             topic: message.topic,
             scheduled_at: None,
             origin: Origin { broadcast: Some(self.common.broadcast.id), ..Origin::default() },

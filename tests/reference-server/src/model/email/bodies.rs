@@ -83,7 +83,7 @@ impl Serialize for Bodies {
         };
         let (text, derivation) = match &written.text {
             Text::ValueSource(text) => (text.clone(), None),
-            Text::Derived(how, _) => (None, Some(how.clone())),
+            Text::Derived(how, _) => (None, Some(how.as_deref().cloned().unwrap_or_default())),
         };
         Stored { html: written.html.clone(), text, derivation }.serialize(serializer)
     }
@@ -93,7 +93,7 @@ impl<'de> Deserialize<'de> for Bodies {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Stored { html, text, derivation } = Stored::deserialize(deserializer)?;
         let text = match derivation {
-            Some(how) => Text::Derived(how, OnceLock::new()),
+            Some(how) => Text::Derived(how.into_box(), OnceLock::new()),
             None => Text::ValueSource(text),
         };
         Ok(Self::Written(Arc::new(Written { html, text })))

@@ -25,8 +25,8 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub(crate) enum Text {
     ValueSource(Option<Arc<str>>),
-    /// Derived from the HTML, once it is read.
-    Derived(Derivation, OnceLock<Arc<str>>),
+    /// Derived from the HTML, once it is read; for most emails as it stands.
+    Derived(Option<Box<Derivation>>, OnceLock<Arc<str>>),
 }
 
 /// How a text is derived from its HTML.
@@ -39,6 +39,11 @@ pub(crate) struct Derivation {
 }
 
 impl Derivation {
+    /// None if the text is derived from the HTML as it stands.
+    pub(super) fn into_box(self) -> Option<Box<Self>> {
+        (self.link.is_some() || self.hidden.is_some()).then(|| Box::new(self))
+    }
+
     fn derive(&self, html: &str) -> String {
         let mut html = html.to_owned();
         if let Some(hidden) = self.hidden.clone().filter(|hidden| html.get(hidden.clone()).is_some()) {
@@ -58,7 +63,7 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
 
 impl Written {
     pub(crate) fn derived(html: Arc<str>, how: Derivation) -> Self {
-        Self { html: Some(html), text: Text::Derived(how, OnceLock::new()) }
+        Self { html: Some(html), text: Text::Derived(how.into_box(), OnceLock::new()) }
     }
 
     pub(crate) fn text(&self) -> Option<Arc<str>> {
@@ -70,7 +75,7 @@ impl Written {
             return Some(Arc::clone(text));
         }
         let html = self.html.as_deref()?;
-        let text: Arc<str> = how.derive(html).into();
+        let text: Arc<str> = how.as_deref().map_or_else(|| derive(html), |how| how.derive(html)).into();
         // No more is kept than was counted.
         if text.len() <= html.len() {
             return Some(Arc::clone(made.get_or_init(|| text)));
