@@ -79,11 +79,6 @@ impl ApiKeyIndex {
         write(&self.0).remove(token);
     }
 
-    /// Forgets the keys of a tenant.
-    pub(crate) fn forget(&self, tenant: &str) {
-        write(&self.0).retain(|_, credential| credential.tenant != tenant);
-    }
-
     pub(crate) fn clear(&self) {
         write(&self.0).clear();
     }

@@ -136,7 +136,9 @@ impl Tenants {
     }
 
     fn forget(&self, tenant: &Tenant) {
-        self.api_key_index.forget(&tenant.name);
+        for key in tenant.api_keys.all() {
+            self.api_key_index.remove(&key.token);
+        }
         let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
         mails.extend(lock(&tenant.received).ids());
         let mut held = lock(&self.mails);
