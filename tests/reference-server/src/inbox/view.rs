@@ -10,7 +10,7 @@ use http::{Request, Response, StatusCode};
 use serde_json::json;
 use url::form_urlencoded;
 
-use crate::inbox::filter::Filter;
+use crate::inbox::filter::{self, Filter};
 use crate::inbox::mail::{MailView, ReceivedItem};
 use crate::inbox::{Outcome, account, filtered, messages, name_of};
 use crate::lock::lock;
@@ -58,7 +58,7 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
 pub(super) fn received(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Outcome {
     let query = query.unwrap_or_default();
     let filter = Filter::read(query)?;
-    let query = messages::renamed(query);
+    let query = filter::renamed(query);
     let page = filtered(&tenant.received, &Window::read(Some(&query), Mode::A)?, &filter, canceled)?;
     let items = page.items.iter().map(|mail| ReceivedItem::of(mail)).collect();
     Ok(list(&Page { items, has_more: page.has_more }))
