@@ -116,7 +116,7 @@ fn flood_emails(flood: &mut Flood) {
 }
 
 /// Small emails, much about them: idempotency keys, work that is scheduled, tenants.
-fn flood_with_many(flood: &mut Flood, many: usize) {
+fn flood_small_emails(flood: &mut Flood, many: usize) {
     for number in 0..many {
         let (key, mut small) = (format!("sb_{}", number % 2_000), email());
         if number % 2 == 0 {
@@ -185,7 +185,7 @@ fn flood_records(flood: &mut Flood) {
 }
 
 /// What comes without a credential, and what is refused.
-fn flood_with_strangers(flood: &mut Flood) {
+fn flood_unauthenticated(flood: &mut Flood) {
     let header = text(100_000);
     flood.flood("requests without a key", 100_000, |flood, _| {
         flood.ask(Method::GET, "/emails", "", ("x-large", &header), String::new());
@@ -203,21 +203,21 @@ fn flood_with_strangers(flood: &mut Flood) {
     });
 }
 
-fn flood_with_everything(max_memory: usize, many: usize) {
+fn flood_all(max_memory: usize, many: usize) {
     let mut flood = Flood::new(max_memory);
     flood_emails(&mut flood);
-    flood_with_many(&mut flood, many);
+    flood_small_emails(&mut flood, many);
     flood_records(&mut flood);
-    flood_with_strangers(&mut flood);
+    flood_unauthenticated(&mut flood);
 }
 
 #[test]
-fn what_is_remembered_stays_within_the_memory_that_the_settings_allow() {
-    flood_with_everything(16 << 20, 1_500);
+fn memory_stays_within_max_memory() {
+    flood_all(16 << 20, 1_500);
 }
 
 #[test]
 #[ignore = "takes many minutes"]
-fn what_is_remembered_stays_within_a_gigabyte() {
-    flood_with_everything(1 << 30, 80_000);
+fn memory_stays_within_a_gigabyte() {
+    flood_all(1 << 30, 80_000);
 }

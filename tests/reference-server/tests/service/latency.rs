@@ -21,7 +21,7 @@ fn newsletter(bytes: usize) -> String {
     format!("<p>Hello {{{{{{FIRST_NAME}}}}}}</p><table>{}</table>", row.repeat(bytes / row.len()))
 }
 
-fn made(service: &Service, path: &str, body: &Value) -> String {
+fn create(service: &Service, path: &str, body: &Value) -> String {
     let request =
         Request::builder().method(Method::POST).uri(path).header("authorization", format!("Bearer {KEY}"));
     let response = service.handle(request.body(Bytes::from(body.to_string())).unwrap());
@@ -31,13 +31,13 @@ fn made(service: &Service, path: &str, body: &Value) -> String {
 
 /// A broadcast that can be sent.
 fn broadcast(service: &Service) -> String {
-    let segment = made(service, "/segments", &json!({"name": "Readers"}));
+    let segment = create(service, "/segments", &json!({"name": "Readers"}));
     for i in 0..CONTACTS {
         let contact = json!({"email": format!("c{i}@example.com"), "first_name": format!("Name{i}"), "segments": [{"id": segment}]});
-        made(service, "/contacts", &contact);
+        create(service, "/contacts", &contact);
     }
     let message = json!({"segment_id": segment, "from": "news@acme.test", "subject": "News", "html": newsletter(55_000)});
-    made(service, "/broadcasts", &message)
+    create(service, "/broadcasts", &message)
 }
 
 struct Client {
@@ -68,7 +68,7 @@ impl Client {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_request_waits_for_a_broadcast_an_export_or_a_search() {
+async fn broadcasts_exports_and_searches_do_not_block_requests() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let service = Arc::clone(server.service());
     let id = tokio::task::spawn_blocking(move || broadcast(&service)).await.unwrap();
@@ -117,12 +117,12 @@ async fn no_request_waits_for_a_broadcast_an_export_or_a_search() {
 }
 
 #[test]
-fn a_move_of_the_clock_ends_when_all_is_done_and_holds_up_no_request() {
+fn advancing_the_clock_waits_for_due_work_without_blocking_requests() {
     let service =
         Service::new(Settings { clock: ClockStart::Frozen(Timestamp::UNIX_EPOCH), ..Settings::default() });
     let id = broadcast(&service);
     let schedule = json!({"scheduled_at": "1970-01-02T00:00:00Z"});
-    made(&service, &format!("/broadcasts/{id}/send"), &schedule);
+    create(&service, &format!("/broadcasts/{id}/send"), &schedule);
 
     let started = Instant::now();
     let moving = Arc::clone(&service);
@@ -130,7 +130,7 @@ fn a_move_of_the_clock_ends_when_all_is_done_and_holds_up_no_request() {
     let mut waits = Vec::new();
     while !moved.is_finished() {
         let started = Instant::now();
-        made(&service, "/emails", &email());
+        create(&service, "/emails", &email());
         waits.push(started.elapsed());
     }
     moved.join().unwrap();

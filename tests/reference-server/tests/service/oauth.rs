@@ -54,7 +54,7 @@ pub(crate) fn sandbox() -> Sandbox {
 }
 
 /// The parameters of a request that is in order.
-pub(crate) fn asking(client: &str) -> Vec<(&str, &str)> {
+pub(crate) fn authorization_request(client: &str) -> Vec<(&str, &str)> {
     vec![
         ("client_id", client),
         ("response_type", "code"),
@@ -76,12 +76,12 @@ pub(crate) fn with<'a>(
     parameters
 }
 
-pub(crate) fn encoded(parameters: &[(&str, &str)]) -> String {
+pub(crate) fn urlencoded(parameters: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish()
 }
 
 pub(crate) fn authorize(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
-    sandbox.ask(Method::GET, format!("/oauth/authorize?{}", encoded(parameters))).no_key().send("")
+    sandbox.ask(Method::GET, format!("/oauth/authorize?{}", urlencoded(parameters))).no_key().send("")
 }
 
 /// Where an answer redirects to, and with which parameters.
@@ -109,7 +109,7 @@ pub(crate) fn decide(sandbox: &Sandbox, path: &str, token: &str, decision: &str)
         .no_key()
         .header("cookie", format!("sandbox_consent={token}"))
         .header("content-type", "application/x-www-form-urlencoded")
-        .send(encoded(&[("token", token), ("account", KEY), ("decision", decision)]))
+        .send(urlencoded(&[("token", token), ("account", KEY), ("decision", decision)]))
 }
 
 /// A code, as a browser brings it back.
@@ -119,7 +119,7 @@ pub(crate) fn code(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> String {
 }
 
 /// The parameters that redeem a code.
-pub(crate) fn redeeming<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
+pub(crate) fn code_exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![
         ("grant_type", "authorization_code"),
         ("client_id", client),
@@ -129,7 +129,7 @@ pub(crate) fn redeeming<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a
     ]
 }
 
-pub(crate) fn refreshing<'a>(client: &'a str, token: &'a str) -> Vec<(&'a str, &'a str)> {
+pub(crate) fn refresh_request<'a>(client: &'a str, token: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token)]
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn post_form(sandbox: &Sandbox, path: &str, parameters: &[(&str, &str
         .ask(Method::POST, path)
         .no_key()
         .header("content-type", "application/x-www-form-urlencoded")
-        .send(encoded(parameters))
+        .send(urlencoded(parameters))
 }
 
 pub(crate) fn token(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
@@ -147,8 +147,8 @@ pub(crate) fn token(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
 
 /// The tokens of a login through the whole flow.
 pub(crate) fn tokens(sandbox: &Sandbox, client: &str) -> Value {
-    let code = code(sandbox, &asking(client));
-    let answer = token(sandbox, &redeeming(client, &code));
+    let code = code(sandbox, &authorization_request(client));
+    let answer = token(sandbox, &code_exchange(client, &code));
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()
 }
@@ -162,6 +162,6 @@ pub(crate) fn error(answer: &Answer) -> (u16, String) {
     (answer.status.as_u16(), body["error"].as_str().unwrap().to_owned())
 }
 
-pub(crate) fn calls(sandbox: &Sandbox, access_token: &str) -> u16 {
+pub(crate) fn api_status(sandbox: &Sandbox, access_token: &str) -> u16 {
     sandbox.ask(Method::GET, "/emails").key(access_token).send("").status.as_u16()
 }

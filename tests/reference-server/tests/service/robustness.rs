@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_body_is_answered_with_success_or_a_refusal(
+    fn any_body_yields_success_or_a_client_error(
         body in any_json(), field in key(), value in any_json(), batch in any::<bool>()
     ) {
         let sandbox = Sandbox::new();
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_and_any_path_are_answered(
+    fn any_bytes_on_any_path_get_a_response(
         body in any::<Vec<u8>>(), path in "/[a-z%/{}?=&.-]{0,30}", method in prop::sample::select(vec!["GET", "POST", "DELETE"])
     ) {
         let sandbox = Sandbox::new();
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn every_text_arrives_in_its_own_place(
+    fn every_text_stays_in_its_own_field(
         name in line(), subject in line(), header in line(), html in any::<String>(), filename in line(),
         content in any::<Vec<u8>>(),
     ) {

@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use posthaste_reference_server::{CapturedMail, ClockStart, Service, Settings};
 use serde_json::Value;
 
-use crate::second_parser::SecondParser;
+use crate::independent_parser::IndependentParser;
 
 pub(crate) const KEY: &str = "sb_test";
 
 pub(crate) struct Sandbox {
     pub(crate) service: Arc<Service>,
     /// Fails the test when the sandbox goes, if a mail said something else than its email.
-    _readers: Option<SecondParser>,
+    _readers: Option<IndependentParser>,
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Sandbox {
 
     /// Around a service that was made elsewhere.
     pub(crate) fn over(service: Arc<Service>) -> Self {
-        Self { _readers: Some(SecondParser::over(&service)), service }
+        Self { _readers: Some(IndependentParser::for_service(&service)), service }
     }
 
     /// The same, with nobody who reads every mail.

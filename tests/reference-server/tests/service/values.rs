@@ -1,6 +1,6 @@
 //! Values that are hard to write into a mail: long, not ASCII, full of what has a meaning in a header.
 //!
-//! What a mail says is compared by the sandbox itself (see `second_parser`).
+//! What a mail says is compared by the sandbox itself (see `independent_parser`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -57,7 +57,7 @@ fn emails() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn email_17_a_mail_says_what_was_asked_for_whatever_the_values_are() {
+fn email_17_any_valid_value_round_trips_through_the_mail() {
     // EMAIL-17
     let config = Config {
         cases: 2_000,
@@ -86,7 +86,7 @@ fn email_17_a_mail_says_what_was_asked_for_whatever_the_values_are() {
 }
 
 #[test]
-fn a_long_value_keeps_its_spaces_where_its_line_is_folded() {
+fn folding_a_long_value_preserves_its_spaces() {
     let value = "the board of directors ".repeat(40).trim_end().to_owned();
     let sandbox = Sandbox::new();
     let mut email = email_with("subject", value.as_str());
@@ -101,7 +101,7 @@ fn a_long_value_keeps_its_spaces_where_its_line_is_folded() {
 }
 
 #[test]
-fn what_no_mail_can_carry_is_refused() {
+fn values_that_mime_cannot_represent_are_rejected() {
     let sandbox = Sandbox::new();
     let word = "w".repeat(901);
     for (email, field) in [

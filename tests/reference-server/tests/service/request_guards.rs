@@ -33,7 +33,7 @@ const FOREIGN: [&[(&str, &str)]; 5] = [
 ];
 
 #[test]
-fn a_post_without_a_key_from_another_origin_is_refused_before_it_is_read() {
+fn a_cross_origin_post_without_a_key_is_rejected_before_its_body_is_read() {
     for foreign in FOREIGN {
         for path in ["/oauth/token", "/oauth/revoke", "/oauth/register", "/_/consent/word", "/_/reset"] {
             for kind in ["application/json", FORM, "text/plain", "garbage"] {
@@ -52,7 +52,7 @@ fn a_post_without_a_key_from_another_origin_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn cross_site_registrations_are_not_counted() {
+fn cross_site_registrations_do_not_count_toward_the_limit() {
     let sandbox = Sandbox::new();
     for _ in 0..40 {
         let headers = [("origin", "https://evil.test"), ("content-type", "text/plain")];
@@ -63,7 +63,7 @@ fn cross_site_registrations_are_not_counted() {
 }
 
 #[test]
-fn programs_and_the_own_page_reach_the_routes_without_a_key() {
+fn non_browser_and_same_origin_requests_need_no_key() {
     let own: [&[(&str, &str)]; 3] = [
         &[],
         &[("origin", "http://127.0.0.1:8025")],
@@ -82,7 +82,7 @@ fn programs_and_the_own_page_reach_the_routes_without_a_key() {
 }
 
 #[test]
-fn a_form_or_text_is_refused_where_json_is_due() {
+fn form_and_text_bodies_are_rejected_on_json_routes() {
     for kind in [FORM, "multipart/form-data; boundary=x", "text/plain", "Text/Plain;charset=UTF-8"] {
         let sandbox = Sandbox::new();
         let answer = ask(&sandbox, "/oauth/register", &[("content-type", kind)], &registration());
@@ -105,7 +105,7 @@ fn a_form_or_text_is_refused_where_json_is_due() {
 }
 
 #[test]
-fn a_webhook_s_endpoint_has_no_control_characters() {
+fn a_webhook_endpoint_with_control_characters_is_rejected() {
     let sandbox = Sandbox::new();
     let webhook = json!({"endpoint": "https://hook.test/", "events": ["email.sent"]});
     let id = sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();
@@ -314,7 +314,7 @@ fn lists_and_maps(sandbox: &Sandbox) -> Vec<Case> {
 }
 
 #[test]
-fn every_list_and_every_map_of_a_body_has_a_cap_that_the_refusal_names() {
+fn every_list_and_map_in_a_body_has_a_limit_named_in_the_error() {
     let sandbox = Sandbox::new();
     for (method, path, field, body) in lists_and_maps(&sandbox) {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
@@ -328,20 +328,20 @@ fn every_list_and_every_map_of_a_body_has_a_cap_that_the_refusal_names() {
 }
 
 /// What this thread has had of a processor, in seconds: what else the machine does is not in it.
-fn processor_time() -> f64 {
+fn thread_cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap().as_secs_f64()
 }
 
 #[test]
-fn the_cost_of_a_list_or_a_map_grows_linearly_with_its_length() {
+fn reading_a_list_or_map_takes_linear_time() {
     let sandbox = Sandbox::new();
     let cost = |method: &Method, path: &str, body: &Value| {
         let body = body.to_string();
         let took = (0..3).map(|_| {
-            let start = processor_time();
+            let start = thread_cpu_seconds();
             sandbox.ask(method.clone(), path).send(body.clone());
-            processor_time() - start
+            thread_cpu_seconds() - start
         });
         took.fold(f64::INFINITY, f64::min)
     };
@@ -355,7 +355,7 @@ fn the_cost_of_a_list_or_a_map_grows_linearly_with_its_length() {
 }
 
 #[test]
-fn a_request_for_tokens_is_bounded_before_it_is_read() {
+fn token_requests_are_bounded_before_parsing() {
     let sandbox = Sandbox::new();
     let post = |path: &str, body: String| ask(&sandbox, path, &[("content-type", FORM)], &body);
     let refresh = "grant_type=refresh_token&client_id=posthaste-cli&refresh_token=x";
@@ -392,7 +392,7 @@ fn a_request_for_tokens_is_bounded_before_it_is_read() {
 }
 
 #[test]
-fn a_search_of_the_inbox_has_a_cap_on_its_words_and_tags() {
+fn an_inbox_search_has_limited_words_and_tags() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email());
     for (query, field) in
@@ -410,7 +410,7 @@ fn a_search_of_the_inbox_has_a_cap_on_its_words_and_tags() {
 }
 
 #[test]
-fn without_a_credential_no_key_is_handed_out() {
+fn unauthenticated_responses_never_contain_keys() {
     let sandbox = Sandbox::with(&Settings::default());
     let real = "re_4Tz9realKEYofSomebody";
     for key in [real, KEY] {
@@ -469,13 +469,13 @@ fn without_a_credential_no_key_is_handed_out() {
 type Make = Box<dyn Fn(usize) -> String>;
 
 #[test]
-fn the_cost_of_receiving_a_mail_grows_linearly_with_its_size() {
+fn receiving_a_mail_takes_linear_time() {
     let sandbox = Sandbox::new();
     let cost = |recipients: &[&str], mail: &str| {
         let took = (0..3).map(|_| {
-            let start = processor_time();
+            let start = thread_cpu_seconds();
             sandbox.service.receive(KEY, recipients, mail.to_owned()).unwrap();
-            processor_time() - start
+            thread_cpu_seconds() - start
         });
         took.fold(f64::INFINITY, f64::min)
     };

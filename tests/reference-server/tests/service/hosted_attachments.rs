@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::second_parser::SecondParser;
+use crate::independent_parser::IndependentParser;
 use crate::support::{KEY, Sandbox, email_with};
 
 /// What all attachments of an email may take after Base64.
@@ -113,7 +113,7 @@ fn last_event(service: &Service, id: &str) -> String {
 }
 
 /// Waits until the email has left or failed, and says which.
-async fn settled(service: &Service, id: &str) -> String {
+async fn wait_for_outcome(service: &Service, id: &str) -> String {
     for _ in 0..3_000 {
         match last_event(service, id).as_str() {
             "queued" => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -124,7 +124,7 @@ async fn settled(service: &Service, id: &str) -> String {
 }
 
 /// Why the email failed, as webhooks get it.
-fn failure(service: &Service) -> String {
+fn failure_reason(service: &Service) -> String {
     let posts = std::iter::from_fn(|| service.next_post());
     let mut bodies = posts.map(|post| serde_json::from_slice::<Value>(&post.body).unwrap());
     let failed = bodies.find(|body| body["type"] == "email.failed").unwrap();
@@ -137,7 +137,7 @@ fn watch_failures(sandbox: &Sandbox) {
 }
 
 #[test]
-fn email_29_fetched_files_count_among_the_forty_mebibytes() {
+fn email_29_fetched_files_count_toward_the_40_mib_limit() {
     // EMAIL-29, LIM-03
     for (given, fetched, event) in
         [(MOST / 2, MOST / 2, "sent"), (MOST / 2, MOST / 2 + 4, "failed"), (4, MOST, "failed")]
@@ -147,18 +147,18 @@ fn email_29_fetched_files_count_among_the_forty_mebibytes() {
         let content = STANDARD.encode(vec![7; given / 4 * 3]);
         let attachments = json!([{"content": content}, {"path": "https://files.acme.test/a"}]);
         let id = sandbox.sent(&email_with("attachments", attachments));
-        let errand = sandbox.service.next_fetch().unwrap();
+        let job = sandbox.service.next_fetch().unwrap();
         let content = Bytes::from(vec![8; fetched / 4 * 3]);
-        sandbox.service.finish_fetch(errand, Ok(vec![Fetched { index: 1, content }]));
+        sandbox.service.finish_fetch(job, Ok(vec![Fetched { index: 1, content }]));
         assert_eq!(sandbox.last_event(&id), event, "{given} and {fetched}");
         if event == "failed" {
-            assert_eq!(failure(&sandbox.service), "attachments_too_large");
+            assert_eq!(failure_reason(&sandbox.service), "attachments_too_large");
         }
     }
 }
 
 #[tokio::test]
-async fn email_29_no_more_is_read_than_an_email_may_have() {
+async fn email_29_fetching_stops_at_the_size_limit() {
     // EMAIL-29
     for (head, size, most) in [
         // Known before a byte of it is read.
@@ -170,17 +170,17 @@ async fn email_29_no_more_is_read_than_an_email_may_have() {
         let server = ReferenceServer::over_http(Settings::default()).await;
         let id =
             sent(&server, &hosted(&[format!("{}/a", files.address), format!("{}/b", files.address)])).await;
-        assert_eq!(settled(server.service(), &id).await, "failed");
+        assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
         let written = files.written.load(Ordering::SeqCst);
         assert!(written <= most, "{written} bytes were taken");
     }
 }
 
 #[tokio::test]
-async fn four_emails_at_a_time_have_their_files_fetched() {
+async fn files_are_fetched_for_four_emails_at_a_time() {
     let mut files = Files::serve("HTTP/1.1 200 OK\nContent-Length: 3\nConnection: close\n\n", 3, 0).await;
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let _reader = SecondParser::over(server.service());
+    let _reader = IndependentParser::for_service(server.service());
     let mut ids = Vec::new();
     for index in 0..30 {
         ids.push(sent(&server, &hosted(&[format!("{}/{index}", files.address)])).await);
@@ -191,7 +191,7 @@ async fn four_emails_at_a_time_have_their_files_fetched() {
         files.answers.add_permits(1);
     }
     for id in ids {
-        assert!(["sent", "delivered"].contains(&settled(server.service(), &id).await.as_str()));
+        assert!(["sent", "delivered"].contains(&wait_for_outcome(server.service(), &id).await.as_str()));
     }
     let most = files.most.load(Ordering::SeqCst);
     assert!(most <= 4, "{most} at a time");
@@ -207,13 +207,13 @@ async fn a_redirect_is_not_followed() {
     .await;
     let server = ReferenceServer::over_http(Settings::default()).await;
     let id = sent(&server, &hosted(&[format!("{}/public", files.address)])).await;
-    assert_eq!(settled(server.service(), &id).await, "failed");
+    assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
     assert_eq!(files.asked.recv().await.unwrap(), "/public");
     assert!(files.asked.try_recv().is_err(), "the address of the redirect was asked");
 }
 
 #[test]
-fn a_sandbox_that_does_not_fetch_refuses_hosted_attachments() {
+fn with_fetching_disabled_hosted_attachments_are_rejected() {
     let sandbox = Sandbox::with(&Settings { fetch_attachments: false, ..Settings::default() });
     let answer = sandbox.refused(&email_with(
         "attachments",
@@ -224,7 +224,7 @@ fn a_sandbox_that_does_not_fetch_refuses_hosted_attachments() {
 }
 
 #[test]
-fn an_email_that_was_scheduled_before_fetching_was_switched_off_fails() {
+fn an_email_scheduled_before_fetching_was_disabled_fails() {
     let folder = tempfile::tempdir().unwrap();
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
     let open = |fetch_attachments| {
@@ -243,13 +243,13 @@ fn an_email_that_was_scheduled_before_fetching_was_switched_off_fails() {
     let (sandbox, keeper) = open(false);
     sandbox.advance(120);
     assert_eq!(sandbox.last_event(&id), "failed");
-    assert_eq!(failure(&sandbox.service), "fetching_is_off");
+    assert_eq!(failure_reason(&sandbox.service), "fetching_is_off");
     assert!(sandbox.service.next_fetch().is_none());
     assert!(keeper.close());
 }
 
 #[test]
-fn emails_that_wait_for_their_files_are_bounded_in_bytes() {
+fn emails_waiting_for_files_are_bounded_in_bytes() {
     let sandbox = Sandbox::new();
     watch_failures(&sandbox);
     let text = "t".repeat(20 << 20);
@@ -257,10 +257,10 @@ fn emails_that_wait_for_their_files_are_bounded_in_bytes() {
     email["text"] = text.into();
     let last: Vec<_> = (0..8).map(|_| sandbox.sent(&email)).map(|id| sandbox.last_event(&id)).collect();
     assert_eq!(last, [["queued"; 6].as_slice(), &["failed"; 2]].concat());
-    assert_eq!(failure(&sandbox.service), "too_many_attachments_to_fetch");
+    assert_eq!(failure_reason(&sandbox.service), "too_many_attachments_to_fetch");
     // One that goes makes room.
-    let errand = sandbox.service.next_fetch().unwrap();
-    sandbox.service.finish_fetch(errand, Err("refused".into()));
+    let job = sandbox.service.next_fetch().unwrap();
+    sandbox.service.finish_fetch(job, Err("refused".into()));
     let id = sandbox.sent(&email);
     assert_eq!(sandbox.last_event(&id), "queued");
 }
