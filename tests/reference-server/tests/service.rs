@@ -1,4 +1,4 @@
-//! What the service promises, asked through its public doors.
+//! Tests of the service through its public interfaces.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of these tests are tests too")]
 

@@ -1,4 +1,4 @@
-//! API keys that a tenant makes, and the log that doesn't tell them.
+//! API keys created by a tenant, and their redaction in the log.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn a_created_key_works_until_it_is_deleted() {
     assert_eq!(renamed.json(), json!({"object": "api_key", "id": id}));
     assert_eq!(sandbox.get("/api-keys").json()["data"][0]["name"], "Build");
 
-    // It may even delete itself.
+    // A key can delete itself.
     let deleted = sandbox.ask(Method::DELETE, &path).key(&token).send("");
     assert_eq!(deleted.json(), json!({"object": "api_key", "id": id, "deleted": true}));
     let refused = sandbox.ask(Method::GET, "/emails").key(&token).send("");
@@ -166,7 +166,7 @@ fn a_domain_key_cannot_send_from_another_domain_by_any_route() {
             assert!(if own { answer.0 < 404 } else { answer == refused }, "{from}: {answer:?}");
             assert_eq!(sandbox.get(format!("/broadcasts/{draft}")).json()["status"], expected, "{from}");
         }
-        // What makes or changes a broadcast, a template or an automation needs full access.
+        // Creating or updating a broadcast, a template or an automation requires full access.
         let patch = sandbox.ask(Method::PATCH, format!("/broadcasts/{draft}")).key(&token);
         assert_eq!(patch.json(&json!({"from": from})).name(), "restricted_api_key");
         for path in ["/broadcasts", "/emails/batch", "/templates", "/automations", "/events/send"] {

@@ -170,7 +170,7 @@ fn email_29_attachments_total_at_most_40_mib_of_base64() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(sandbox.mail().attachments[0].size, MOST / 2 / 4 * 3);
 
-    // One byte more, in the other form: 4 more characters.
+    // One more byte, as a byte array: 4 more Base64 characters.
     let answer = sandbox.refused(&with(json!([{"content": half}, {"content": half}, {"content": [0]}])));
     assert_eq!(
         answer.message(),

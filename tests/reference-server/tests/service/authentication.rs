@@ -1,4 +1,4 @@
-//! API keys: who is let in, and to what.
+//! Authentication and permissions of API keys.
 
 use http::Method;
 use serde_json::json;
@@ -46,7 +46,7 @@ fn keys_of_both_formats_identify_separate_tenants() {
 
 #[test]
 fn scope_01_a_sending_only_key_can_send() {
-    // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04: as an API key; with an access token when there are any
+    // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04 for API keys; `oauth/scopes.rs` has access tokens
     let sandbox = Sandbox::new();
     for path in ["/emails", "/email", "/emails/sending", "/email/sending"] {
         let answer = sandbox.ask(Method::POST, path).key("sb_test_sending").json(&email());

@@ -20,7 +20,7 @@ fn connection(from: &str, to: &str, kind: &str) -> Value {
     json!({"from": from, "to": to, "type": kind})
 }
 
-/// An enabled automation in which each step follows the one before.
+/// An enabled automation whose steps run in sequence.
 fn chain(steps: Vec<Value>) -> Value {
     let mut all = vec![trigger()];
     all.extend(steps);
@@ -327,7 +327,7 @@ fn a_delay_ends_when_due() {
     expect_steps(&run, &[("start", "completed"), ("first", "waiting"), ("second", "pending")]);
     sandbox.advance(1);
     expect_steps(&sandbox.run(&id), &[("start", "completed"), ("first", "completed"), ("second", "waiting")]);
-    // The second one is counted from the end of the first, also when the clock jumps over both.
+    // The second delay starts when the first ends, even if the clock jumps over both.
     sandbox.advance(86_400);
     let run = sandbox.run(&id);
     assert_eq!(run["status"], "completed");
@@ -402,7 +402,7 @@ fn a_wait_ends_only_on_an_event_for_its_own_contact() {
         &[("start", "completed"), ("wait", "completed"), ("thanks", "completed"), ("remind", "skipped")],
     );
     assert_eq!(run["steps"][1]["output"], json!({"event": "paid", "payload": {"amount": 10}}));
-    // Its time-out has nothing to say any more.
+    // Its timeout no longer has an effect.
     sandbox.advance(4 * 86_400);
     assert_eq!(sandbox.contact("ada@example.com")["last_name"], "thanks");
     assert_eq!(sandbox.run(&id)["completed_at"], run["completed_at"]);
@@ -681,7 +681,7 @@ fn the_oldest_finished_run_is_evicted_first() {
     assert_eq!(after[1..], [before[0].clone(), before[2].clone()]);
 }
 
-/// Waits for an event of the service, in the two ways in which it can be named.
+/// Waits for a service event, under both of its names.
 fn wait_for_event(event: &str) -> Value {
     chain(vec![step("wait", "wait_for_event", json!({"event_name": event, "timeout": "3 days"}))])
 }
@@ -751,7 +751,7 @@ fn email_events_start_runs_unless_an_automation_sent_the_email() {
         sandbox.sent(&email_with("to", json!(["ada@example.com"])));
         sandbox.advance(3_600);
         assert_eq!(sandbox.ids(&format!("/automations/{id}/runs")).len(), 1, "{event}");
-        // The email that the run sent ends its wait.
+        // The email sent by the run ends its wait.
         assert_eq!(sandbox.run(&id)["status"], "completed", "{event}");
         let deleted = sandbox.ask(Method::DELETE, format!("/automations/{id}")).send("");
         assert_eq!(deleted.status, 200);

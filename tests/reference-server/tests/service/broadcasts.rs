@@ -1,4 +1,4 @@
-//! Broadcasts from the request to the mails, on a clock that the test moves.
+//! Broadcasts end to end, on the test's clock.
 
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ impl Stage {
         Self { sandbox, segment }
     }
 
-    /// A contact of the segment; the fields are laid over an address.
+    /// Creates a contact in the segment; `fields` are merged into the minimal body.
     fn contact(&self, email: &str, fields: &Value) -> String {
         let mut contact = json!({"email": email});
         for (name, value) in fields.as_object().unwrap() {
@@ -37,7 +37,7 @@ impl Stage {
         id
     }
 
-    /// The least that a broadcast says, with some fields set; `null` leaves one out.
+    /// A minimal broadcast with some fields replaced; `null` removes one.
     fn broadcast(&self, fields: &Value) -> Value {
         let mut body = json!({
             "segment_id": self.segment, "from": "Acme <news@acme.test>", "subject": "Your week", "text": "Hello",
@@ -97,7 +97,7 @@ impl Stage {
         self.send_action(Method::DELETE, format!("/broadcasts/{id}"), "")
     }
 
-    /// Whom mails left for, sorted.
+    /// The recipients of the captured mails, sorted.
     fn recipients(&self) -> Vec<String> {
         let mut to: Vec<_> = self.sandbox.mails().iter().flat_map(|mail| mail.to.clone()).collect();
         to.sort();
@@ -122,7 +122,7 @@ fn forbidden(answer: &Answer, words: &str) {
     assert!(answer.message().contains(words), "{}", answer.message());
 }
 
-/// The path of the link in a mail's `List-Unsubscribe`.
+/// The path of a mail's `List-Unsubscribe` link.
 fn link(mail: &CapturedMail) -> String {
     let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
     let raw = message.header_raw("List-Unsubscribe").unwrap().replace(char::is_whitespace, "");
@@ -679,7 +679,7 @@ fn a_tampered_unsubscribe_link_is_rejected() {
     assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 403);
 }
 
-/// HTML of about `bytes` bytes, like a newsletter.
+/// A newsletter of about `bytes` bytes of HTML.
 fn newsletter(bytes: usize) -> String {
     let row = "<tr><td style=\"padding:4px\"><a href=\"https://acme.test/a\">Read more</a></td>\
                <td><p>A paragraph of some words that is laid out over several lines of text.</p></td></tr>";
@@ -714,7 +714,7 @@ fn broadcast_text_is_derived_lazily() {
 
 #[test]
 fn every_derivation_path_yields_the_same_text() {
-    // Wrapped lines, markup in a value, a word longer than a line, the preview, and the link.
+    // Covers wrapped lines, markup in a value, a word longer than a line, the preview, and the link.
     let long = "x".repeat(200);
     let body = "Hello {{{FIRST_NAME|friend}}}, this line is long enough to be broken somewhere near its end, not before.";
     let html = format!(
@@ -735,7 +735,7 @@ fn every_derivation_path_yields_the_same_text() {
         assert_eq!(mails.len(), 4);
         for mail in &mails {
             let link = format!("http://sandbox.invalid{}", link(mail));
-            // What a plain send of the filled HTML derives, with a short word in place of the link and without the preview.
+            // The text derived for a plain send of the rendered HTML, with a short word in place of the link and without the preview.
             let html = mail.html.as_deref().unwrap();
             let shown = match html.find("<div style=\"display:none") {
                 Some(at) => {

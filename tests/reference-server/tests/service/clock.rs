@@ -104,7 +104,7 @@ async fn a_scaled_clock_sends_scheduled_emails_in_order() {
         assert_eq!(service.handle(request.body(email.to_string().into()).unwrap()).status(), 200);
     }
     service.clock().run_at(50_000.0);
-    // Nobody asks for anything meanwhile.
+    // No requests arrive meanwhile.
     for (subject, hours) in [("first", 1), ("second", 2), ("third", 3)] {
         let timeout = std::time::Duration::from_secs(20);
         let mail = tokio::time::timeout(timeout, leaving.recv()).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Contact properties: keys, types, fallbacks, and what deleting one takes along.
+//! Contact properties: keys, types, fallbacks, and cascading deletion.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn a_property_is_created_read_updated_and_deleted() {
         assert_eq!(sandbox.ask(method, &path).send("").status, 404);
     }
     refused(&sandbox.get("/contact-properties/city"), "invalid_parameter", "UUID");
-    // Its key is free again, for another type as well.
+    // Its key can be reused, even with another type.
     create(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "number", "fallback_value": 0 }));
 }
 
@@ -128,7 +128,7 @@ fn deleting_a_property_deletes_its_values_on_all_contacts() {
         create(&sandbox, "/contacts", &json!({ "email": address, "properties": properties }));
     }
     sandbox.ask(Method::DELETE, format!("/contact-properties/{city}")).send("");
-    // One that has the same key later begins without values.
+    // A new property with the same key starts without values.
     create(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
     let properties = |address: &str| sandbox.get(format!("/contacts/{address}")).json()["properties"].clone();
     assert_eq!(properties("ada@example.com"), json!({ "orders": { "type": "number", "value": 3 } }));

@@ -1,4 +1,4 @@
-//! Custom events: their kinds, and sending them.
+//! Custom events: definitions and sending.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ fn an_event_names_exactly_one_contact() {
     ] {
         assert_eq!(sandbox.post("/events/send", &body).status, 202, "{body}");
     }
-    // Nobody becomes a contact by an event that starts nothing.
+    // An event that triggers no automation creates no contact.
     assert_eq!(sandbox.get("/contacts/a@b.test").status, 404);
 }
 

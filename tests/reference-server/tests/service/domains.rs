@@ -1,4 +1,4 @@
-//! Domains: their DNS records, their verification on the clock, and what a verified one is good for.
+//! Domains: DNS records, verification on the clock, and the effects of a verified domain.
 
 use http::Method;
 use posthaste_reference_server::Settings;
@@ -34,7 +34,7 @@ fn change(sandbox: &Sandbox, domain: &Value, body: &Value) -> Answer {
     sandbox.ask(Method::PATCH, format!("/domains/{}", id(domain))).json(body)
 }
 
-/// Status of the domain, and of its records in their order.
+/// The statuses of a domain and of its records, in order.
 fn statuses(sandbox: &Sandbox, domain: &Value) -> (String, Vec<String>) {
     let domain = read(sandbox, domain);
     let text = |value: &Value| value["status"].as_str().unwrap().to_owned();

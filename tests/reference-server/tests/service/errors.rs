@@ -1,4 +1,4 @@
-//! Error answers, and what every answer carries.
+//! Error responses, and the headers of every response.
 
 use http::Method;
 use posthaste_reference_server::Settings;

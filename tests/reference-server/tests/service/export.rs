@@ -1,4 +1,4 @@
-//! Captured mails as one file: `/_/export`.
+//! Exports of captured mails: `/_/export`.
 
 use http::Method;
 use mail_parser::mailbox::mbox::MessageIterator;
@@ -41,7 +41,7 @@ fn an_mbox_round_trips_every_mail_oldest_first() {
         let whole = String::from_utf8(mail.mime.to_vec()).unwrap().replace("\r\n", "\n");
         let parsed = mail_parser::MessageParser::new().parse(part.contents()).unwrap();
         assert_eq!(parsed.subject(), Some(&*mail.subject));
-        // Read back by the rule of mboxrd, every byte is there again.
+        // Unquoting by the mboxrd rule restores every byte.
         let unquoted: Vec<_> = mbox
             .split_inclusive('\n')
             .map(|line| match line.strip_prefix('>') {

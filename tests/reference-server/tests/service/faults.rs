@@ -1,4 +1,4 @@
-//! Faults that are scripted over HTTP: `/_/faults`.
+//! Scripted faults: `/_/faults`.
 
 use http::Method;
 use posthaste_reference_server::faults::{Action, Rule};

@@ -1,4 +1,4 @@
-//! Hosted attachments, fetched from a server that may be large, slow or hostile.
+//! Hosted attachments, fetched from a file server that is slow, oversized or hostile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,23 +17,23 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::independent_parser::IndependentParser;
 use crate::support::{KEY, Sandbox, email_with};
 
-/// What all attachments of an email may take after Base64.
+/// Maximum size of an email's attachments after Base64.
 const MOST: usize = 41_943_040;
 
-/// Where files are hosted.
+/// A file server.
 struct Files {
     address: String,
-    /// The bytes that were written, of heads and of bodies.
+    /// Bytes written, heads and bodies.
     written: Arc<AtomicUsize>,
-    /// The most connections at a time.
+    /// Maximum concurrent connections seen.
     most: Arc<AtomicUsize>,
-    /// An answer takes one of them.
+    /// One permit per response.
     answers: Arc<Semaphore>,
     asked: mpsc::UnboundedReceiver<String>,
 }
 
 impl Files {
-    /// Answers every request with this head, and with zeros behind it until the client hangs up or there are enough.
+    /// Responds to every request with this head and up to `size` zeros, until the client disconnects.
     async fn serve(head: &'static str, size: usize, answers: usize) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -80,7 +80,7 @@ async fn answer(
     let mut rest = size;
     let mut piece = head.replace('\n', "\r\n").into_bytes();
     loop {
-        // A client that has enough hangs up.
+        // The client disconnects at its limit.
         if stream.write_all(&piece).await.is_err() {
             return;
         }
@@ -112,7 +112,7 @@ fn last_event(service: &Service, id: &str) -> String {
     serde_json::from_slice::<Value>(answer.body()).unwrap()["last_event"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the email has left or failed, and says which.
+/// Waits until the email is sent or failed; returns its last event.
 async fn wait_for_outcome(service: &Service, id: &str) -> String {
     for _ in 0..3_000 {
         match last_event(service, id).as_str() {
@@ -123,7 +123,7 @@ async fn wait_for_outcome(service: &Service, id: &str) -> String {
     panic!("the email still waits");
 }
 
-/// Why the email failed, as webhooks get it.
+/// The failure reason as delivered to webhooks.
 fn failure_reason(service: &Service) -> String {
     let posts = std::iter::from_fn(|| service.next_post());
     let mut bodies = posts.map(|post| serde_json::from_slice::<Value>(&post.body).unwrap());
@@ -161,9 +161,9 @@ fn email_29_fetched_files_count_toward_the_40_mib_limit() {
 async fn email_29_fetching_stops_at_the_size_limit() {
     // EMAIL-29
     for (head, size, most) in [
-        // Known before a byte of it is read.
+        // Announced length, rejected before the body is read.
         ("HTTP/1.1 200 OK\nContent-Length: 31457281\n\n", 31_457_281, 8 << 20),
-        // Of unknown length.
+        // Unknown length.
         ("HTTP/1.1 200 OK\nConnection: close\n\n", usize::MAX, 40 << 20),
     ] {
         let files = Files::serve(head, size, 10).await;
@@ -185,7 +185,7 @@ async fn files_are_fetched_for_four_emails_at_a_time() {
     for index in 0..30 {
         ids.push(sent(&server, &hosted(&[format!("{}/{index}", files.address)])).await);
     }
-    // Each answer makes room for the next.
+    // Each response frees a slot for the next.
     for _ in 0..30 {
         files.asked.recv().await.unwrap();
         files.answers.add_permits(1);
@@ -258,7 +258,7 @@ fn emails_waiting_for_files_are_bounded_in_bytes() {
     let last: Vec<_> = (0..8).map(|_| sandbox.sent(&email)).map(|id| sandbox.last_event(&id)).collect();
     assert_eq!(last, [["queued"; 6].as_slice(), &["failed"; 2]].concat());
     assert_eq!(failure_reason(&sandbox.service), "too_many_attachments_to_fetch");
-    // One that goes makes room.
+    // A finished email frees its slot.
     let job = sandbox.service.next_fetch().unwrap();
     sandbox.service.finish_fetch(job, Err("refused".into()));
     let id = sandbox.sent(&email);

@@ -1,4 +1,4 @@
-//! Pages from elsewhere are refused: by another name (DNS rebinding), and from another origin.
+//! Requests under a foreign host name (DNS rebinding) and from other origins are refused.
 
 use http::{Method, StatusCode};
 use posthaste_reference_server::Settings;
@@ -61,7 +61,7 @@ fn the_published_base_url_is_an_allowed_host() {
     let ask = |host: &str| sandbox.ask(Method::GET, "/emails").header("host", host).send("").status.as_u16();
     assert_eq!(ask("sandbox.example:8443"), 200);
     assert_eq!(ask("other.example"), 403);
-    // A second door has a name of its own.
+    // A second listener has its own address.
     sandbox.service.listens_at("http://192.168.7.1:8025");
     assert_eq!((ask("192.168.7.1:8025"), ask("192.168.7.2:8025"), ask("sandbox.example")), (200, 403, 200));
 }

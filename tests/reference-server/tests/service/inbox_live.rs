@@ -1,4 +1,4 @@
-//! The stream of what happens, over a real socket.
+//! The live event stream, over a real socket.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::support::email;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The messages of a stream, one by one.
+/// A client of the event stream.
 pub(crate) struct Stream {
     response: reqwest::Response,
     read: String,
@@ -25,7 +25,7 @@ impl Stream {
         Self { response, read: String::new() }
     }
 
-    /// The next message of a kind; others are passed over. None: the stream has ended.
+    /// Returns the next message of this kind, skipping others; `None` at the end of the stream.
     pub(crate) async fn next(&mut self, kind: &str) -> Option<Value> {
         loop {
             while let Some(end) = self.read.find("\n\n") {
@@ -119,7 +119,7 @@ async fn bursts_are_streamed_in_batches() {
         let request = http::Request::post("/emails").header("authorization", "Bearer sb_test");
         server.service().handle(request.body(email().to_string().into()).unwrap());
     }
-    // Too much to be told one by one: how things stand, and the page loads afresh.
+    // Too many events to send one by one: a new `hello` makes the page reload.
     while stream.next("hello").await.unwrap()["sent"] != 5_000 {}
 }
 

@@ -1,4 +1,4 @@
-//! Emails that wait or that failed before they left, in the inbox's list.
+//! Unsent emails (pending, failed or canceled) in the inbox.
 
 use http::Method;
 use posthaste_reference_server::{ReferenceServer, Settings, persistence};
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::inbox_live::{Stream, post};
 use crate::support::{Answer, Sandbox, email, email_with};
 
-/// The email that its recipient's topic keeps from leaving.
+/// An email suppressed by its recipient's topic choice.
 fn create_opted_out_email(sandbox: &Sandbox) -> String {
     let topic = json!({"name": "News", "default_subscription": "opt_out"});
     let topic = sandbox.post("/topics", &topic).json()["id"].clone();
     sandbox.sent(&email_with("topic_id", topic))
 }
 
-/// One email in each state that no mail has: its id, its state, and why.
+/// Creates one email in each unsent state; returns ids, states and reasons.
 fn one_of_each(sandbox: &Sandbox) -> Vec<(String, &'static str, Value)> {
     let scheduled = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     let canceled = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
@@ -88,7 +88,7 @@ fn unsent_emails_are_searched_and_paged_like_mails() {
     assert_eq!(ids(&page("query=WORD3")), all[1..2]);
     assert_eq!(ids(&page("subject=number%200")), all[4..]);
     assert!(ids(&page("to=nobody")).is_empty());
-    // An email that has left since is a place to go on from all the same.
+    // An email sent meanwhile is still a valid cursor.
     sandbox.advance(3_600);
     assert!(ids(&page(&format!("after={}", all[2]))).is_empty());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What the page looks through: its files, a mail's sides, the requests, the templates.
+//! What the inbox page shows: its files, the views of a mail, requests and templates.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ fn the_content_security_policy_allows_only_the_page_s_own_scripts() {
         };
         assert_eq!((file.status.as_u16(), file.header("content-type")), (200, Some(kind)), "{path}");
         assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
-        // What a module imports is a file too.
+        // Imported modules are files, too.
         let text = file.text();
         for name in text.split("from \"./").skip(1).filter_map(|rest| rest.split('"').next()) {
             let path = format!("/_/assets/{name}");
@@ -73,7 +73,7 @@ fn mail_html_has_a_policy_of_its_own_and_inlined_images() {
         text.contains("<img src='data:image/png;base64,YWJj'>") && text.contains("<img src=cid:none>"),
         "{text}"
     );
-    // The newest mail, for a browser in a test.
+    // The newest mail, for browser tests.
     assert_eq!(open(&sandbox, format!("/_/latest.html?key={KEY}&to=ada")).text(), text);
     assert_eq!(open(&sandbox, format!("/_/latest.txt?key={KEY}")).text(), "It works");
     assert_eq!(open(&sandbox, format!("/_/latest.json?key={KEY}")).json()["id"], id);
@@ -358,10 +358,10 @@ fn tenants_are_listed_and_reading_creates_none() {
 }
 
 #[cfg(unix)]
-/// What a shell hands to curl: its arguments and its standard input.
+/// Runs `command` in a shell; returns curl's arguments and standard input.
 fn run_in_shell(command: &str) -> (Vec<String>, Vec<u8>) {
     let script = format!("curl() {{ printf '%s\\0' \"$@\" STDIN; cat; }}; {command}");
-    // A file, since an argument has less room than what is pasted.
+    // Uses a file, since an argument has a lower size limit than pasted input.
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&file, script).unwrap();
     let output = std::process::Command::new("sh")

@@ -1,4 +1,4 @@
-//! How long requests wait while the service has much to do, through the real HTTP mount.
+//! Request latency under load, over the real HTTP mount.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::support::{KEY, email};
 
 const CONTACTS: usize = 5_000;
-/// Generous: a debug build, on a machine that has other work.
+/// Generous, for a debug build on a busy machine.
 const BOUND: Duration = Duration::from_millis(250);
 
-/// HTML of about `bytes` bytes, like a newsletter, with a value of the contact.
+/// A newsletter of about `bytes` bytes of HTML, with a contact placeholder.
 fn newsletter(bytes: usize) -> String {
     let row = "<tr><td><a href=\"https://acme.test/a\">Read more</a></td><td><p>A paragraph of some words.</p></td></tr>";
     format!("<p>Hello {{{{{{FIRST_NAME}}}}}}</p><table>{}</table>", row.repeat(bytes / row.len()))
@@ -29,7 +29,7 @@ fn create(service: &Service, path: &str, body: &Value) -> String {
     answer["id"].as_str().unwrap_or_else(|| panic!("{path}: {answer}")).to_owned()
 }
 
-/// A broadcast that can be sent.
+/// Creates a broadcast ready to send.
 fn broadcast(service: &Service) -> String {
     let segment = create(service, "/segments", &json!({"name": "Readers"}));
     for i in 0..CONTACTS {
@@ -50,7 +50,7 @@ impl Client {
         self.http.request(method, format!("{}{path}", self.base_url)).bearer_auth(KEY)
     }
 
-    /// Asks again and again until it is dropped.
+    /// Repeats a request until dropped.
     async fn repeat(self: Arc<Self>, path: &'static str) {
         loop {
             let answer = self.request(Method::GET, path).send().await.unwrap();
@@ -137,7 +137,7 @@ fn advancing_the_clock_waits_for_due_work_without_blocking_requests() {
     let total = started.elapsed();
     let mails = service.mails(KEY);
     assert_eq!(mails.iter().filter(|mail| mail.subject == "News").count(), CONTACTS);
-    // The last step left when it was due, not when the clock stood at its end.
+    // The last step ran when it was due, not at the end of the clock's move.
     let last = "1970-01-02T00:00:00.4Z".parse().unwrap();
     assert_eq!(
         mails.iter().filter(|mail| mail.subject == "News").map(|mail| mail.captured_at).max(),

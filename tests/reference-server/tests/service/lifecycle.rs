@@ -1,4 +1,4 @@
-//! What happens to an email after it was accepted, on a clock that the test moves.
+//! The lifecycle of an accepted email, on the test's clock.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `GET /emails` and `GET /logs`: both modes' rules as far as lists of mode A go.
+//! `GET /emails` and `GET /logs`: the rules of both list modes that apply to mode A.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox, email, email_with};
 
-/// Both lists hold so many items, in the order in which they were made.
+/// Fills both lists with `count` items; returns their ids in creation order.
 fn filled(count: usize) -> (Sandbox, Vec<(&'static str, Vec<String>)>) {
     let sandbox = Sandbox::new();
     let mut emails: Vec<_> =
         (0..count).map(|n| sandbox.sent(&email_with("subject", n.to_string()))).collect();
     emails.reverse();
-    // Each look at the log is logged after it was answered; so it is looked at once, and later looks are shut out.
+    // Reading the log adds an entry to it, so it is read once and later entries are excluded.
     let mut logs = Vec::new();
     let mut after = String::new();
     while logs.len() < count {
@@ -237,7 +237,7 @@ fn a_page_takes_constant_time_regardless_of_list_length() {
         (0..20).map(best).min().unwrap()
     };
     let (short, long) = (time(300), time(6_000));
-    // Walking the whole list would take twenty times as long.
+    // A scan of the whole list would take twenty times as long.
     assert!(long < short * 5 + Duration::from_millis(1), "{short:?} for 300, {long:?} for 6,000");
 }
 
@@ -271,7 +271,7 @@ fn a_cursor_outside_the_list_is_rejected() {
             }
         }
     }
-    // Who leaves keeps the place from which a walk goes on; a deleted segment keeps none.
+    // A removed contact remains a valid cursor; a deleted segment has none.
     let page = |path: &str, after: &str| sandbox.get(format!("{path}?after={after}")).json();
     let (members, segment) = (format!("/segments/{}/contacts", segments[0]), &segments[0]);
     let leave = sandbox.ask(Method::DELETE, format!("/contacts/{}/segments/{segment}", contacts[2]));

@@ -1,4 +1,4 @@
-//! The two mounts, through real sockets.
+//! Both mounts, over real sockets.
 
 use std::time::{Duration, Instant};
 
@@ -205,7 +205,7 @@ async fn shutdown_lets_running_requests_finish() {
     client().get(&url).bearer_auth("sb_test").send().await.unwrap_err();
 }
 
-/// Writes these bytes and reads until the server closes the connection, or `None` if it is the client who leaves.
+/// Writes these bytes and reads until the server closes the connection; with `leave`, the client disconnects and gets `None`.
 async fn raw(server: &ReferenceServer, request: &str, leave: bool) -> Option<String> {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let address = server.base_url().trim_start_matches("http://").to_owned();
@@ -243,7 +243,7 @@ async fn a_truncated_request_body_is_not_processed() {
     assert_eq!(server.service().mails("sb_test").len(), 1);
 }
 
-/// A connection on which these bytes were written.
+/// Opens a connection and writes these bytes.
 async fn connected(server: &ReferenceServer, written: &str) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt as _;
     let address = server.base_url().trim_start_matches("http://").to_owned();
@@ -252,7 +252,7 @@ async fn connected(server: &ReferenceServer, written: &str) -> tokio::net::TcpSt
     stream
 }
 
-/// Everything that still comes before the server closes the connection.
+/// Reads until the server closes the connection.
 async fn rest(mut stream: tokio::net::TcpStream) -> String {
     use tokio::io::AsyncReadExt as _;
     let mut answer = String::new();
@@ -309,7 +309,7 @@ async fn a_request_head_times_out_after_thirty_seconds() {
     }
     let took = start.elapsed().as_secs();
     assert!((30..60).contains(&took), "{took} s");
-    // An idle connection goes the same way.
+    // An idle connection is closed, too.
     let idle = tokio::time::Instant::now();
     assert_eq!(rest(connected(&server, "").await).await, "");
     assert!((30..40).contains(&idle.elapsed().as_secs()));
@@ -327,7 +327,7 @@ async fn http_connections_are_limited() {
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"), "{answer}");
     assert!(answer.contains("There are 3 connections already"), "{answer}");
     open.pop();
-    // Its place is free as soon as its task has ended, which may be a moment later.
+    // Its slot is freed when its task ends, which can be slightly later.
     let end = Instant::now() + Duration::from_secs(20);
     while !rest(connected(&server, request).await).await.starts_with("HTTP/1.1 200 ") {
         assert!(Instant::now() < end);

@@ -1,4 +1,4 @@
-//! Mails whose parts nest deeper than any parser should follow, at every server.
+//! Mails with excessively nested parts, on every entry point.
 
 use std::fmt::Write as _;
 
@@ -13,19 +13,19 @@ use crate::persistence::{close, open};
 use crate::smtp_receiving::SmtpServer;
 use crate::support::{Answer, KEY, Sandbox, email_with};
 
-/// How the parts of a mail nest.
+/// How a mail's parts are nested.
 #[derive(Clone, Copy, Debug)]
 enum Nesting {
-    /// A `message/rfc822` in a `message/rfc822`, and so on.
+    /// `message/rfc822` inside `message/rfc822`, repeatedly.
     Message,
-    /// A `multipart/digest`, whose parts are messages without saying so.
+    /// `multipart/digest`, whose parts are messages by default.
     Digest,
-    /// The messages of [`Nesting::Message`] in a part that is Base64-encoded.
+    /// The messages of [`Nesting::Message`] in a Base64-encoded part.
     Encoded,
 }
 
 const NESTINGS: [Nesting; 3] = [Nesting::Message, Nesting::Digest, Nesting::Encoded];
-/// A stack of 2 MiB overflows from far fewer.
+/// Far fewer levels overflow a 2 MiB stack.
 const MANY: usize = 25_000;
 
 fn mail(nesting: Nesting, levels: usize) -> Vec<u8> {
@@ -140,7 +140,7 @@ fn moderately_nested_mail_is_accepted_displayed_and_stored() {
     }
 }
 
-/// What every view of the newest sent and the newest received mail answers.
+/// The responses of all views of the newest sent and received mail.
 fn views(sandbox: &Sandbox) -> Vec<(String, Value)> {
     let newest = |list: &str| sandbox.get(list).json()["data"][0]["id"].as_str().unwrap().to_owned();
     let (sent, received) = (newest("/_/messages"), newest("/_/received"));

@@ -1,4 +1,4 @@
-//! State that outlives the process.
+//! Persistence: state that survives a restart.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{KEY, Sandbox, email, email_with};
 
-/// A service that goes on in this folder; its clock stands still.
+/// Opens the service persisted in this folder, with a frozen clock.
 pub(crate) fn open(folder: &Path) -> (Sandbox, Persistence) {
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
     let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
@@ -30,7 +30,7 @@ fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
     answer.json()["id"].as_str().unwrap_or_default().to_owned()
 }
 
-/// What can be asked for, with every answer.
+/// Reads every path, with its response.
 fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
     let lists = [
         "/emails",
@@ -60,7 +60,7 @@ fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Something of everything; the paths of what was made.
+/// Creates one record of every kind; returns their paths.
 fn create_everything(sandbox: &Sandbox) -> Vec<String> {
     let post = |path: &str, body: Value| created(sandbox, path, &body);
     let mut paths = Vec::new();
@@ -185,7 +185,7 @@ fn state_survives_a_restart_and_pending_work_resumes() {
     let count = sandbox.mails().len();
     sandbox.advance(3 * 3600);
     let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();
-    // The scheduled email, the automation's and the broadcast's.
+    // The scheduled email, the automation's, and the broadcast's.
     assert_eq!(sandbox.mails().len(), count + 3, "{subjects:?}");
     assert!(subjects.iter().any(|subject| subject == "Hi pro"), "{subjects:?}");
     let states = snapshot(&sandbox, &paths);
@@ -293,7 +293,7 @@ fn a_damaged_file_is_reported_and_left_unchanged() {
         std::fs::write(&file, &bytes).unwrap();
         match persistence::open(folder.path(), Settings::default(), |_| {}) {
             Ok((service, persistence)) => {
-                // A part that nothing stands in.
+                // An unused region of the file.
                 let sandbox = Sandbox::over(service);
                 assert_eq!(differences(&before, &snapshot(&sandbox, &[])), "");
                 close(sandbox, persistence);
@@ -379,7 +379,7 @@ fn pending_webhook_deliveries_resume_after_a_restart() {
     sandbox.sent(&email());
     close(sandbox, persistence);
 
-    // It waited for its first attempt; that is cut off by the next stop.
+    // Its first attempt was pending; the next shutdown interrupts it.
     let (sandbox, persistence) = open(folder.path());
     let first = sandbox.service.next_post().expect("the first attempt");
     let body = first.body.clone();
@@ -409,7 +409,7 @@ fn pending_webhook_deliveries_resume_after_a_restart() {
     close(sandbox, persistence);
 }
 
-/// A snapshot of a service waits for its running requests, also where their thread is inside another service as well.
+/// A snapshot waits for the service's own requests in flight, even if their thread is also handling one of another service.
 #[test]
 fn two_services_on_one_thread_persist_independently() {
     use std::sync::{Arc, Mutex, mpsc};
@@ -424,7 +424,7 @@ fn two_services_on_one_thread_persist_independently() {
     let seen = Arc::clone(&overtaken);
     let is_closed = Mutex::new(is_closed);
     second.service.on_captured(move |_| {
-        // The second service is in the middle of a request: what is to be written of it has to wait.
+        // The second service is handling a request, so its snapshot has to wait.
         let (persistence, closed) = (second_keeper.lock().unwrap().take().unwrap(), closed.clone());
         std::thread::spawn(move || closed.send(persistence.close()));
         let waited = is_closed.lock().unwrap().recv_timeout(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Received emails: how they come in, how they are read, and how their files are handed out.
+//! Received emails: receiving, reading, and downloading attachments.
 
 use http::Method;
 use posthaste_reference_server::{NotReceived, Settings};
@@ -131,7 +131,7 @@ fn unknown_ids_are_not_found() {
     }
     assert_eq!(sandbox.get("/emails/receiving/x").name(), "invalid_parameter");
     assert_eq!(sandbox.get(format!("/emails/receiving/{id}/attachments/x")).name(), "invalid_parameter");
-    // Another tenant's mail is not there either.
+    // Nor is another tenant's mail found.
     let answer = sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_other").send("");
     assert_eq!(answer.status, 404);
 }

@@ -1,4 +1,4 @@
-//! What a web page, a broken client or an oversized request can't do: the rules that hold before a route is reached.
+//! Guards in front of all routes, against web pages, broken clients and oversized requests.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn registration() -> String {
     json!({"client_name": "Test", "redirect_uris": ["http://127.0.0.1/cb"]}).to_string()
 }
 
-/// What a browser sends with a request of a page from elsewhere.
+/// A browser's headers for a cross-site request.
 const FOREIGN: [&[(&str, &str)]; 5] = [
     &[("origin", "https://evil.test")],
     &[("origin", "null")],
@@ -139,10 +139,10 @@ fn map(many: usize, item: impl Fn(usize) -> Value) -> Value {
     Value::Object((0..many).map(|at| (format!("k{at}"), item(at))).collect())
 }
 
-/// Method, path, the field that the answer names, and the body with this number of entries in it.
+/// Method, path, the field named by the error, and a body with this many entries.
 type Case = (&'static str, String, &'static str, Box<dyn Fn(usize) -> Value>);
 
-/// Every list and every map that a body can have.
+/// Every list and map in a request body.
 fn lists_and_maps(sandbox: &Sandbox) -> Vec<Case> {
     let template =
         json!({"name": "t", "html": "<p>{{{K0}}}</p>", "variables": [{"key": "K0", "type": "string"}]});
@@ -327,7 +327,7 @@ fn every_list_and_map_in_a_body_has_a_limit_named_in_the_error() {
     }
 }
 
-/// What this thread has had of a processor, in seconds: what else the machine does is not in it.
+/// CPU time of this thread in seconds, so that other load doesn't count.
 fn thread_cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap().as_secs_f64()
@@ -349,7 +349,7 @@ fn reading_a_list_or_map_takes_linear_time() {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let (less, more) = (body(4_000), body(32_000));
         let (less, more) = (cost(&method, &path, &less), cost(&method, &path, &more));
-        // Linear is 8 times as much and quadratic 64 times; what takes a moment only is not measured.
+        // Linear growth is a factor of 8, quadratic 64; very short times aren't compared.
         assert!(more < 0.1 || more < 30.0 * less, "{method} {path} {field}: {less} s, {more} s");
     }
 }
@@ -425,7 +425,7 @@ fn unauthenticated_responses_never_contain_keys() {
         accounts.iter().find(|one| one["label"] == "re_4Tz…").unwrap_or_else(|| panic!("{accounts:?}"));
     assert_eq!((&account["sent"], account.get("key")), (&json!(1), None));
     let id = account["id"].as_str().unwrap().to_owned();
-    // With its id the page looks at an account; what it gets never has the key in it.
+    // The page reads an account by id; the responses never contain its key.
     let of = |path: &str| sandbox.ask(Method::GET, path).key(&id).send("");
     let mail = of("/_/messages").json()["data"][0]["id"].as_str().unwrap().to_owned();
     let number = of("/_/requests").json()["data"][0]["number"].to_string();
@@ -455,17 +455,17 @@ fn unauthenticated_responses_never_contain_keys() {
     for answer in shown {
         assert!(!answer.text().contains(real) && !answer.text().contains(&made), "{}", answer.text());
     }
-    // It is no key of the service.
+    // The id isn't an API key.
     assert_eq!(sandbox.ask(Method::GET, "/emails").key(&id).send("").status, 403);
     let guessed = format!("{}x", &id[..id.len() - 1]);
     assert_ne!(sandbox.ask(Method::GET, "/_/messages").key(&guessed).send("").status, 200);
-    // The page may also act on the account.
+    // The page can also act on the account.
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").key(&id).send("").status, 200);
     assert!(sandbox.service.mails(real).is_empty());
     assert_eq!(sandbox.mails().len(), 1);
 }
 
-/// A mail with this number of something in it.
+/// A mail with this many repeated elements.
 type Make = Box<dyn Fn(usize) -> String>;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A sandbox that runs for days does not grow without end.
+//! Memory limits of a long-running sandbox.
 
 use http::Method;
 use posthaste_reference_server::Settings;
@@ -27,7 +27,7 @@ fn emails_are_evicted_when_their_total_size_exceeds_the_limit() {
     for _ in 0..5 {
         sandbox.sent(&large);
     }
-    // The file is kept decoded, in 750,000 bytes.
+    // The file is stored decoded, in 750,000 bytes.
     assert_eq!(sandbox.mails().len(), 3);
     assert_eq!(sandbox.get("/emails").json()["data"].as_array().unwrap().len(), 3);
 }
@@ -59,7 +59,7 @@ fn the_request_log_is_bounded_by_count_and_bytes() {
     assert!(bytes <= 20_000);
 }
 
-/// An email that takes 200 KB in one of its parts.
+/// Emails with 200 KB in one of their parts.
 fn large_emails() -> Vec<(&'static str, Value)> {
     let text = "x".repeat(200_000);
     vec![
@@ -100,7 +100,7 @@ fn every_byte_of_a_received_email_counts() {
     let part = format!("--m\r\nContent-Disposition: attachment; filename={name}\r\n\r\n\r\n");
     let rest = "From: a@b.test\r\nContent-Type: multipart/mixed; boundary=m\r\n";
     let mail = format!("{rest}\r\n{}--m--", part.repeat(1_000));
-    // The mail itself takes 600 KB, and what is known of its files as much again.
+    // The mail takes 600 KB, and its attachment metadata as much again.
     for _ in 0..10 {
         sandbox.service.receive("sb_test", &["c@d.test"], mail.clone()).unwrap();
     }
@@ -137,7 +137,7 @@ fn every_byte_of_a_request_counts() {
 
 #[test]
 fn records_over_their_memory_share_are_rejected_until_some_are_deleted() {
-    // A quarter of it is for records.
+    // A quarter of the memory is for records.
     let sandbox = Sandbox::with(&Settings { max_memory: 1 << 20, ..Settings::default() });
     let template = json!({"name": "t", "html": "x".repeat(50_000)});
     let answers: Vec<_> = (0..6).map(|_| sandbox.post("/templates", &template)).collect();
@@ -151,7 +151,7 @@ fn records_over_their_memory_share_are_rejected_until_some_are_deleted() {
     let change =
         |html: usize| sandbox.ask(Method::PATCH, &first).json(&json!({"html": "x".repeat(html)})).status;
     assert_eq!([change(90_000), change(100), change(40_000)], [403, 200, 200]);
-    // Another tenant shares the memory; emails have their own.
+    // Tenants share the memory for records; emails have a share of their own.
     let other = || sandbox.ask(Method::POST, "/templates").key("sb_other").json(&template).status;
     assert_eq!(other(), 403);
     sandbox.sent(&email());
@@ -163,7 +163,7 @@ fn records_over_their_memory_share_are_rejected_until_some_are_deleted() {
 
 #[test]
 fn the_oldest_webhook_events_are_evicted_when_their_total_size_exceeds_the_limit() {
-    // An eighth of it is for the events, of which only the newest five have a place.
+    // An eighth is for events, which has space for the newest five only.
     let sandbox = Sandbox::with(&Settings { max_memory: 4 << 20, ..Settings::default() });
     let webhook = json!({"endpoint": "http://127.0.0.1:9/", "events": ["email.sent"]});
     let webhook = sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Scheduled emails that get another time, or are taken back.
+//! Rescheduling and canceling scheduled emails.
 
 use http::Method;
 use serde_json::{Value, json};

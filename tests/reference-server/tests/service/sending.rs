@@ -1,4 +1,4 @@
-//! `POST /emails`: what is taken, and the mail that comes of it.
+//! `POST /emails`: accepted input, and the resulting mail.
 
 use mail_parser::{HeaderForm, Message, MessageParser, MimeHeaders as _};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Mail that comes in by SMTP, from clients that others wrote.
+//! Receiving mail by SMTP, from third-party clients.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::support::Sandbox;
 
-/// A service with a server for mail, until it is dropped.
+/// A service with an SMTP server, stopped on drop.
 pub(crate) struct SmtpServer {
     pub(crate) sandbox: Sandbox,
     pub(crate) address: SocketAddr,
@@ -52,18 +52,18 @@ impl SmtpServer {
         }
     }
 
-    /// What a tenant has received, newest first.
+    /// A tenant's received emails, newest first.
     pub(crate) fn received(&self, key: &str) -> Vec<Value> {
         let answer = self.sandbox.ask(Method::GET, "/emails/receiving").key(key).send("");
         answer.json()["data"].as_array().unwrap().clone()
     }
 
-    /// Sends a mail as it is, and gives the reply to its end.
+    /// Sends a mail unchanged; returns the final reply.
     pub(crate) async fn deliver(&self, mail: &[u8]) -> String {
         self.deliver_after("HELO me\r\n", mail).await
     }
 
-    /// The same after these commands, each with a reply of one line.
+    /// The same after these commands, each with a one-line reply.
     pub(crate) async fn deliver_after(&self, commands: &str, mail: &[u8]) -> String {
         let mut stream = self.raw().await;
         let envelope = "MAIL FROM:<ada@example.com>\r\nRCPT TO:<hi@acme.test>\r\nDATA\r\n";
@@ -89,7 +89,7 @@ pub(crate) async fn line(stream: &mut (impl tokio::io::AsyncBufRead + Unpin)) ->
     line
 }
 
-/// The client ends every mail with a line end of its own.
+/// The client appends a line ending to every mail.
 fn written(mail: &[u8]) -> &[u8] {
     mail.strip_suffix(b"\r\n").unwrap()
 }
@@ -234,7 +234,7 @@ async fn smtp_smuggling_and_http_requests_are_rejected() {
         let mut stream = server.raw().await;
         stream.write_all(words.as_bytes()).await.unwrap();
         let mut answers = Vec::new();
-        // A connection that is closed with something unread ends in a reset.
+        // Closing a connection with unread data resets it.
         let _ = stream.read_to_end(&mut answers).await;
         let answers = String::from_utf8(answers).unwrap();
         let last = answers.lines().filter(|line| line.as_bytes().get(3) == Some(&b' '));
@@ -256,7 +256,7 @@ async fn connections_are_limited() {
     first.write_all(b"QUIT\r\n").await.unwrap();
     assert!(line(&mut first).await.starts_with("221 "));
     assert_eq!(line(&mut first).await, "");
-    // Its place is free as soon as its task has ended, which may be a moment later.
+    // Its slot is freed when its task ends, which can be slightly later.
     loop {
         let mut again = BufReader::new(TcpStream::connect(server.address).await.unwrap());
         if line(&mut again).await.starts_with("220 ") {

@@ -1,4 +1,4 @@
-//! SMTP with `AUTH`: the submission server of the service (`rulings.md`, SMTP with AUTH).
+//! SMTP with `AUTH`: the service's submission server (`rulings.md`, SMTP with AUTH).
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn client(
     login: (&str, &str),
     mechanism: Mechanism,
 ) -> AsyncSmtpTransport<Tokio1Executor> {
-    // The certificate is the only one that is trusted, so it must be the one that is shown.
+    // The client trusts only this certificate, so the server must present it.
     let parameters = TlsParameters::builder("localhost".into())
         .add_root_certificate(Certificate::from_der(tls.certificate().to_vec()).unwrap())
         .build()
@@ -156,7 +156,7 @@ async fn evt_05_a_mail_sent_by_smtp_triggers_email_events() {
     assert_eq!(server.sandbox.last_event(&id), "bounced");
 }
 
-/// What the API says to an email, and SMTP to the mail that is the same.
+/// Asserts that the API rejects the email and SMTP the equivalent mail, for the same reason.
 async fn assert_both_reject(
     server: &SmtpServer,
     tls: &Tls,
@@ -246,7 +246,7 @@ async fn rate_limits_and_idempotency_match_the_api() {
         open(&Settings { rate_limit: Some(2), ..Settings::default() }, Encryption::None).await;
     let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
     let ada = envelope(&["ada@example.com"]);
-    // Another try of a mail program has another ID, date and boundary.
+    // A mail client's retry has a new message ID, date and boundary.
     let mail = |subject: &str, id: u32| {
         format!(
             "Resend-Idempotency-Key: welcome/1\r\nMessage-ID: <{id}@acme.test>\r\nFrom: hi@acme.test\r\nTo: ada@example.com\r\nSubject: {subject}\r\n\r\nx"
@@ -302,7 +302,7 @@ fn connector(tls: &Tls) -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// Writes all of it at once, and reads until the connection ends; the codes of the replies.
+/// Writes all commands at once and reads until the connection closes; returns the reply codes.
 async fn pipelined(mut stream: impl AsyncBufRead + AsyncWrite + Unpin, words: &str) -> Vec<String> {
     stream.write_all(words.as_bytes()).await.unwrap();
     let mut answers = String::new();
@@ -329,7 +329,7 @@ async fn pipelined_commands_with_auth_work_over_plain_text_starttls_and_tls() {
                 }
                 Encryption::StartTls => {
                     line(&mut tcp).await;
-                    // What is sent along with the command in plain text must not count once the connection is encrypted.
+                    // Plain-text commands pipelined after STARTTLS must be discarded (command injection).
                     let injected = "STARTTLS\r\nEHLO evil\r\nMAIL FROM:<evil@example.com>\r\nRCPT TO:<evil@example.com>\r\n";
                     tcp.write_all(injected.as_bytes()).await.unwrap();
                     assert!(line(&mut tcp).await.starts_with("220 "));

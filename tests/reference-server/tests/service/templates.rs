@@ -1,4 +1,4 @@
-//! Templates from the request to the mails: versions, precedence, and what a template must not be able to do.
+//! Templates end to end: versions, precedence, and injection.
 
 use http::Method;
 use mail_parser::MessageParser;
@@ -13,7 +13,7 @@ fn welcome() -> Value {
     })
 }
 
-/// The welcome with some fields set; `null` leaves one out.
+/// The welcome template with some fields replaced; `null` removes one.
 fn welcome_with(fields: &Value) -> Value {
     let mut template = welcome();
     for (name, value) in fields.as_object().unwrap() {
@@ -53,12 +53,12 @@ fn record(sandbox: &Sandbox, name: &str) -> Value {
     answer.json()
 }
 
-/// An email with the template and these variables.
+/// An email that uses the template with these variables.
 fn with(template: &str, variables: &Value) -> Value {
     json!({"to": "ada@example.com", "template": {"id": template, "variables": variables}})
 }
 
-/// The values of a header of the only mail that left.
+/// The values of a header of the only captured mail.
 fn headers(sandbox: &Sandbox, name: &'static str) -> Vec<String> {
     let mail = sandbox.mail();
     let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
@@ -91,7 +91,7 @@ fn edits_create_versions_and_the_published_one_is_sent() {
     assert_eq!(renamed["has_unpublished_versions"], false, "name and alias belong to no version");
     assert_eq!(renamed["updated_at"], "2026-03-02 12:02:00.000000+00");
 
-    // Neither a variable that was added nor a sender that was taken away holds before it is published.
+    // Neither an added variable nor a removed sender takes effect before it is published.
     let edit = json!({
         "html": "<p>{{{NAME}}} of {{{TOWN}}}</p>", "from": null,
         "variables": [{"key": "NAME", "type": "string"}, {"key": "TOWN", "type": "string"}],
@@ -290,7 +290,7 @@ fn a_duplicate_is_a_draft_of_the_latest_version() {
     let copy = record(&sandbox, copy["id"].as_str().unwrap());
     assert_eq!((&copy["status"], &copy["published_at"]), (&json!("draft"), &Value::Null));
     assert_eq!((&copy["html"], &copy["alias"]), (&json!("<p>Newer {{{NAME}}}</p>"), &Value::Null));
-    // What becomes of the copy is not told to the original.
+    // Changing the duplicate leaves the original unchanged.
     update(&sandbox, copy["id"].as_str().unwrap(), &json!({"subject": "Copied"}));
     assert_eq!(record(&sandbox, &id)["subject"], "Welcome, {{{NAME}}}");
 }

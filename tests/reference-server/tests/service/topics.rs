@@ -1,4 +1,4 @@
-//! Topics, what contacts say to them, and who gets an email that was sent under one.
+//! Topics, subscriptions, and their effect on sending.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -134,7 +134,7 @@ fn the_default_page_size_is_twenty() {
     let shown: Vec<_> = list["data"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
     let expected: Vec<_> = ids.iter().rev().take(20).map(|id| json!(id)).collect();
     assert_eq!((shown, &list["has_more"]), (expected, &json!(true)));
-    // Of a contact they are a mode B list.
+    // A contact's topics are a mode B list.
     contact(&sandbox, "ada@example.com", &ids[0], None);
     assert_eq!(subscriptions(&sandbox, "ada@example.com").len(), 25);
     let page = sandbox.get(format!("/contacts/ada@example.com/topics?limit=2&after={}", ids[20])).json();
@@ -163,13 +163,13 @@ fn a_contact_s_choice_overrides_the_topic_default() {
         (200, json!({ "object": "contact_topics", "id": id }))
     );
     expect("opt_in", "opt_out");
-    // The bare array says the same, by address too; of two choices the last counts.
+    // A bare array is equivalent, and so is the address in the path; the last of two choices wins.
     let both = json!([one(&unwanted, "opt_in"), one(&unwanted, "opt_out"), one(&wanted, "opt_in")]);
     assert_eq!(patch(&sandbox, "/contacts/ada@example.com/topics", &both).status, 200);
     expect("opt_out", "opt_in");
     assert_eq!(patch(&sandbox, &path, &json!([])).status, 200);
     expect("opt_out", "opt_in");
-    // What is wrong anywhere keeps all of it from being written.
+    // A problem in any entry rejects the whole update.
     for (body, name, part) in [
         (json!([one(&unwanted, "opt_in"), one(UNKNOWN_ID, "opt_in")]), "validation_error", "topics[1].id"),
         (json!([one(&unwanted, "opt_in"), one("news", "opt_in")]), "validation_error", "UUID"),
@@ -193,7 +193,7 @@ fn a_contact_s_choice_overrides_the_topic_default() {
         assert_eq!(sandbox.get(&path).status, 404);
         assert_eq!(patch(&sandbox, &path, &json!([])).status, 404);
     }
-    // A deleted topic takes the choices along.
+    // Deleting a topic deletes its subscriptions.
     sandbox.ask(Method::DELETE, format!("/topics/{unwanted}")).send("");
     assert_eq!(subscriptions(&sandbox, &id), [(json!(wanted), json!("opt_in"))]);
 }
@@ -221,7 +221,7 @@ fn subscriptions_are_checked_per_address() {
     sandbox.advance(10);
     let record = sandbox.record(&id);
     assert_eq!((&record["last_event"], &record["topic_id"]), (&json!("delivered"), &json!(topic)));
-    // The record shows what was asked for.
+    // The record has the requested recipients.
     assert_eq!(
         (&record["to"], &record["cc"], &record["bcc"]),
         (&wanted["to"], &wanted["cc"], &wanted["bcc"])
@@ -236,7 +236,7 @@ fn an_email_fails_when_all_to_recipients_are_opted_out() {
     contact(&sandbox, "no@example.com", &topic, Some("opt_out"));
     let mut unwanted = email_with("topic_id", topic.as_str());
     unwanted["to"] = json!("no@example.com");
-    // Copies alone carry no mail.
+    // Cc and bcc recipients alone don't make a mail.
     unwanted["cc"] = json!("stranger@example.com");
     let id = sandbox.sent(&unwanted);
     sandbox.advance(60);
@@ -253,7 +253,7 @@ fn the_default_applies_to_addresses_without_a_choice() {
         let sandbox = Sandbox::new();
         let topic = topic(&sandbox, default);
         contact(&sandbox, "silent@example.com", &topic, None);
-        // `unsubscribed` is about broadcasts.
+        // `unsubscribed` applies to broadcasts only.
         create(&sandbox, "/contacts", &json!({ "email": "gone@example.com", "unsubscribed": true }));
         for to in ["stranger@example.com", "silent@example.com", "gone@example.com"] {
             let mut email = email_with("topic_id", topic.as_str());
@@ -281,7 +281,7 @@ fn subscriptions_of_a_scheduled_email_are_checked_at_send_time() {
     patch(&sandbox, &format!("/contacts/{id}/topics"), &json!([{ "id": news, "subscription": "opt_out" }]));
     sandbox.ask(Method::DELETE, format!("/topics/{passing}")).send("");
     sandbox.advance(2 * 3600);
-    // A topic that is gone is wanted by nobody.
+    // A deleted topic counts as opted out.
     assert_eq!((sandbox.last_event(&later), sandbox.last_event(&orphan)), ("failed".into(), "failed".into()));
     assert_eq!(sandbox.service.mails(KEY).len(), 0);
 }
@@ -313,7 +313,7 @@ fn an_unknown_topic_is_rejected() {
         refused(&answer, "validation_error", "topic_id");
     }
     sandbox.refused(&email_with("topic_id", 7));
-    // Another tenant's topics are not there.
+    // Another tenant's topics aren't found.
     let id = topic(&sandbox, "opt_in");
     let answer =
         sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email_with("topic_id", id.as_str()));

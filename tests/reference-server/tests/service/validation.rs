@@ -1,10 +1,10 @@
-//! `POST /emails`: what is refused, on both sides of each limit, and that the answer names the field.
+//! Validation of `POST /emails`: both sides of each limit, with errors that name the field.
 
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};
 
-/// Every one of these is refused with this name and a message that holds these words.
+/// Asserts that each email is rejected with this error name and words in its message.
 fn assert_rejected(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
     let sandbox = Sandbox::new();
     for (email, name, words) in cases {
@@ -175,7 +175,7 @@ fn with_template(template: impl Into<Value>) -> Value {
 
 #[test]
 fn email_41_a_template_id_must_exist() {
-    // EMAIL-41; EMAIL-45 as far as no template can be published yet
+    // EMAIL-41; EMAIL-45 for a template that isn't published
     assert_rejected([
         (with_template(json!({})), "missing_required_field", "`template.id`"),
         (with_template(json!({"id": ""})), "validation_error", "`template.id`"),
@@ -222,7 +222,7 @@ fn email_55_variable_keys_are_validated() {
     // EMAIL-55, EMAIL-56, EMAIL-57, LIM-07
     let fifty = "k".repeat(50);
     for good in ["A", "a_1", "first_name", &fifty] {
-        // The only thing wrong is that there is no such template.
+        // The only problem is the unknown template.
         assert_rejected([(
             with_variable(good, json!("x")),
             "validation_error",

@@ -1,6 +1,6 @@
-//! Values that are hard to write into a mail: long, not ASCII, full of what has a meaning in a header.
+//! Values that are hard to encode in a mail: long, non-ASCII, or full of header syntax.
 //!
-//! What a mail says is compared by the sandbox itself (see `independent_parser`).
+//! The test sandbox compares each mail with its email (see `independent_parser`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};
 
-/// Text of pieces that each have broken some mail program.
+/// Text composed of fragments that have broken mail software before.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => "[a-zA-Z]{1,12}".prop_map(String::from),
@@ -24,13 +24,13 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Now and then a word that fits into no line.
+/// Sometimes a word longer than a line.
 fn long_text() -> impl Strategy<Value = String> {
     (text(), prop::option::weighted(0.05, 890..1_100_usize), text())
         .prop_map(|(before, long, after)| format!("{before}{}{after}", "L".repeat(long.unwrap_or_default())))
 }
 
-/// A friendly name, quoted.
+/// A display name, quoted.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,4 +1,4 @@
-//! What webhooks are told and when: every event with its payload, signed, tried again on the service's clock.
+//! Webhook deliveries: payloads, signatures, and retries on the service's clock.
 
 #[path = "webhook_deliveries/attempts.rs"]
 mod attempts;
@@ -46,7 +46,7 @@ const EVERYTHING: &[&str] = &[
     "topic.deleted",
 ];
 
-/// A webhook for these events; its path and its secret.
+/// Creates a webhook for these events; returns its path and secret.
 fn webhook(sandbox: &Sandbox, events: &[&str]) -> (String, String) {
     let answer =
         sandbox.post("/webhooks", &json!({ "endpoint": "http://127.0.0.1:9/hook", "events": events }));
@@ -59,7 +59,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// One attempt, as the endpoint would see it.
+/// One attempt as the endpoint sees it.
 #[derive(Debug)]
 struct Attempt {
     url: String,
@@ -77,7 +77,7 @@ impl Attempt {
     }
 }
 
-/// Makes every attempt that waits; each is answered with this status, or not at all.
+/// Makes every pending attempt; the endpoint responds with this status, or not at all.
 fn deliver(sandbox: &Sandbox, status: Option<u16>) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     while let Some(post) = sandbox.service.next_post() {
@@ -91,7 +91,7 @@ fn deliver(sandbox: &Sandbox, status: Option<u16>) -> Vec<Attempt> {
     attempts
 }
 
-/// The types that were told.
+/// The types of the events delivered, in order.
 fn event_types(sandbox: &Sandbox) -> Vec<String> {
     deliver(sandbox, Some(200)).iter().map(|attempt| text(&attempt.json()["type"])).collect()
 }
@@ -171,7 +171,7 @@ fn evt_02_only_enabled_webhooks_get_events_and_only_subscribed_types() {
     change(json!({ "endpoint": "http://127.0.0.1:9/moved" }));
     sandbox.sent(&email());
     assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/moved");
-    // Another tenant's webhooks hear nothing of it.
+    // Another tenant's webhooks receive nothing.
     let other = sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
     assert_eq!(other.status, 200);
     assert!(event_types(&sandbox).is_empty());
@@ -179,7 +179,7 @@ fn evt_02_only_enabled_webhooks_get_events_and_only_subscribed_types() {
 
 #[test]
 fn evt_12_a_failed_attempt_is_retried_on_schedule_and_then_abandoned() {
-    // EVT-12: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each counted from the failure before.
+    // EVT-12: immediately, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, each from the previous failure.
     let sandbox = Sandbox::new();
     let (path, secret) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
@@ -193,7 +193,7 @@ fn evt_12_a_failed_attempt_is_retried_on_schedule_and_then_abandoned() {
         sandbox.advance(u64::try_from(pause).unwrap() - 1);
         assert!(deliver(&sandbox, Some(200)).is_empty(), "a second before {pause} s");
         sandbox.advance(1);
-        // No answer at all is a failure too.
+        // A missing response is a failure, too.
         let again = deliver(&sandbox, None);
         assert_eq!(again.len(), 1, "after {pause} s");
         assert_eq!(again[0].header("svix-id"), first.header("svix-id"));
@@ -232,7 +232,7 @@ fn evt_08_every_domain_status_change_is_delivered() {
         hear();
         assert_eq!(sandbox.ask(Method::PATCH, &*path).json(&json!({ "open_tracking": true })).status, 200);
         sandbox.post(&format!("{path}/verify"), &json!({}));
-        // It runs already.
+        // Verification is already in progress.
         sandbox.post(&format!("{path}/verify"), &json!({}));
         hear();
         sandbox.advance(120);
@@ -366,7 +366,7 @@ fn contact_and_topic_changes_are_delivered_once_and_no_ops_never() {
     assert_eq!(updated["data"]["created_at"], "2026-03-02T12:00:00.000Z");
     sandbox.ask(Method::PATCH, &*path).json(&json!({ "first_name": "Ada" }));
     assert!(event_types(&sandbox).is_empty());
-    // Creating it again writes over it.
+    // Creating an existing contact updates it.
     sandbox.post("/contacts", &json!({ "email": "ada@example.com", "first_name": "A." }));
     assert_eq!(event_types(&sandbox), ["contact.updated"]);
     let choice = json!([{ "id": topic, "subscription": "opt_out" }]);
@@ -432,7 +432,7 @@ fn events_can_be_simulated_for_a_captured_mail() {
     let delivered = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!(delivered["data"]["click"]["link"], "https://acme.test/offer");
     assert_eq!(delivered["data"]["click"]["userAgent"], "Mozilla/5.0 (sandbox)");
-    // By the email's id, too.
+    // The email's id works, too.
     assert_eq!(
         sandbox.post(&format!("/_/messages/{id}/events"), &json!({ "type": "complained" })).status,
         201

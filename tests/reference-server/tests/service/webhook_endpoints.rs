@@ -1,4 +1,4 @@
-//! Endpoints of webhooks that are slow, closed, redirecting, huge, or answer garbage.
+//! Webhook endpoints that are slow, closed, redirecting, oversized or malformed.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What an endpoint does with one request.
+/// How an endpoint handles a request.
 #[derive(Clone)]
 enum Manner {
     Answers(Vec<u8>),
-    /// Never ends its answer.
+    /// Sends an endless response.
     Floods(&'static [u8]),
-    /// Says this much and then nothing.
+    /// Sends these bytes, then stalls.
     Falls(&'static [u8]),
 }
 
-/// An endpoint; its address, and the requests that came.
+/// Starts an endpoint; returns its address and the requests received.
 async fn endpoint(manner: Manner) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -35,7 +35,7 @@ async fn endpoint(manner: Manner) -> (String, tokio::sync::mpsc::UnboundedReceiv
 async fn serve(mut stream: TcpStream, manner: Manner, received: tokio::sync::mpsc::UnboundedSender<String>) {
     let mut request = Vec::new();
     let mut buffer = [0; 4_096];
-    // A delivery comes with its length, and ends where its JSON does.
+    // A delivery has a content length and ends with its JSON.
     while !request.ends_with(b"}}") {
         match stream.read(&mut buffer).await {
             Ok(0) | Err(_) => return,
@@ -67,7 +67,7 @@ fn ask(server: &ReferenceServer, method: &str, path: &str, body: &Value) -> Valu
     serde_json::from_slice(server.service().handle(request).body()).unwrap()
 }
 
-/// Tells one event to this address; the first attempt, and how the event stands then.
+/// Delivers one event to this address; returns the first attempt and the event.
 async fn first_attempt(address: &str) -> (Value, Value) {
     let timeout = Duration::from_millis(500);
     let server =
@@ -108,7 +108,7 @@ async fn an_endpoint_receives_the_delivery_as_signed() {
 
 #[tokio::test]
 async fn a_refused_connection_is_a_failure_with_its_reason() {
-    // Bound and dropped: nobody listens there.
+    // Bound and dropped, so the port is closed.
     let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let (attempt, event) = first_attempt(&format!("http://{address}/")).await;
     assert_eq!(attempt["http_status_code"], 0);

@@ -1,4 +1,4 @@
-//! Webhooks: make, list, change, delete.
+//! Webhooks: create, list, update, delete.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -165,7 +165,7 @@ fn a_request_over_the_storage_limit_is_a_server_error() {
         (to.as_str(), query["error"].as_str(), query["state"].as_str()),
         (super::REDIRECT, "server_error", "xyz")
     );
-    // Room again when the first one's time is over.
+    // The first request has expired and frees its slot.
     sandbox.advance(601);
     assert!(redirected(&authorize(&sandbox, &authorization_request)).0.contains("/_/consent/"));
 }
@@ -176,7 +176,7 @@ fn a_repeated_parameter_is_rejected() {
     let mut twice = authorization_request("full");
     twice.push(("redirect_uri", "https://evil.test/callback"));
     assert_eq!(error(&authorize(&sandbox, &twice)), (400, "invalid_request".to_owned()));
-    // Who asks and where the browser goes is clear here, so it goes back (AUTHZ-25).
+    // The client and its redirect URI are valid, so the error redirects (AUTHZ-25).
     for name in ["scope", "response_type", "resource"] {
         let mut twice = authorization_request("full");
         twice.extend([(name, "emails:send"), (name, "emails:send")]);

@@ -1,4 +1,4 @@
-//! The page on which a person decides.
+//! The consent page.
 
 use http::Method;
 
@@ -51,7 +51,7 @@ fn a_cross_site_form_post_is_rejected() {
     for answer in [without_cookie, with_other, without_token] {
         assert_eq!(answer.status, 403);
     }
-    // And it can still be decided by the person.
+    // The request is still pending.
     assert!(redirected(&decide(&sandbox, &path, &token, "allow")).1.contains_key("code"));
 }
 
@@ -102,7 +102,7 @@ fn a_sending_only_key_cannot_give_consent() {
 
 #[test]
 fn form_action_allows_redirects_to_the_client() {
-    // A browser holds every redirect after a form to this rule; an address of IPv6 can't be written in one.
+    // Browsers apply `form-action` to redirects after a form post; it can't express an IPv6 address.
     let sandbox = sandbox();
     for (client, redirect, rule) in [
         ("full", "http://127.0.0.1:4711/callback", "form-action 'self' http:"),

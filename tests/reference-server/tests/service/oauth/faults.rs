@@ -1,4 +1,4 @@
-//! What goes wrong on the way to the token endpoint, and what the service has done by then.
+//! Faults between client and token endpoint, and their effect on the service.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::support::KEY;
 
 const CLIENT: &str = "full";
 
-/// A service behind real sockets, with a grant.
+/// A service over HTTP, with a grant.
 async fn server() -> (ReferenceServer, IssuedTokens) {
     let client = OAuthClient::new(CLIENT, "Full", "http://127.0.0.1/callback");
     let server =
@@ -25,7 +25,7 @@ fn on_token(action: Action) -> Rule {
     Rule::new(action).on(Method::POST, "/oauth/token")
 }
 
-/// The status and the body of an answer, or `Err` if it did not arrive whole.
+/// The status and body of a response, or `Err` if it is incomplete.
 async fn refresh(server: &ReferenceServer, token: &str) -> Result<(u16, Value), reqwest::Error> {
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
     let answer = client
@@ -89,7 +89,7 @@ async fn a_delayed_refresh_takes_effect_before_its_response() {
     let (status, body) = slow.unwrap();
     assert_eq!(status, 200);
     assert_eq!(kinds(&server), [TokenEventKind::Issued, ROTATED, REUSED]);
-    // The tokens that come late are those of a grant that is revoked by now.
+    // The delayed tokens belong to a grant that has been revoked meanwhile.
     let (status, _) = refresh(&server, body["refresh_token"].as_str().unwrap()).await.unwrap();
     assert_eq!(status, 400);
 }
@@ -121,7 +121,7 @@ async fn retrying_a_code_exchange_with_a_lost_response_revokes_the_grant() {
     // TOK-06
     let sandbox = super::sandbox();
     let code = super::code(&sandbox, &super::authorization_request("full"));
-    // Over a socket, the same service as before.
+    // The same service, over a socket.
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/oauth/token", listener.local_addr().unwrap());
     let service = std::sync::Arc::clone(&sandbox.service);

@@ -1,4 +1,4 @@
-//! What the specification only names: registration, revocation, metadata, the list of grants.
+//! Client registration, revocation, server metadata and the list of grants, which the specification names without detail.
 
 use http::Method;
 use serde_json::{Value, json};

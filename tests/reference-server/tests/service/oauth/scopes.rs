@@ -14,7 +14,7 @@ const SENDING: [(Method, &str); 5] = [
     (Method::POST, "/broadcasts/{broadcast_id}/send"),
 ];
 
-/// Whether a route lets a token with this scope in; what is wrong with the request otherwise doesn't matter.
+/// Whether a route accepts a token with this scope, ignoring other problems of the request.
 fn allows(scope: &str, method: &Method, path: &str) -> bool {
     let sandbox = sandbox();
     let token = sandbox.service.grant("full", KEY, scope).access_token;

@@ -103,7 +103,7 @@ fn an_access_token_is_a_jwt_signed_with_es256_that_the_key_set_verifies() {
         let mut forged = access.as_bytes().to_vec();
         forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
         let forged = String::from_utf8(forged).unwrap();
-        // The last character of a part has bits that mean nothing.
+        // The last Base64 character of a part has unused bits.
         if !access[at + 1..].starts_with('.') && at + 1 != access.len() {
             assert_ne!(api_status(&sandbox, &forged), 200, "{at}");
         }
@@ -149,7 +149,7 @@ fn every_field_is_required() {
             assert_eq!(refused(&answer), "invalid_request", "{field}");
         }
     }
-    // None of that used the code up.
+    // None of these attempts consumed the code.
     let refresh =
         token(&sandbox, &code_exchange("full", &code)).json()["refresh_token"].as_str().unwrap().to_owned();
     for field in ["grant_type", "client_id", "refresh_token"] {
@@ -383,7 +383,7 @@ fn code_reuse_revokes_the_issued_tokens() {
     let code = code(&sandbox, &authorization_request("full"));
     let first = token(&sandbox, &code_exchange("full", &code)).json();
     let access = first["access_token"].as_str().unwrap();
-    // Another client shows a code that isn't its own: that says nothing of the one that it belongs to.
+    // A code presented by another client doesn't affect the grant it was issued for.
     assert_eq!(refused(&token(&sandbox, &code_exchange("sender", &code))), "invalid_grant");
     assert_eq!(api_status(&sandbox, access), 200);
     assert_eq!(refused(&token(&sandbox, &code_exchange("full", &code))), "invalid_grant");

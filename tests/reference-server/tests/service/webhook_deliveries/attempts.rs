@@ -1,4 +1,4 @@
-//! What becomes of attempts: how they end, how they are listed, and making one more.
+//! Attempts: outcomes, listing, and replays.
 
 use http::Method;
 use posthaste_reference_server::{Posted, Settings};
@@ -164,7 +164,7 @@ fn ten_thousand_events_for_a_dead_endpoint_are_bounded_and_block_no_other_webhoo
         std::iter::from_fn(|| sandbox.service.next_post()).collect()
     };
     assert!(stuck.len() < 100, "{} attempts are under way at once", stuck.len());
-    // Its attempts hang; another webhook's go out all the same.
+    // Its attempts hang; those of another webhook proceed.
     webhook(&sandbox, &["topic.deleted"]);
     sandbox.post("/_/events", &json!({ "type": "topic.deleted" }));
     assert_eq!(event_types(&sandbox), ["topic.deleted"]);
@@ -213,7 +213,7 @@ fn evt_12_a_failed_replay_leaves_the_schedule_unchanged() {
 
 #[test]
 fn evt_12_a_successful_replay_ends_the_schedule() {
-    // EVT-12: also where the next attempt is due already and waits for its turn.
+    // EVT-12: even if the next attempt is already due and queued.
     for pause in [0, 5] {
         let sandbox = Sandbox::new();
         let (path, _) = webhook(&sandbox, &["email.sent"]);

@@ -1,4 +1,4 @@
-//! What the events of emails and contacts say beside their ids.
+//! Payload details of email and contact events.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use super::{Attempt, EVERYTHING, deliver, event_types, text, webhook};
 use crate::support::{Sandbox, email_with};
 
-/// The events that follow within a minute of a send.
+/// The events within a minute of a send.
 fn events(sandbox: &Sandbox, email: &Value) -> Vec<Value> {
     sandbox.sent(email);
     sandbox.advance(60);
     deliver(sandbox, Some(200)).iter().map(Attempt::json).collect()
 }
 
-/// The only contact event that waits.
+/// The only pending contact event.
 fn contact_event(sandbox: &Sandbox) -> Value {
     let mut events = deliver(sandbox, Some(200));
     assert_eq!(events.len(), 1, "{events:?}");

@@ -20,13 +20,13 @@ enum Operation {
     Send,
     ReplayOldest,
     ReplayNewest,
-    /// Makes every attempt that waits; the endpoint responds with this status, or not at all.
+    /// Makes every pending attempt; the endpoint responds with this status, or not at all.
     Deliver(Option<u16>),
     /// Starts one attempt and leaves it in flight.
     Start,
-    /// Ends the oldest attempt in flight.
+    /// Completes the oldest attempt in flight.
     EndOldest(Option<u16>),
-    /// Ends the newest attempt in flight.
+    /// Completes the newest attempt in flight.
     EndNewest(Option<u16>),
     Disable,
     Enable,
@@ -42,7 +42,7 @@ enum Operation {
 
 use Operation::*;
 
-/// Seconds that an endpoint has to respond.
+/// The endpoint's response timeout in seconds.
 const TIMEOUT: u64 = 15;
 
 /// The operations of the short sequences.
@@ -61,7 +61,7 @@ const FEW: &[Operation] = &[
     AdvanceToNext,
 ];
 
-/// The operations of the long sequences. Those that end little appear more often than those that end everything.
+/// The operations of the long sequences, weighted toward those that complete few attempts.
 const MANY: &[Operation] = &[
     Send,
     Send,
@@ -102,7 +102,7 @@ const MANY: &[Operation] = &[
     AdvanceToNext,
 ];
 
-/// The service and the model beside it.
+/// The service and its model, side by side.
 struct Pair {
     sandbox: Sandbox,
     start: Timestamp,
@@ -131,7 +131,7 @@ impl Pair {
         }
     }
 
-    /// Does one operation on both sides.
+    /// Applies one operation to both sides.
     fn apply(&mut self, operation: Operation) {
         match operation {
             Send => self.send(),
@@ -186,7 +186,7 @@ impl Pair {
         }
     }
 
-    /// Starts one attempt on both sides; returns whether there was one.
+    /// Starts one attempt on both sides; returns whether one was pending.
     fn start_attempt(&mut self) -> bool {
         let expected = self.model.start();
         let Some(post) = self.sandbox.service.next_post() else {
@@ -244,7 +244,7 @@ impl Pair {
         self.model.advance(seconds);
     }
 
-    /// Compares what the API shows with the model: the status of every event, and everything of those at these places.
+    /// Compares the API with the model: the status of every event, and all details of those at `places`.
     fn compare(&self, places: impl Iterator<Item = usize>) {
         let list = self.sandbox.get(format!("{}/events?limit=100", self.path));
         if self.model.deleted {
@@ -289,7 +289,7 @@ fn sequences(depth: u32) -> impl Iterator<Item = Vec<Operation>> + Clone + std::
     (0..FEW.len().pow(depth)).map(sequence)
 }
 
-/// A long sequence; the same one for the same seed.
+/// A long random sequence, reproducible from its seed.
 fn random_sequence(seed: u64) -> Vec<Operation> {
     let mut random = StdRng::seed_from_u64(seed);
     let length = random.gen_range(10..60);
@@ -300,7 +300,7 @@ fn random_sequence(seed: u64) -> Vec<Operation> {
     sequence
 }
 
-/// Runs a sequence after the first email; compares at its end, or after each operation.
+/// Runs a sequence after a first email; compares both sides at the end, or after each operation.
 fn matches_model(sequence: &[Operation], at_each: bool) -> bool {
     let run = || {
         let mut pair = Pair::new();
@@ -316,7 +316,7 @@ fn matches_model(sequence: &[Operation], at_each: bool) -> bool {
     catch_unwind(AssertUnwindSafe(run)).is_ok()
 }
 
-/// The sequence without every operation that the disagreement doesn't need.
+/// Removes every operation the mismatch doesn't depend on.
 fn shrink(mut sequence: Vec<Operation>) -> Vec<Operation> {
     let mut place = 0;
     while place < sequence.len() {
@@ -331,7 +331,7 @@ fn shrink(mut sequence: Vec<Operation>) -> Vec<Operation> {
     sequence
 }
 
-/// Runs all sequences on all cores; returns how many they were.
+/// Runs all sequences on all cores; returns their number.
 fn check(
     sequences: &(impl Iterator<Item = Vec<Operation>> + Clone + std::marker::Send),
     at_each: bool,
