@@ -1,4 +1,4 @@
-//! `Settings::max_memory`: what the service remembers stays within it, whatever it is asked. Measured from outside, as the memory of this process.
+//! `Settings::max_memory` bounds the service's memory under any load, measured as the resident memory of this process.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
@@ -12,14 +12,14 @@ use jiff::Timestamp;
 use posthaste_reference_server::{ClockStart, Service, Settings};
 use serde_json::{Value, json};
 
-/// What the program itself takes, the request under way, and what the allocator doesn't give back at once, in bytes.
+/// Overhead in bytes: the program itself, the request in flight, and memory the allocator hasn't returned yet.
 const OVERHEAD: usize = 20 << 20;
 
-/// A service, and how much is sent to it.
+/// A service under load.
 struct Flood {
     service: Arc<Service>,
     max_memory: usize,
-    /// The bytes of every kind of record that are sent: more than there may be in memory.
+    /// Bytes sent per kind of record: more than the memory limit.
     bytes: usize,
     requests: usize,
     before: usize,
@@ -58,7 +58,7 @@ impl Flood {
         self.send(Method::POST, path, body)
     }
 
-    /// Sends requests of about this many bytes each, and looks at the memory then. Each gets its number.
+    /// Sends requests of about `each` bytes, passing each its number, then checks the memory.
     fn flood(&mut self, what: &str, each: usize, mut request: impl FnMut(&mut Self, usize)) {
         for number in 0..self.bytes.div_ceil(each) {
             request(self, number);
@@ -79,7 +79,7 @@ impl Flood {
     }
 }
 
-/// The memory of this process at the moment, in bytes.
+/// The resident memory of this process in bytes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -94,7 +94,7 @@ fn email() -> Value {
     json!({"from": "Acme <hi@acme.test>", "to": "ada@example.com", "subject": "Hello", "text": "It works"})
 }
 
-/// Email in every form that is remembered: sent, scheduled, received; with the events that a webhook is to get.
+/// Stores emails in every form (sent, scheduled, received), with pending webhook events.
 fn flood_emails(flood: &mut Flood) {
     flood.post("/webhooks", &json!({"endpoint": "http://127.0.0.1:9/", "events": ["email.sent"]}));
     let mut large = email();
@@ -115,8 +115,8 @@ fn flood_emails(flood: &mut Flood) {
     });
 }
 
-/// Small emails, much about them: idempotency keys, work that is scheduled, tenants.
-fn flood_with_many(flood: &mut Flood, many: usize) {
+/// Small emails with large overhead: idempotency keys, scheduled jobs, tenants.
+fn flood_small_emails(flood: &mut Flood, many: usize) {
     for number in 0..many {
         let (key, mut small) = (format!("sb_{}", number % 2_000), email());
         if number % 2 == 0 {
@@ -134,7 +134,7 @@ fn flood_with_many(flood: &mut Flood, many: usize) {
     flood.check("many small emails");
 }
 
-/// Records of tables, made and changed.
+/// Creates and updates table records.
 fn flood_records(flood: &mut Flood) {
     let mut refused = 0;
     let mut made = |(status, body): (u16, Value)| {
@@ -184,8 +184,8 @@ fn flood_records(flood: &mut Flood) {
     flood.service.reset();
 }
 
-/// What comes without a credential, and what is refused.
-fn flood_with_strangers(flood: &mut Flood) {
+/// Unauthenticated and rejected requests.
+fn flood_unauthenticated(flood: &mut Flood) {
     let header = text(100_000);
     flood.flood("requests without a key", 100_000, |flood, _| {
         flood.ask(Method::GET, "/emails", "", ("x-large", &header), String::new());
@@ -203,21 +203,21 @@ fn flood_with_strangers(flood: &mut Flood) {
     });
 }
 
-fn flood_with_everything(max_memory: usize, many: usize) {
+fn flood_all(max_memory: usize, many: usize) {
     let mut flood = Flood::new(max_memory);
     flood_emails(&mut flood);
-    flood_with_many(&mut flood, many);
+    flood_small_emails(&mut flood, many);
     flood_records(&mut flood);
-    flood_with_strangers(&mut flood);
+    flood_unauthenticated(&mut flood);
 }
 
 #[test]
-fn what_is_remembered_stays_within_the_memory_that_the_settings_allow() {
-    flood_with_everything(16 << 20, 1_500);
+fn memory_stays_within_max_memory() {
+    flood_all(16 << 20, 1_500);
 }
 
 #[test]
 #[ignore = "takes many minutes"]
-fn what_is_remembered_stays_within_a_gigabyte() {
-    flood_with_everything(1 << 30, 80_000);
+fn memory_stays_within_a_gigabyte() {
+    flood_all(1 << 30, 80_000);
 }

@@ -1,4 +1,4 @@
-//! Hosted attachments, fetched from a server that may be large, slow or hostile.
+//! Hosted attachments, fetched from a file server that is slow, oversized or hostile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,26 +14,26 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::second_parser::SecondParser;
+use crate::independent_parser::IndependentParser;
 use crate::support::{KEY, Sandbox, email_with};
 
-/// What all attachments of an email may take after Base64.
+/// Maximum size of an email's attachments after Base64.
 const MOST: usize = 41_943_040;
 
-/// Where files are hosted.
+/// A file server.
 struct Files {
     address: String,
-    /// The bytes that were written, of heads and of bodies.
+    /// Bytes written, heads and bodies.
     written: Arc<AtomicUsize>,
-    /// The most connections at a time.
+    /// Maximum concurrent connections seen.
     most: Arc<AtomicUsize>,
-    /// An answer takes one of them.
+    /// One permit per response.
     answers: Arc<Semaphore>,
     asked: mpsc::UnboundedReceiver<String>,
 }
 
 impl Files {
-    /// Answers every request with this head, and with zeros behind it until the client hangs up or there are enough.
+    /// Responds to every request with this head and up to `size` zeros, until the client disconnects.
     async fn serve(head: &'static str, size: usize, answers: usize) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -80,7 +80,7 @@ async fn answer(
     let mut rest = size;
     let mut piece = head.replace('\n', "\r\n").into_bytes();
     loop {
-        // A client that has enough hangs up.
+        // The client disconnects at its limit.
         if stream.write_all(&piece).await.is_err() {
             return;
         }
@@ -112,8 +112,8 @@ fn last_event(service: &Service, id: &str) -> String {
     serde_json::from_slice::<Value>(answer.body()).unwrap()["last_event"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the email has left or failed, and says which.
-async fn settled(service: &Service, id: &str) -> String {
+/// Waits until the email is sent or failed; returns its last event.
+async fn wait_for_outcome(service: &Service, id: &str) -> String {
     for _ in 0..3_000 {
         match last_event(service, id).as_str() {
             "queued" => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -123,8 +123,8 @@ async fn settled(service: &Service, id: &str) -> String {
     panic!("the email still waits");
 }
 
-/// Why the email failed, as webhooks get it.
-fn failure(service: &Service) -> String {
+/// The failure reason as delivered to webhooks.
+fn failure_reason(service: &Service) -> String {
     let posts = std::iter::from_fn(|| service.next_post());
     let mut bodies = posts.map(|post| serde_json::from_slice::<Value>(&post.body).unwrap());
     let failed = bodies.find(|body| body["type"] == "email.failed").unwrap();
@@ -137,7 +137,7 @@ fn watch_failures(sandbox: &Sandbox) {
 }
 
 #[test]
-fn email_29_fetched_files_count_among_the_forty_mebibytes() {
+fn email_29_fetched_files_count_toward_the_40_mib_limit() {
     // EMAIL-29, LIM-03
     for (given, fetched, event) in
         [(MOST / 2, MOST / 2, "sent"), (MOST / 2, MOST / 2 + 4, "failed"), (4, MOST, "failed")]
@@ -147,51 +147,51 @@ fn email_29_fetched_files_count_among_the_forty_mebibytes() {
         let content = STANDARD.encode(vec![7; given / 4 * 3]);
         let attachments = json!([{"content": content}, {"path": "https://files.acme.test/a"}]);
         let id = sandbox.sent(&email_with("attachments", attachments));
-        let errand = sandbox.service.next_fetch().unwrap();
+        let job = sandbox.service.next_fetch().unwrap();
         let content = Bytes::from(vec![8; fetched / 4 * 3]);
-        sandbox.service.finish_fetch(errand, Ok(vec![Fetched { index: 1, content }]));
+        sandbox.service.finish_fetch(job, Ok(vec![Fetched { index: 1, content }]));
         assert_eq!(sandbox.last_event(&id), event, "{given} and {fetched}");
         if event == "failed" {
-            assert_eq!(failure(&sandbox.service), "attachments_too_large");
+            assert_eq!(failure_reason(&sandbox.service), "attachments_too_large");
         }
     }
 }
 
 #[tokio::test]
-async fn email_29_no_more_is_read_than_an_email_may_have() {
+async fn email_29_fetching_stops_at_the_size_limit() {
     // EMAIL-29
     for (head, size, most) in [
-        // Known before a byte of it is read.
+        // Announced length, rejected before the body is read.
         ("HTTP/1.1 200 OK\nContent-Length: 31457281\n\n", 31_457_281, 8 << 20),
-        // Of unknown length.
+        // Unknown length.
         ("HTTP/1.1 200 OK\nConnection: close\n\n", usize::MAX, 40 << 20),
     ] {
         let files = Files::serve(head, size, 10).await;
         let server = ReferenceServer::over_http(Settings::default()).await;
         let id =
             sent(&server, &hosted(&[format!("{}/a", files.address), format!("{}/b", files.address)])).await;
-        assert_eq!(settled(server.service(), &id).await, "failed");
+        assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
         let written = files.written.load(Ordering::SeqCst);
         assert!(written <= most, "{written} bytes were taken");
     }
 }
 
 #[tokio::test]
-async fn four_emails_at_a_time_have_their_files_fetched() {
+async fn files_are_fetched_for_four_emails_at_a_time() {
     let mut files = Files::serve("HTTP/1.1 200 OK\nContent-Length: 3\nConnection: close\n\n", 3, 0).await;
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let _reader = SecondParser::over(server.service());
+    let _reader = IndependentParser::for_service(server.service());
     let mut ids = Vec::new();
     for index in 0..30 {
         ids.push(sent(&server, &hosted(&[format!("{}/{index}", files.address)])).await);
     }
-    // Each answer makes room for the next.
+    // Each response frees a slot for the next.
     for _ in 0..30 {
         files.asked.recv().await.unwrap();
         files.answers.add_permits(1);
     }
     for id in ids {
-        assert!(["sent", "delivered"].contains(&settled(server.service(), &id).await.as_str()));
+        assert!(["sent", "delivered"].contains(&wait_for_outcome(server.service(), &id).await.as_str()));
     }
     let most = files.most.load(Ordering::SeqCst);
     assert!(most <= 4, "{most} at a time");
@@ -207,13 +207,13 @@ async fn a_redirect_is_not_followed() {
     .await;
     let server = ReferenceServer::over_http(Settings::default()).await;
     let id = sent(&server, &hosted(&[format!("{}/public", files.address)])).await;
-    assert_eq!(settled(server.service(), &id).await, "failed");
+    assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
     assert_eq!(files.asked.recv().await.unwrap(), "/public");
     assert!(files.asked.try_recv().is_err(), "the address of the redirect was asked");
 }
 
 #[test]
-fn a_sandbox_that_does_not_fetch_refuses_hosted_attachments() {
+fn with_fetching_disabled_hosted_attachments_are_rejected() {
     let sandbox = Sandbox::with(&Settings { fetch_attachments: false, ..Settings::default() });
     let answer = sandbox.refused(&email_with(
         "attachments",
@@ -224,7 +224,7 @@ fn a_sandbox_that_does_not_fetch_refuses_hosted_attachments() {
 }
 
 #[test]
-fn an_email_that_was_scheduled_before_fetching_was_switched_off_fails() {
+fn an_email_scheduled_before_fetching_was_disabled_fails() {
     let folder = tempfile::tempdir().unwrap();
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
     let open = |fetch_attachments| {
@@ -243,13 +243,13 @@ fn an_email_that_was_scheduled_before_fetching_was_switched_off_fails() {
     let (sandbox, keeper) = open(false);
     sandbox.advance(120);
     assert_eq!(sandbox.last_event(&id), "failed");
-    assert_eq!(failure(&sandbox.service), "fetching_is_off");
+    assert_eq!(failure_reason(&sandbox.service), "fetching_is_off");
     assert!(sandbox.service.next_fetch().is_none());
     assert!(keeper.close());
 }
 
 #[test]
-fn emails_that_wait_for_their_files_are_bounded_in_bytes() {
+fn emails_waiting_for_files_are_bounded_in_bytes() {
     let sandbox = Sandbox::new();
     watch_failures(&sandbox);
     let text = "t".repeat(20 << 20);
@@ -257,10 +257,10 @@ fn emails_that_wait_for_their_files_are_bounded_in_bytes() {
     email["text"] = text.into();
     let last: Vec<_> = (0..8).map(|_| sandbox.sent(&email)).map(|id| sandbox.last_event(&id)).collect();
     assert_eq!(last, [["queued"; 6].as_slice(), &["failed"; 2]].concat());
-    assert_eq!(failure(&sandbox.service), "too_many_attachments_to_fetch");
-    // One that goes makes room.
-    let errand = sandbox.service.next_fetch().unwrap();
-    sandbox.service.finish_fetch(errand, Err("refused".into()));
+    assert_eq!(failure_reason(&sandbox.service), "too_many_attachments_to_fetch");
+    // A finished email frees its slot.
+    let job = sandbox.service.next_fetch().unwrap();
+    sandbox.service.finish_fetch(job, Err("refused".into()));
     let id = sandbox.sent(&email);
     assert_eq!(sandbox.last_event(&id), "queued");
 }

@@ -1,4 +1,4 @@
-//! Mail that comes in by SMTP, from clients that others wrote.
+//! Receiving mail by SMTP, from third-party clients.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use tokio::sync::oneshot;
 
 use crate::support::Sandbox;
 
-/// A service with a door for mail, until it is dropped.
-pub(crate) struct Door {
+/// A service with an SMTP server, stopped on drop.
+pub(crate) struct SmtpServer {
     pub(crate) sandbox: Sandbox,
     pub(crate) address: SocketAddr,
     _stop: oneshot::Sender<()>,
 }
 
-impl Door {
+impl SmtpServer {
     pub(crate) async fn open(settings: &Settings) -> Self {
         Self::with(settings, mount::smtp::Options::new("sb_local")).await
     }
@@ -52,18 +52,18 @@ impl Door {
         }
     }
 
-    /// What a tenant has received, newest first.
+    /// A tenant's received emails, newest first.
     pub(crate) fn received(&self, key: &str) -> Vec<Value> {
         let answer = self.sandbox.ask(Method::GET, "/emails/receiving").key(key).send("");
         answer.json()["data"].as_array().unwrap().clone()
     }
 
-    /// Sends a mail as it is, and gives the reply to its end.
+    /// Sends a mail unchanged; returns the final reply.
     pub(crate) async fn deliver(&self, mail: &[u8]) -> String {
         self.deliver_after("HELO me\r\n", mail).await
     }
 
-    /// The same after these commands, each with a reply of one line.
+    /// The same after these commands, each with a one-line reply.
     pub(crate) async fn deliver_after(&self, commands: &str, mail: &[u8]) -> String {
         let mut stream = self.raw().await;
         let envelope = "MAIL FROM:<ada@example.com>\r\nRCPT TO:<hi@acme.test>\r\nDATA\r\n";
@@ -89,7 +89,7 @@ pub(crate) async fn line(stream: &mut (impl tokio::io::AsyncBufRead + Unpin)) ->
     line
 }
 
-/// The client ends every mail with a line end of its own.
+/// The client appends a line ending to every mail.
 fn written(mail: &[u8]) -> &[u8] {
     mail.strip_suffix(b"\r\n").unwrap()
 }
@@ -104,99 +104,103 @@ const MAIL: &[u8] =
     .hidden\r\n..\r\nIt broke\r\n";
 
 #[tokio::test]
-async fn a_mail_that_comes_in_by_smtp_is_a_received_email() {
-    let door = Door::open(&Settings::default()).await;
-    door.client(None)
+async fn a_mail_received_by_smtp_is_a_received_email() {
+    let server = SmtpServer::open(&Settings::default()).await;
+    server
+        .client(None)
         .send_raw(&envelope(&["support@acme.test", "hidden@acme.test"]), written(MAIL))
         .await
         .unwrap();
-    let received = door.received("sb_local");
+    let received = server.received("sb_local");
     assert_eq!(received.len(), 1);
     assert_eq!(received[0]["from"], "ada@example.com");
     assert_eq!(received[0]["to"], json!(["Support <support@acme.test>"]));
     assert_eq!(received[0]["received_for"], json!(["support@acme.test", "hidden@acme.test"]));
     let path = format!("/emails/receiving/{}", received[0]["id"].as_str().unwrap());
-    let whole = door.sandbox.ask(Method::GET, path).key("sb_local").send("").json();
+    let whole = server.sandbox.ask(Method::GET, path).key("sb_local").send("").json();
     assert_eq!(whole["text"], ".hidden\r\n..\r\nIt broke\r\n");
-    assert!(door.received("sb_other").is_empty());
+    assert!(server.received("sb_other").is_empty());
 }
 
 #[tokio::test]
-async fn evt_07_a_mail_that_comes_in_by_smtp_is_told() {
+async fn evt_07_a_mail_received_by_smtp_triggers_email_received() {
     // EVT-07
-    let door = Door::open(&Settings::default()).await;
+    let server = SmtpServer::open(&Settings::default()).await;
     let webhook = json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.received"]});
-    assert_eq!(door.sandbox.ask(Method::POST, "/webhooks").key("sb_local").json(&webhook).status, 201);
-    door.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap();
-    let told: Value = serde_json::from_slice(&door.sandbox.service.next_post().unwrap().body).unwrap();
-    assert_eq!((&told["type"], &told["data"]["subject"]), (&json!("email.received"), &json!("Help")));
+    assert_eq!(server.sandbox.ask(Method::POST, "/webhooks").key("sb_local").json(&webhook).status, 201);
+    server.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap();
+    let payload: Value = serde_json::from_slice(&server.sandbox.service.next_post().unwrap().body).unwrap();
+    assert_eq!((&payload["type"], &payload["data"]["subject"]), (&json!("email.received"), &json!("Help")));
 }
 
 #[tokio::test]
-async fn auth_as_inbound_names_the_tenant_by_its_key() {
-    let door = Door::open(&Settings::default()).await;
-    let made =
-        door.sandbox.post("/api-keys", &json!({"name": "mail"})).json()["token"].as_str().unwrap().to_owned();
+async fn user_inbound_selects_the_tenant_by_key() {
+    let server = SmtpServer::open(&Settings::default()).await;
+    let made = server.sandbox.post("/api-keys", &json!({"name": "mail"})).json()["token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for (key, mechanism, tenant) in [
         ("sb_plain", Mechanism::Plain, "sb_plain"),
         ("sb_login", Mechanism::Login, "sb_login"),
         ("sb_send_sending", Mechanism::Plain, "sb_send"),
         (&made, Mechanism::Plain, crate::support::KEY),
     ] {
-        door.client(Some((key, mechanism)))
+        server
+            .client(Some((key, mechanism)))
             .send_raw(&envelope(&["support@acme.test"]), written(MAIL))
             .await
             .unwrap();
-        assert_eq!(door.received(tenant).len(), 1, "{key}");
+        assert_eq!(server.received(tenant).len(), 1, "{key}");
     }
-    let refused = door.client(Some(("secret", Mechanism::Plain)));
+    let refused = server.client(Some(("secret", Mechanism::Plain)));
     let error = refused.send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap_err();
     assert_eq!(error.status().unwrap().to_string(), "535", "{error}");
-    assert!(door.received("sb_local").is_empty());
+    assert!(server.received("sb_local").is_empty());
 }
 
 #[tokio::test]
-async fn recv_strict_domains_refuse_recipients_that_are_not_verified() {
-    let door = Door::open(&Settings { strict_domains: true, ..Settings::default() }).await;
-    let domain = door.sandbox.ask(Method::POST, "/domains").key("sb_local").json(&json!({
+async fn recv_strict_domains_reject_unverified_recipient_domains() {
+    let server = SmtpServer::open(&Settings { strict_domains: true, ..Settings::default() }).await;
+    let domain = server.sandbox.ask(Method::POST, "/domains").key("sb_local").json(&json!({
         "name": "acme.test", "capabilities": {"sending": "enabled", "receiving": "enabled"}
     }));
     assert_eq!(domain.status, 201, "{}", domain.text());
     let id = domain.json()["id"].as_str().unwrap().to_owned();
     let error =
-        door.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap_err();
+        server.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap_err();
     assert_eq!(error.status().unwrap().to_string(), "550", "{error}");
-    door.sandbox.ask(Method::POST, format!("/domains/{id}/verify")).key("sb_local").send("");
-    door.sandbox.advance(10);
-    door.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap();
-    assert_eq!(door.received("sb_local").len(), 1);
+    server.sandbox.ask(Method::POST, format!("/domains/{id}/verify")).key("sb_local").send("");
+    server.sandbox.advance(10);
+    server.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap();
+    assert_eq!(server.received("sb_local").len(), 1);
 }
 
 #[tokio::test]
-async fn a_large_mail_comes_through_unchanged_and_one_over_the_limit_does_not() {
-    let door = Door::open(&Settings { body_limit: 2 << 20, ..Settings::default() }).await;
+async fn a_large_mail_is_unchanged_and_one_over_the_limit_is_rejected() {
+    let server = SmtpServer::open(&Settings { body_limit: 2 << 20, ..Settings::default() }).await;
     let mut mail = MAIL.to_vec();
     while mail.len() < 1 << 20 {
         mail.extend_from_slice(b".one line of many, with a dot in front\r\n");
     }
-    let client = door.client(None);
+    let client = server.client(None);
     client.send_raw(&envelope(&["support@acme.test"]), written(&mail)).await.unwrap();
-    let id = door.received("sb_local")[0]["id"].as_str().unwrap().to_owned();
+    let id = server.received("sb_local")[0]["id"].as_str().unwrap().to_owned();
     let whole =
-        door.sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_local").send("").json();
+        server.sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_local").send("").json();
     let url: http::Uri = whole["raw"]["download_url"].as_str().unwrap().parse().unwrap();
-    let raw = door.sandbox.ask(Method::GET, url.path_and_query().unwrap().as_str()).no_key().send("");
+    let raw = server.sandbox.ask(Method::GET, url.path_and_query().unwrap().as_str()).no_key().send("");
     assert!(raw.body == mail, "{} bytes of {}", raw.body.len(), mail.len());
     let error =
         client.send_raw(&envelope(&["support@acme.test"]), written(&mail.repeat(3))).await.unwrap_err();
     assert_eq!(error.status().unwrap().to_string(), "552", "{error}");
-    assert_eq!(door.received("sb_local").len(), 1);
+    assert_eq!(server.received("sb_local").len(), 1);
 }
 
 #[tokio::test]
-async fn commands_may_be_sent_without_waiting_for_answers() {
-    let door = Door::open(&Settings::default()).await;
-    let mut stream = door.raw().await;
+async fn commands_can_be_pipelined() {
+    let server = SmtpServer::open(&Settings::default()).await;
+    let mut stream = server.raw().await;
     let all = b"EHLO me\r\nMAIL FROM:<a@b.test> BODY=8BITMIME SIZE=20\r\nRCPT TO:<c@d.test>\r\nDATA\r\n\
         Subject: \xc3\xbc\r\n\r\nx\r\n.\r\nQUIT\r\n";
     stream.write_all(all).await.unwrap();
@@ -207,12 +211,12 @@ async fn commands_may_be_sent_without_waiting_for_answers() {
     for offer in ["PIPELINING", "8BITMIME", "SMTPUTF8", "SIZE 67108864", "AUTH PLAIN LOGIN"] {
         assert!(answers.contains(offer), "{answers}");
     }
-    assert_eq!(door.received("sb_local")[0]["subject"], "ü");
+    assert_eq!(server.received("sb_local")[0]["subject"], "ü");
 }
 
 #[tokio::test]
-async fn a_second_mail_is_not_smuggled_in_and_a_web_page_writes_none() {
-    let door = Door::open(&Settings::default()).await;
+async fn smtp_smuggling_and_http_requests_are_rejected() {
+    let server = SmtpServer::open(&Settings::default()).await;
     let mail = "MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\nSubject: x\r\n\r\nx";
     for (words, codes) in [
         (
@@ -222,39 +226,39 @@ async fn a_second_mail_is_not_smuggled_in_and_a_web_page_writes_none() {
         (
             format!(
                 "POST / HTTP/1.1\r\nHost: {}\r\nContent-Length: 500\r\n\r\nEHLO me\r\n{mail}\r\n.\r\n",
-                door.address
+                server.address
             ),
             &["421"],
         ),
     ] {
-        let mut stream = door.raw().await;
+        let mut stream = server.raw().await;
         stream.write_all(words.as_bytes()).await.unwrap();
         let mut answers = Vec::new();
-        // A connection that is closed with something unread ends in a reset.
+        // Closing a connection with unread data resets it.
         let _ = stream.read_to_end(&mut answers).await;
         let answers = String::from_utf8(answers).unwrap();
         let last = answers.lines().filter(|line| line.as_bytes().get(3) == Some(&b' '));
         assert_eq!(last.map(|line| &line[..3]).collect::<Vec<_>>(), codes, "{answers}");
-        assert!(door.received("sb_local").is_empty());
+        assert!(server.received("sb_local").is_empty());
     }
 }
 
 #[tokio::test]
-async fn connections_are_bounded() {
-    let door = Door::open(&Settings::default()).await;
+async fn connections_are_limited() {
+    let server = SmtpServer::open(&Settings::default()).await;
     let mut open = Vec::new();
     for _ in 0..100 {
-        open.push(door.raw().await);
+        open.push(server.raw().await);
     }
-    let mut one_more = BufReader::new(TcpStream::connect(door.address).await.unwrap());
+    let mut one_more = BufReader::new(TcpStream::connect(server.address).await.unwrap());
     assert!(line(&mut one_more).await.starts_with("421 "));
     let mut first = open.remove(0);
     first.write_all(b"QUIT\r\n").await.unwrap();
     assert!(line(&mut first).await.starts_with("221 "));
     assert_eq!(line(&mut first).await, "");
-    // Its place is free as soon as its task has ended, which may be a moment later.
+    // Its slot is freed when its task ends, which can be slightly later.
     loop {
-        let mut again = BufReader::new(TcpStream::connect(door.address).await.unwrap());
+        let mut again = BufReader::new(TcpStream::connect(server.address).await.unwrap());
         if line(&mut again).await.starts_with("220 ") {
             break;
         }
@@ -263,28 +267,28 @@ async fn connections_are_bounded() {
 
 #[needs("python3")]
 #[tokio::test]
-async fn the_python_library_can_write_to_it() {
-    let door = Door::open(&Settings::default()).await;
+async fn python_smtplib_can_deliver() {
+    let server = SmtpServer::open(&Settings::default()).await;
     let program = format!(
         "import smtplib\nfrom email.message import EmailMessage\nmail = EmailMessage()\n\
          mail['From'], mail['To'], mail['Subject'] = 'ada@example.com', 'support@acme.test', 'Grüße'\n\
          mail.set_content('.Hallo\\n')\nmail.add_attachment(b'\\x00\\xff', maintype='application', subtype='x-own', filename='a.bin')\n\
          with smtplib.SMTP('127.0.0.1', {}) as smtp:\n    smtp.login('inbound', 'sb_python')\n    smtp.send_message(mail)\n",
-        door.address.port()
+        server.address.port()
     );
     let run = tokio::task::spawn_blocking(move || {
         std::process::Command::new("python3").args(["-c", &program]).output()
     });
     let output = run.await.unwrap().expect("python3 is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let received = door.received("sb_python");
+    let received = server.received("sb_python");
     assert_eq!(received[0]["subject"], "Grüße");
     assert_eq!(received[0]["attachments"][0]["filename"], "a.bin");
 }
 
 #[tokio::test]
-async fn a_stop_is_told_to_who_is_connected() {
-    let Door { sandbox, address, _stop: stop } = Door::open(&Settings::default()).await;
+async fn shutdown_sends_421_to_open_connections() {
+    let SmtpServer { sandbox, address, _stop: stop } = SmtpServer::open(&Settings::default()).await;
     let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
     assert!(line(&mut stream).await.starts_with("220 "));
     drop(stop);

@@ -1,4 +1,4 @@
-//! What a web page, a broken client or an oversized request can't do: the rules that hold before a route is reached.
+//! Guards in front of all routes, against web pages, broken clients and oversized requests.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn registration() -> String {
     json!({"client_name": "Test", "redirect_uris": ["http://127.0.0.1/cb"]}).to_string()
 }
 
-/// What a browser sends with a request of a page from elsewhere.
+/// A browser's headers for a cross-site request.
 const FOREIGN: [&[(&str, &str)]; 5] = [
     &[("origin", "https://evil.test")],
     &[("origin", "null")],
@@ -33,7 +33,7 @@ const FOREIGN: [&[(&str, &str)]; 5] = [
 ];
 
 #[test]
-fn a_post_without_a_key_from_another_origin_is_refused_before_it_is_read() {
+fn a_cross_origin_post_without_a_key_is_rejected_before_its_body_is_read() {
     for foreign in FOREIGN {
         for path in ["/oauth/token", "/oauth/revoke", "/oauth/register", "/_/consent/word", "/_/reset"] {
             for kind in ["application/json", FORM, "text/plain", "garbage"] {
@@ -52,7 +52,7 @@ fn a_post_without_a_key_from_another_origin_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn cross_site_registrations_are_not_counted() {
+fn cross_site_registrations_do_not_count_toward_the_limit() {
     let sandbox = Sandbox::new();
     for _ in 0..40 {
         let headers = [("origin", "https://evil.test"), ("content-type", "text/plain")];
@@ -63,7 +63,7 @@ fn cross_site_registrations_are_not_counted() {
 }
 
 #[test]
-fn programs_and_the_own_page_reach_the_routes_without_a_key() {
+fn non_browser_and_same_origin_requests_need_no_key() {
     let own: [&[(&str, &str)]; 3] = [
         &[],
         &[("origin", "http://127.0.0.1:8025")],
@@ -82,7 +82,7 @@ fn programs_and_the_own_page_reach_the_routes_without_a_key() {
 }
 
 #[test]
-fn a_form_or_text_is_refused_where_json_is_due() {
+fn form_and_text_bodies_are_rejected_on_json_routes() {
     for kind in [FORM, "multipart/form-data; boundary=x", "text/plain", "Text/Plain;charset=UTF-8"] {
         let sandbox = Sandbox::new();
         let answer = ask(&sandbox, "/oauth/register", &[("content-type", kind)], &registration());
@@ -105,7 +105,7 @@ fn a_form_or_text_is_refused_where_json_is_due() {
 }
 
 #[test]
-fn a_webhook_s_endpoint_has_no_control_characters() {
+fn a_webhook_endpoint_with_control_characters_is_rejected() {
     let sandbox = Sandbox::new();
     let webhook = json!({"endpoint": "https://hook.test/", "events": ["email.sent"]});
     let id = sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();
@@ -139,10 +139,10 @@ fn map(many: usize, item: impl Fn(usize) -> Value) -> Value {
     Value::Object((0..many).map(|at| (format!("k{at}"), item(at))).collect())
 }
 
-/// Method, path, the field that the answer names, and the body with this number of entries in it.
+/// Method, path, the field named by the error, and a body with this many entries.
 type Case = (&'static str, String, &'static str, Box<dyn Fn(usize) -> Value>);
 
-/// Every list and every map that a body can have.
+/// Every list and map in a request body.
 fn lists_and_maps(sandbox: &Sandbox) -> Vec<Case> {
     let template =
         json!({"name": "t", "html": "<p>{{{K0}}}</p>", "variables": [{"key": "K0", "type": "string"}]});
@@ -314,7 +314,7 @@ fn lists_and_maps(sandbox: &Sandbox) -> Vec<Case> {
 }
 
 #[test]
-fn every_list_and_every_map_of_a_body_has_a_cap_that_the_refusal_names() {
+fn every_list_and_map_in_a_body_has_a_limit_named_in_the_error() {
     let sandbox = Sandbox::new();
     for (method, path, field, body) in lists_and_maps(&sandbox) {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
@@ -327,21 +327,21 @@ fn every_list_and_every_map_of_a_body_has_a_cap_that_the_refusal_names() {
     }
 }
 
-/// What this thread has had of a processor, in seconds: what else the machine does is not in it.
-fn processor_time() -> f64 {
+/// CPU time of this thread in seconds, so that other load doesn't count.
+fn thread_cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap().as_secs_f64()
 }
 
 #[test]
-fn the_cost_of_a_list_or_a_map_grows_linearly_with_its_length() {
+fn reading_a_list_or_map_takes_linear_time() {
     let sandbox = Sandbox::new();
     let cost = |method: &Method, path: &str, body: &Value| {
         let body = body.to_string();
         let took = (0..3).map(|_| {
-            let start = processor_time();
+            let start = thread_cpu_seconds();
             sandbox.ask(method.clone(), path).send(body.clone());
-            processor_time() - start
+            thread_cpu_seconds() - start
         });
         took.fold(f64::INFINITY, f64::min)
     };
@@ -349,13 +349,13 @@ fn the_cost_of_a_list_or_a_map_grows_linearly_with_its_length() {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let (less, more) = (body(4_000), body(32_000));
         let (less, more) = (cost(&method, &path, &less), cost(&method, &path, &more));
-        // Linear is 8 times as much and quadratic 64 times; what takes a moment only is not measured.
+        // Linear growth is a factor of 8, quadratic 64; very short times aren't compared.
         assert!(more < 0.1 || more < 30.0 * less, "{method} {path} {field}: {less} s, {more} s");
     }
 }
 
 #[test]
-fn a_request_for_tokens_is_bounded_before_it_is_read() {
+fn token_requests_are_bounded_before_parsing() {
     let sandbox = Sandbox::new();
     let post = |path: &str, body: String| ask(&sandbox, path, &[("content-type", FORM)], &body);
     let refresh = "grant_type=refresh_token&client_id=posthaste-cli&refresh_token=x";
@@ -392,7 +392,7 @@ fn a_request_for_tokens_is_bounded_before_it_is_read() {
 }
 
 #[test]
-fn a_search_of_the_inbox_has_a_cap_on_its_words_and_tags() {
+fn an_inbox_search_has_limited_words_and_tags() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email());
     for (query, field) in
@@ -410,7 +410,7 @@ fn a_search_of_the_inbox_has_a_cap_on_its_words_and_tags() {
 }
 
 #[test]
-fn without_a_credential_no_key_is_handed_out() {
+fn unauthenticated_responses_never_contain_keys() {
     let sandbox = Sandbox::with(&Settings::default());
     let real = "re_4Tz9realKEYofSomebody";
     for key in [real, KEY] {
@@ -425,7 +425,7 @@ fn without_a_credential_no_key_is_handed_out() {
         accounts.iter().find(|one| one["label"] == "re_4Tz…").unwrap_or_else(|| panic!("{accounts:?}"));
     assert_eq!((&account["sent"], account.get("key")), (&json!(1), None));
     let id = account["id"].as_str().unwrap().to_owned();
-    // With its id the page looks at an account; what it gets never has the key in it.
+    // The page reads an account by id; the responses never contain its key.
     let of = |path: &str| sandbox.ask(Method::GET, path).key(&id).send("");
     let mail = of("/_/messages").json()["data"][0]["id"].as_str().unwrap().to_owned();
     let number = of("/_/requests").json()["data"][0]["number"].to_string();
@@ -455,27 +455,27 @@ fn without_a_credential_no_key_is_handed_out() {
     for answer in shown {
         assert!(!answer.text().contains(real) && !answer.text().contains(&made), "{}", answer.text());
     }
-    // It is no key of the service.
+    // The id isn't an API key.
     assert_eq!(sandbox.ask(Method::GET, "/emails").key(&id).send("").status, 403);
     let guessed = format!("{}x", &id[..id.len() - 1]);
     assert_ne!(sandbox.ask(Method::GET, "/_/messages").key(&guessed).send("").status, 200);
-    // The page may also act on the account.
+    // The page can also act on the account.
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").key(&id).send("").status, 200);
     assert!(sandbox.service.mails(real).is_empty());
     assert_eq!(sandbox.mails().len(), 1);
 }
 
-/// A mail with this number of something in it.
+/// A mail with this many repeated elements.
 type Make = Box<dyn Fn(usize) -> String>;
 
 #[test]
-fn the_cost_of_receiving_a_mail_grows_linearly_with_its_size() {
+fn receiving_a_mail_takes_linear_time() {
     let sandbox = Sandbox::new();
     let cost = |recipients: &[&str], mail: &str| {
         let took = (0..3).map(|_| {
-            let start = processor_time();
+            let start = thread_cpu_seconds();
             sandbox.service.receive(KEY, recipients, mail.to_owned()).unwrap();
-            processor_time() - start
+            thread_cpu_seconds() - start
         });
         took.fold(f64::INFINITY, f64::min)
     };

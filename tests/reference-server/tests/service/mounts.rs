@@ -1,4 +1,4 @@
-//! The two mounts, through real sockets.
+//! Both mounts, over real sockets.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ async fn both_mounts_keep_headers_and_queries() {
 }
 
 #[tokio::test]
-async fn a_dropped_connection_is_lost_before_or_after_acting() {
+async fn a_dropped_connection_is_lost_before_or_after_processing() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     server.service().faults().next(Action::DropBefore);
     post(&server, "/emails", &email()).await.unwrap_err();
@@ -73,7 +73,7 @@ async fn a_dropped_connection_is_lost_before_or_after_acting() {
 }
 
 #[tokio::test]
-async fn a_truncated_answer_promises_more_than_it_gives() {
+async fn a_truncated_response_is_shorter_than_its_content_length() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     for bytes in [0, 5, 40] {
         server.service().faults().next(Action::Truncate(bytes));
@@ -94,7 +94,7 @@ async fn a_truncated_answer_promises_more_than_it_gives() {
 }
 
 #[tokio::test]
-async fn an_answer_is_held_back_on_both_mounts() {
+async fn both_mounts_delay_responses() {
     for server in both().await {
         let delay = Duration::from_millis(150);
         server.service().faults().add(Rule::new(Action::Delay(delay)).on(Method::POST, "/emails"));
@@ -105,7 +105,7 @@ async fn an_answer_is_held_back_on_both_mounts() {
 }
 
 #[tokio::test]
-async fn the_test_mount_says_that_it_can_t_cut_a_connection() {
+async fn the_wiremock_mount_rejects_connection_faults() {
     let server = ReferenceServer::start().await;
     server.service().faults().next(Action::DropAfter);
     let (status, text) = post(&server, "/emails", &email()).await.unwrap();
@@ -150,7 +150,7 @@ async fn email_34_both_mounts_fetch_hosted_attachments() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_answered_413() {
+async fn a_body_over_the_limit_returns_413() {
     let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
     let mut email = email();
     email["text"] = "x".repeat(2_000).into();
@@ -162,7 +162,7 @@ async fn a_body_over_the_limit_is_answered_413() {
 }
 
 #[tokio::test]
-async fn a_panic_is_answered_and_the_mount_lives_on() {
+async fn a_panic_returns_500_and_the_mount_keeps_serving() {
     for server in both().await {
         server.service().on_captured(|_| panic!("the listener fell over"));
         let (status, body) = post(&server, "/emails", &email()).await.unwrap();
@@ -173,19 +173,19 @@ async fn a_panic_is_answered_and_the_mount_lives_on() {
 }
 
 #[tokio::test]
-async fn a_scheduled_mail_leaves_on_time_while_no_request_comes() {
+async fn a_scheduled_email_is_sent_on_time_without_further_requests() {
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    server.service().on_captured(move |mail| tell.send(mail.subject.clone()).unwrap());
+    let (sender, mut sent) = tokio::sync::mpsc::unbounded_channel();
+    server.service().on_captured(move |mail| sender.send(mail.subject.clone()).unwrap());
     let mut email = email();
     email["scheduled_at"] = "in 1 sec".into();
     assert_eq!(post(&server, "/emails", &email).await.unwrap().0, 200);
-    let subject = tokio::time::timeout(Duration::from_secs(20), told.recv()).await.unwrap();
+    let subject = tokio::time::timeout(Duration::from_secs(20), sent.recv()).await.unwrap();
     assert_eq!(subject.as_deref(), Some("Hello"));
 }
 
 #[tokio::test]
-async fn the_mount_stops_when_asked_and_lets_running_requests_finish() {
+async fn shutdown_lets_running_requests_finish() {
     let service = posthaste_reference_server::Service::new(Settings::default());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/emails", listener.local_addr().unwrap());
@@ -205,7 +205,7 @@ async fn the_mount_stops_when_asked_and_lets_running_requests_finish() {
     client().get(&url).bearer_auth("sb_test").send().await.unwrap_err();
 }
 
-/// Writes these bytes and reads until the server closes the connection, or `None` if it is the client who leaves.
+/// Writes these bytes and reads until the server closes the connection; with `leave`, the client disconnects and gets `None`.
 async fn raw(server: &ReferenceServer, request: &str, leave: bool) -> Option<String> {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let address = server.base_url().trim_start_matches("http://").to_owned();
@@ -221,7 +221,7 @@ async fn raw(server: &ReferenceServer, request: &str, leave: bool) -> Option<Str
 }
 
 #[tokio::test]
-async fn a_body_of_unknown_length_is_stopped_at_the_limit() {
+async fn a_chunked_body_is_cut_off_at_the_limit() {
     let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
     let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ntransfer-encoding: chunked\r\n\r\n";
     let answer = raw(&server, &format!("{head}7d0\r\n{}\r\n", " ".repeat(2_000)), false).await.unwrap();
@@ -233,7 +233,7 @@ async fn a_body_of_unknown_length_is_stopped_at_the_limit() {
 }
 
 #[tokio::test]
-async fn a_body_that_ends_early_is_no_request() {
+async fn a_truncated_request_body_is_not_processed() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let body = email().to_string();
     let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ncontent-length:";
@@ -243,7 +243,7 @@ async fn a_body_that_ends_early_is_no_request() {
     assert_eq!(server.service().mails("sb_test").len(), 1);
 }
 
-/// A connection on which these bytes were written.
+/// Opens a connection and writes these bytes.
 async fn connected(server: &ReferenceServer, written: &str) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt as _;
     let address = server.base_url().trim_start_matches("http://").to_owned();
@@ -252,7 +252,7 @@ async fn connected(server: &ReferenceServer, written: &str) -> tokio::net::TcpSt
     stream
 }
 
-/// Everything that still comes before the server closes the connection.
+/// Reads until the server closes the connection.
 async fn rest(mut stream: tokio::net::TcpStream) -> String {
     use tokio::io::AsyncReadExt as _;
     let mut answer = String::new();
@@ -261,7 +261,7 @@ async fn rest(mut stream: tokio::net::TcpStream) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_stops_coming_is_answered_408_after_thirty_seconds() {
+async fn a_stalled_body_returns_408_after_thirty_seconds() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let start = tokio::time::Instant::now();
     let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\n";
@@ -280,7 +280,7 @@ async fn a_body_that_stops_coming_is_answered_408_after_thirty_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_body_is_read() {
+async fn a_slow_body_is_accepted() {
     use tokio::io::AsyncWriteExt as _;
     let server = ReferenceServer::over_http(Settings::default()).await;
     let body = email().to_string();
@@ -296,7 +296,7 @@ async fn a_slow_body_is_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_has_thirty_seconds_in_all() {
+async fn a_request_head_times_out_after_thirty_seconds() {
     use tokio::io::AsyncWriteExt as _;
     let server = ReferenceServer::over_http(Settings::default()).await;
     let start = tokio::time::Instant::now();
@@ -309,14 +309,14 @@ async fn a_head_has_thirty_seconds_in_all() {
     }
     let took = start.elapsed().as_secs();
     assert!((30..60).contains(&took), "{took} s");
-    // An idle connection goes the same way.
+    // An idle connection is closed, too.
     let idle = tokio::time::Instant::now();
     assert_eq!(rest(connected(&server, "").await).await, "");
     assert!((30..40).contains(&idle.elapsed().as_secs()));
 }
 
 #[tokio::test]
-async fn connections_over_http_are_bounded() {
+async fn http_connections_are_limited() {
     let server = ReferenceServer::over_http(Settings { max_connections: 3, ..Settings::default() }).await;
     let mut open = Vec::new();
     for _ in 0..3 {
@@ -327,7 +327,7 @@ async fn connections_over_http_are_bounded() {
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"), "{answer}");
     assert!(answer.contains("There are 3 connections already"), "{answer}");
     open.pop();
-    // Its place is free as soon as its task has ended, which may be a moment later.
+    // Its slot is freed when its task ends, which can be slightly later.
     let end = Instant::now() + Duration::from_secs(20);
     while !rest(connected(&server, request).await).await.starts_with("HTTP/1.1 200 ") {
         assert!(Instant::now() < end);

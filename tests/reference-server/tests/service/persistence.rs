@@ -1,4 +1,4 @@
-//! State that outlives the process.
+//! Persistence: state that survives a restart.
 
 use std::path::Path;
 
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 
 use crate::support::{KEY, Sandbox, email, email_with};
 
-/// A service that goes on in this folder; its clock stands still.
+/// Opens the service persisted in this folder, with a frozen clock.
 pub(crate) fn open(folder: &Path) -> (Sandbox, Persistence) {
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
     let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
-    let (service, keeper) =
+    let (service, persistence) =
         persistence::open(folder, settings, |_| panic!("it could not be written")).unwrap();
-    (Sandbox::over(service), keeper)
+    (Sandbox::over(service), persistence)
 }
 
-pub(crate) fn close(sandbox: Sandbox, keeper: Persistence) {
-    assert!(keeper.close());
+pub(crate) fn close(sandbox: Sandbox, persistence: Persistence) {
+    assert!(persistence.close());
     drop(sandbox);
 }
 
@@ -30,8 +30,8 @@ fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
     answer.json()["id"].as_str().unwrap_or_default().to_owned()
 }
 
-/// What can be asked for, with every answer.
-fn everything(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
+/// Reads every path, with its response.
+fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
     let lists = [
         "/emails",
         "/emails/receiving",
@@ -60,8 +60,8 @@ fn everything(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Something of everything; the paths of what was made.
-fn furnish(sandbox: &Sandbox) -> Vec<String> {
+/// Creates one record of every kind; returns their paths.
+fn create_everything(sandbox: &Sandbox) -> Vec<String> {
     let post = |path: &str, body: Value| created(sandbox, path, &body);
     let mut paths = Vec::new();
     let mut made = |path: String| paths.push(path);
@@ -149,10 +149,10 @@ fn differences(before: &[(String, Value)], after: &[(String, Value)]) -> String 
 }
 
 #[test]
-fn everything_is_there_again_after_a_restart_and_goes_on() {
+fn state_survives_a_restart_and_pending_work_resumes() {
     let folder = tempfile::tempdir().unwrap();
-    let (sandbox, keeper) = open(folder.path());
-    let paths = furnish(&sandbox);
+    let (sandbox, persistence) = open(folder.path());
+    let paths = create_everything(&sandbox);
     let key = created(&sandbox, "/api-keys", &json!({"name": "mine", "permission": "sending_access"}));
     let token =
         sandbox.post("/api-keys", &json!({"name": "other"})).json()["token"].as_str().unwrap().to_owned();
@@ -164,20 +164,20 @@ fn everything_is_there_again_after_a_restart_and_goes_on() {
     let login = sandbox.service.grant("posthaste-cli", KEY, "full_access");
     sandbox.ask(Method::POST, "/emails").key("sb_neighbour").json(&email());
     let raw: Vec<_> = sandbox.mails().iter().map(|mail| mail.mime.clone()).collect();
-    let before = everything(&sandbox, &paths);
-    close(sandbox, keeper);
+    let before = snapshot(&sandbox, &paths);
+    close(sandbox, persistence);
 
     for _ in 0..2 {
-        let (sandbox, keeper) = open(folder.path());
-        let after = everything(&sandbox, &paths);
+        let (sandbox, persistence) = open(folder.path());
+        let after = snapshot(&sandbox, &paths);
         assert_eq!(differences(&before, &after), "");
         assert_eq!(sandbox.mails().iter().map(|mail| mail.mime.clone()).collect::<Vec<_>>(), raw);
         assert_eq!(sandbox.service.mails("sb_neighbour").len(), 1);
         assert_eq!(again(&sandbox), sent_once, "the key is known");
-        close(sandbox, keeper);
+        close(sandbox, persistence);
     }
 
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     for credential in [&token, &login.access_token] {
         assert_eq!(sandbox.ask(Method::GET, "/emails").key(credential).send("").status, 200);
     }
@@ -185,10 +185,10 @@ fn everything_is_there_again_after_a_restart_and_goes_on() {
     let count = sandbox.mails().len();
     sandbox.advance(3 * 3600);
     let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();
-    // The scheduled email, the automation's and the broadcast's.
+    // The scheduled email, the automation's, and the broadcast's.
     assert_eq!(sandbox.mails().len(), count + 3, "{subjects:?}");
     assert!(subjects.iter().any(|subject| subject == "Hi pro"), "{subjects:?}");
-    let states = everything(&sandbox, &paths);
+    let states = snapshot(&sandbox, &paths);
     let state = |start: &str, field: &str| {
         let found = states.iter().find(|(path, _)| path.starts_with(start) && !path.contains("receiving"));
         found.unwrap().1[field].clone()
@@ -196,89 +196,89 @@ fn everything_is_there_again_after_a_restart_and_goes_on() {
     assert_eq!(state("/broadcasts/", "status"), "sent");
     assert_eq!(state("/domains/", "status"), "verified");
     assert_eq!(state("/emails/", "last_event"), "delivered");
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 }
 
 #[test]
-fn what_was_changed_and_forgotten_stays_so() {
+fn updates_and_deletions_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let (sandbox, keeper) = open(folder.path());
-    let paths = furnish(&sandbox);
+    let (sandbox, persistence) = open(folder.path());
+    let paths = create_everything(&sandbox);
     let contact = paths.iter().find(|path| path.starts_with("/contacts/")).unwrap().clone();
     let topic = paths.iter().find(|path| path.starts_with("/topics/")).unwrap().clone();
     sandbox.ask(Method::POST, "/emails").key("sb_gone").json(&email());
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     assert_eq!(sandbox.ask(Method::PATCH, &contact).json(&json!({"first_name": "Countess"})).status, 200);
     assert_eq!(sandbox.ask(Method::DELETE, &topic).send("").status, 200);
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").key("sb_gone").send("").status, 200);
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     assert_eq!(sandbox.get(&contact).json()["first_name"], "Countess");
     assert_eq!(sandbox.get(&topic).status, 404);
     assert!(sandbox.service.mails("sb_gone").is_empty());
     sandbox.post("/_/reset", &json!({}));
     sandbox.sent(&email());
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     assert_eq!(sandbox.mails().len(), 1);
     assert_eq!(sandbox.get(&contact).status, 404);
     sandbox.advance(3 * 3600);
     assert_eq!(sandbox.mails().len(), 1, "what was to happen later is forgotten, too");
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 }
 
 #[test]
-fn a_clock_that_was_moved_stands_where_it_stood() {
+fn a_moved_clock_survives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     sandbox.advance(86_400);
     let now = sandbox.service.clock().now();
-    close(sandbox, keeper);
-    let (sandbox, keeper) = open(folder.path());
+    close(sandbox, persistence);
+    let (sandbox, persistence) = open(folder.path());
     assert_eq!(sandbox.service.clock().now(), now);
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 }
 
 #[test]
-fn links_of_an_earlier_run_still_lead_somewhere() {
+fn links_from_an_earlier_run_still_work() {
     let folder = tempfile::tempdir().unwrap();
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     let mail = "From: bob@example.com\r\nSubject: x\r\n\r\nx\r\n";
     let id = sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
     let url = sandbox.get(format!("/emails/receiving/{id}")).json()["raw"]["download_url"]
         .as_str()
         .unwrap()
         .to_owned();
-    close(sandbox, keeper);
-    let (sandbox, keeper) = open(folder.path());
+    close(sandbox, persistence);
+    let (sandbox, persistence) = open(folder.path());
     let uri: http::Uri = url.parse().unwrap();
     assert_eq!(sandbox.ask(Method::GET, uri.path()).no_key().send("").text(), mail);
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 }
 
 #[test]
-fn a_folder_has_one_user_at_a_time() {
+fn a_data_directory_is_locked_by_one_process() {
     let folder = tempfile::tempdir().unwrap();
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     let second = persistence::open(folder.path(), Settings::default(), |_| {});
     assert!(matches!(second, Err(PersistenceError::InUse)), "{:?}", second.err());
-    close(sandbox, keeper);
-    let (sandbox, keeper) = open(folder.path());
-    close(sandbox, keeper);
+    close(sandbox, persistence);
+    let (sandbox, persistence) = open(folder.path());
+    close(sandbox, persistence);
 }
 
 #[test]
-fn a_file_that_is_damaged_is_told_and_left_as_it_is() {
+fn a_damaged_file_is_reported_and_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sandbox.redb");
-    let (sandbox, keeper) = open(folder.path());
-    furnish(&sandbox);
-    let before = everything(&sandbox, &[]);
-    close(sandbox, keeper);
+    let (sandbox, persistence) = open(folder.path());
+    create_everything(&sandbox);
+    let before = snapshot(&sandbox, &[]);
+    close(sandbox, persistence);
     let whole = std::fs::read(&file).unwrap();
 
     let mut refused = 0;
@@ -292,11 +292,11 @@ fn a_file_that_is_damaged_is_told_and_left_as_it_is() {
     for bytes in truncated.into_iter().chain(flipped) {
         std::fs::write(&file, &bytes).unwrap();
         match persistence::open(folder.path(), Settings::default(), |_| {}) {
-            Ok((service, keeper)) => {
-                // A part that nothing stands in.
+            Ok((service, persistence)) => {
+                // An unused region of the file.
                 let sandbox = Sandbox::over(service);
-                assert_eq!(differences(&before, &everything(&sandbox, &[])), "");
-                close(sandbox, keeper);
+                assert_eq!(differences(&before, &snapshot(&sandbox, &[])), "");
+                close(sandbox, persistence);
             }
             Err(PersistenceError::Damaged(_)) => {
                 refused += 1;
@@ -309,12 +309,12 @@ fn a_file_that_is_damaged_is_told_and_left_as_it_is() {
 }
 
 #[test]
-fn a_file_of_another_version_is_refused_and_left_as_it_is() {
+fn a_file_of_another_version_is_rejected_and_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sandbox.redb");
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     sandbox.sent(&email());
-    close(sandbox, keeper);
+    close(sandbox, persistence);
     for (format, said) in [(99_u64, "newer version"), (1, "older version")] {
         {
             let database = redb::Database::open(&file).unwrap();
@@ -336,7 +336,7 @@ fn a_file_of_another_version_is_refused_and_left_as_it_is() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_cannot_be_made_is_told_and_one_that_is_made_is_private() {
+fn a_new_data_directory_is_private_and_a_failure_to_create_it_is_reported() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
@@ -344,74 +344,74 @@ fn a_folder_that_cannot_be_made_is_told_and_one_that_is_made_is_private() {
     let refused = persistence::open(&file.join("data"), Settings::default(), |_| {}).err().unwrap();
     assert!(matches!(refused, PersistenceError::System(_)), "{refused}");
     let data = folder.path().join("deep/data");
-    let (sandbox, keeper) = open(&data);
-    close(sandbox, keeper);
+    let (sandbox, persistence) = open(&data);
+    close(sandbox, persistence);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&data), mode(&data.join("sandbox.redb"))), (0o700, 0o600));
 }
 
 #[test]
-fn the_oldest_mails_go_first_also_after_a_restart() {
+fn the_oldest_mails_are_evicted_first_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let settings = || Settings { keep_mails: 3, ..Settings::default() };
     let send = |sandbox: &Sandbox, n: usize| drop(sandbox.sent(&email_with("subject", n.to_string())));
-    let (service, keeper) = persistence::open(folder.path(), settings(), |_| {}).unwrap();
+    let (service, persistence) = persistence::open(folder.path(), settings(), |_| {}).unwrap();
     let sandbox = Sandbox::over(service);
     (0..3).for_each(|n| send(&sandbox, n));
-    close(sandbox, keeper);
-    let (service, keeper) = persistence::open(folder.path(), settings(), |_| {}).unwrap();
+    close(sandbox, persistence);
+    let (service, persistence) = persistence::open(folder.path(), settings(), |_| {}).unwrap();
     let sandbox = Sandbox::over(service);
     (3..5).for_each(|n| send(&sandbox, n));
     let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();
     assert_eq!(subjects, ["4", "3", "2"]);
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 }
 
 #[test]
-fn what_a_webhook_has_not_been_told_yet_is_told_after_a_restart() {
+fn pending_webhook_deliveries_resume_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     let webhook = created(
         &sandbox,
         "/webhooks",
         &json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent"]}),
     );
     sandbox.sent(&email());
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 
-    // It waited for its first attempt; that is cut off by the next stop.
-    let (sandbox, keeper) = open(folder.path());
+    // Its first attempt was pending; the next shutdown interrupts it.
+    let (sandbox, persistence) = open(folder.path());
     let first = sandbox.service.next_post().expect("the first attempt");
     let body = first.body.clone();
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     let again = sandbox.service.next_post().expect("the first attempt again");
     assert_eq!(again.body, body);
     sandbox.service.finish_post(again, Posted { status: Some(500), response: "no".into() });
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     assert!(sandbox.service.next_post().is_none(), "the next attempt has its time");
     sandbox.advance(5);
     let second = sandbox.service.next_post().expect("the second attempt");
     sandbox.service.finish_post(second, Posted { status: Some(200), response: "yes".into() });
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 
-    let (sandbox, keeper) = open(folder.path());
-    let told = sandbox.get(format!("/webhooks/{webhook}/events")).json();
-    let event = &told["data"][0];
-    assert_eq!((&event["type"], &event["status"]), (&json!("email.sent"), &json!("success")), "{told}");
+    let (sandbox, persistence) = open(folder.path());
+    let page = sandbox.get(format!("/webhooks/{webhook}/events")).json();
+    let event = &page["data"][0];
+    assert_eq!((&event["type"], &event["status"]), (&json!("email.sent"), &json!("success")), "{page}");
     let attempts = format!("/webhooks/{webhook}/events/{}/attempts", event["id"].as_str().unwrap());
     assert_eq!(sandbox.get(&attempts).json()["data"].as_array().unwrap().len(), 2);
     sandbox.advance(86_400);
     assert!(sandbox.service.next_post().is_none());
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 }
 
-/// A snapshot of a service waits for its running requests, also where their thread is inside another service as well.
+/// A snapshot waits for the service's own requests in flight, even if their thread is also handling one of another service.
 #[test]
-fn two_services_of_one_thread_are_kept_each_for_itself() {
+fn two_services_on_one_thread_persist_independently() {
     use std::sync::{Arc, Mutex, mpsc};
     use std::time::Duration;
 
@@ -424,9 +424,9 @@ fn two_services_of_one_thread_are_kept_each_for_itself() {
     let seen = Arc::clone(&overtaken);
     let is_closed = Mutex::new(is_closed);
     second.service.on_captured(move |_| {
-        // The second service is in the middle of a request: what is to be written of it has to wait.
-        let (keeper, closed) = (second_keeper.lock().unwrap().take().unwrap(), closed.clone());
-        std::thread::spawn(move || closed.send(keeper.close()));
+        // The second service is handling a request, so its snapshot has to wait.
+        let (persistence, closed) = (second_keeper.lock().unwrap().take().unwrap(), closed.clone());
+        std::thread::spawn(move || closed.send(persistence.close()));
         let waited = is_closed.lock().unwrap().recv_timeout(Duration::from_secs(1));
         *seen.lock().unwrap() = Some(waited.is_ok());
     });
@@ -442,18 +442,18 @@ fn two_services_of_one_thread_are_kept_each_for_itself() {
 }
 
 #[test]
-fn oauth_tokens_survive_a_restart_and_the_key_is_in_a_file_of_its_owner() {
+fn oauth_tokens_survive_a_restart_and_the_key_file_is_private() {
     let folder = tempfile::tempdir().unwrap();
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     let tokens = sandbox.service.grant("posthaste-cli", KEY, "full_access");
-    close(sandbox, keeper);
+    close(sandbox, persistence);
     #[cfg(unix)]
     for file in std::fs::read_dir(folder.path()).unwrap() {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = file.unwrap().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    let (sandbox, keeper) = open(folder.path());
+    let (sandbox, persistence) = open(folder.path());
     assert_eq!(sandbox.ask(Method::GET, "/emails").key(&tokens.access_token).send("").status, 200);
-    close(sandbox, keeper);
+    close(sandbox, persistence);
 }

@@ -1,23 +1,23 @@
-//! The delivery of one webhook's events as a pure model: no service, no socket, no clock but a number of seconds.
+//! A pure model of the delivery of one webhook's events: no service, no sockets, and a clock that counts seconds.
 
 use std::collections::VecDeque;
 
 /// Seconds from a failed scheduled attempt to the next one (EVT-12).
 const BACKOFF: [u64; 7] = [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000];
-/// Seconds for which a replaced secret goes on signing.
+/// Seconds for which a rotated secret continues to sign.
 const SECRET_OVERLAP: u64 = 86_400;
-/// Attempts that one webhook may have in flight.
+/// Maximum attempts in flight per webhook.
 const MAX_IN_FLIGHT: usize = 8;
 
-/// A webhook as the model sees it.
+/// A webhook and its events.
 pub(super) struct Model {
     /// Seconds since the start.
     pub(super) now: u64,
     pub(super) enabled: bool,
     pub(super) deleted: bool,
-    /// How often the endpoint has changed.
+    /// Number of endpoint changes.
     pub(super) moves: u32,
-    /// Secrets by number, newest first, with the time from which each no longer signs.
+    /// Secrets by number, newest first, each with its expiry.
     secrets: Vec<(usize, Option<u64>)>,
     /// Oldest first.
     pub(super) events: Vec<Event>,
@@ -32,13 +32,13 @@ pub(super) struct Event {
     /// Scheduled attempts that have failed.
     failed: usize,
     in_flight: usize,
-    /// Status codes, oldest first; 0 where no response came.
+    /// Status codes, oldest first; 0 for no response.
     pub(super) attempts: Vec<u16>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Schedule {
-    /// `order` decides among attempts that are due at the same time.
+    /// `order` breaks ties between attempts due at the same time.
     Due {
         at: u64,
         order: u64,
@@ -54,12 +54,12 @@ struct Attempt {
     replay: bool,
 }
 
-/// What the endpoint must see of an attempt.
+/// The expected request of an attempt.
 #[derive(Debug, PartialEq)]
 pub(super) struct Request {
     pub(super) event: usize,
     pub(super) moves: u32,
-    /// The secrets that sign, by number.
+    /// The signing secrets, by number.
     pub(super) secrets: Vec<usize>,
 }
 
@@ -119,7 +119,7 @@ impl Model {
         self.secrets.insert(0, (number, None));
     }
 
-    /// Moves the clock; scheduled attempts that fall due wait for their turn.
+    /// Advances the clock; scheduled attempts that fall due are queued.
     pub(super) fn advance(&mut self, seconds: u64) {
         let before = self.now;
         self.now += seconds;
@@ -133,7 +133,7 @@ impl Model {
         self.waiting.extend(due.into_iter().map(|(_, _, event)| Attempt { event, replay: false }));
     }
 
-    /// Starts the next attempt, if one may start.
+    /// Starts the next queued attempt, unless the limit is reached.
     pub(super) fn start(&mut self) -> Option<Request> {
         while self.in_flight.len() < MAX_IN_FLIGHT {
             let attempt = self.waiting.pop_front()?;
@@ -160,7 +160,7 @@ impl Model {
         None
     }
 
-    /// Ends the attempt at this place among those in flight, oldest first.
+    /// Completes the attempt at this position among those in flight, oldest first.
     pub(super) fn finish(&mut self, place: usize, code: u16) {
         let Some(attempt) = self.in_flight.remove(place) else { return };
         let event = &mut self.events[attempt.event];
@@ -176,7 +176,7 @@ impl Model {
         }
     }
 
-    /// The earliest scheduled attempt that is still to come, in seconds from now.
+    /// Seconds until the next scheduled attempt.
     pub(super) fn next_due(&self) -> Option<u64> {
         let due = self.events.iter().filter_map(Event::next_attempt_at);
         due.filter(|at| *at > self.now).min().map(|at| at - self.now)

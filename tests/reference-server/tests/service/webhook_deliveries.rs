@@ -1,12 +1,12 @@
-//! What webhooks are told and when: every event with its payload, signed, tried again on the service's clock.
+//! Webhook deliveries: payloads, signatures, and retries on the service's clock.
 
-#[path = "deliveries/attempts.rs"]
+#[path = "webhook_deliveries/attempts.rs"]
 mod attempts;
-#[path = "deliveries/model.rs"]
+#[path = "webhook_deliveries/model.rs"]
 mod model;
-#[path = "deliveries/payloads.rs"]
+#[path = "webhook_deliveries/payloads.rs"]
 mod payloads;
-#[path = "deliveries/sequences.rs"]
+#[path = "webhook_deliveries/sequences.rs"]
 mod sequences;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -46,7 +46,7 @@ const EVERYTHING: &[&str] = &[
     "topic.deleted",
 ];
 
-/// A webhook for these events; its path and its secret.
+/// Creates a webhook for these events; returns its path and secret.
 fn webhook(sandbox: &Sandbox, events: &[&str]) -> (String, String) {
     let answer =
         sandbox.post("/webhooks", &json!({ "endpoint": "http://127.0.0.1:9/hook", "events": events }));
@@ -59,7 +59,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// One attempt, as the endpoint would see it.
+/// One attempt as the endpoint sees it.
 #[derive(Debug)]
 struct Attempt {
     url: String,
@@ -77,7 +77,7 @@ impl Attempt {
     }
 }
 
-/// Makes every attempt that waits; each is answered with this status, or not at all.
+/// Makes every pending attempt; the endpoint responds with this status, or not at all.
 fn deliver(sandbox: &Sandbox, status: Option<u16>) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     while let Some(post) = sandbox.service.next_post() {
@@ -91,8 +91,8 @@ fn deliver(sandbox: &Sandbox, status: Option<u16>) -> Vec<Attempt> {
     attempts
 }
 
-/// The types that were told.
-fn told(sandbox: &Sandbox) -> Vec<String> {
+/// The types of the events delivered, in order.
+fn event_types(sandbox: &Sandbox) -> Vec<String> {
     deliver(sandbox, Some(200)).iter().map(|attempt| text(&attempt.json()["type"])).collect()
 }
 
@@ -105,7 +105,7 @@ fn signature(secret: &str, attempt: &Attempt) -> String {
 }
 
 #[test]
-fn evt_01_a_send_is_told_with_its_payload_and_a_signature() {
+fn evt_01_a_send_delivers_signed_events() {
     // GEN-09, EVT-01, EVT-05, EVT-06, EVT-11
     let sandbox = Sandbox::new();
     let (_, secret) = webhook(&sandbox, &["email.sent", "email.delivered"]);
@@ -147,7 +147,7 @@ fn evt_01_a_send_is_told_with_its_payload_and_a_signature() {
 }
 
 #[test]
-fn evt_02_only_what_is_subscribed_is_told_and_only_by_webhooks_that_are_enabled() {
+fn evt_02_only_enabled_webhooks_get_events_and_only_subscribed_types() {
     // EVT-02, EVT-03, EVT-04, HOOK-07, HOOK-08, HOOK-09
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.delivered"]);
@@ -158,28 +158,28 @@ fn evt_02_only_what_is_subscribed_is_told_and_only_by_webhooks_that_are_enabled(
     let send = || {
         sandbox.sent(&email());
         sandbox.advance(1);
-        told(&sandbox)
+        event_types(&sandbox)
     };
     assert_eq!(send(), ["email.delivered"]);
     change(json!({ "status": "disabled" }));
     assert!(send().is_empty());
     change(json!({ "status": "enabled" }));
-    assert!(told(&sandbox).is_empty(), "what happened meanwhile is not made up for");
+    assert!(event_types(&sandbox).is_empty(), "what happened meanwhile is not made up for");
     assert_eq!(send(), ["email.delivered"]);
     change(json!({ "events": ["email.sent"] }));
     assert_eq!(send(), ["email.sent"]);
     change(json!({ "endpoint": "http://127.0.0.1:9/moved" }));
     sandbox.sent(&email());
     assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/moved");
-    // Another tenant's webhooks hear nothing of it.
+    // Another tenant's webhooks receive nothing.
     let other = sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
     assert_eq!(other.status, 200);
-    assert!(told(&sandbox).is_empty());
+    assert!(event_types(&sandbox).is_empty());
 }
 
 #[test]
-fn evt_12_a_failed_attempt_is_repeated_after_the_pauses_and_then_no_more() {
-    // EVT-12: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each counted from the failure before.
+fn evt_12_a_failed_attempt_is_retried_on_schedule_and_then_abandoned() {
+    // EVT-12: immediately, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, each from the previous failure.
     let sandbox = Sandbox::new();
     let (path, secret) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
@@ -193,7 +193,7 @@ fn evt_12_a_failed_attempt_is_repeated_after_the_pauses_and_then_no_more() {
         sandbox.advance(u64::try_from(pause).unwrap() - 1);
         assert!(deliver(&sandbox, Some(200)).is_empty(), "a second before {pause} s");
         sandbox.advance(1);
-        // No answer at all is a failure too.
+        // A missing response is a failure, too.
         let again = deliver(&sandbox, None);
         assert_eq!(again.len(), 1, "after {pause} s");
         assert_eq!(again[0].header("svix-id"), first.header("svix-id"));
@@ -211,7 +211,7 @@ fn evt_12_a_failed_attempt_is_repeated_after_the_pauses_and_then_no_more() {
 }
 
 #[test]
-fn evt_08_every_change_of_a_domain_s_status_is_told() {
+fn evt_08_every_domain_status_change_is_delivered() {
     // EVT-08, DOM-37
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["domain.created", "domain.updated", "domain.deleted"]);
@@ -219,9 +219,9 @@ fn evt_08_every_change_of_a_domain_s_status_is_told() {
         let capabilities = json!({ "sending": "enabled", "receiving": "enabled" });
         let made = sandbox.post("/domains", &json!({ "name": name, "capabilities": capabilities })).json();
         let path = format!("/domains/{}", text(&made["id"]));
-        let mut told = Vec::new();
+        let mut summaries = Vec::new();
         let mut hear = || {
-            told.extend(deliver(&sandbox, Some(200)).iter().map(|attempt| {
+            summaries.extend(deliver(&sandbox, Some(200)).iter().map(|attempt| {
                 let event = attempt.json();
                 assert_eq!(event["data"]["id"], made["id"]);
                 let records = event["data"]["records"].as_array().unwrap();
@@ -232,14 +232,14 @@ fn evt_08_every_change_of_a_domain_s_status_is_told() {
         hear();
         assert_eq!(sandbox.ask(Method::PATCH, &*path).json(&json!({ "open_tracking": true })).status, 200);
         sandbox.post(&format!("{path}/verify"), &json!({}));
-        // It runs already.
+        // Verification is already in progress.
         sandbox.post(&format!("{path}/verify"), &json!({}));
         hear();
         sandbox.advance(120);
         hear();
         assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
         hear();
-        told
+        summaries
     };
     assert_eq!(
         statuses("acme.test"),
@@ -258,7 +258,7 @@ fn evt_08_every_change_of_a_domain_s_status_is_told() {
 }
 
 #[test]
-fn every_fate_of_an_email_is_told_with_what_it_has_to_say() {
+fn every_email_outcome_is_delivered_with_its_details() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, EVERYTHING);
     let events = |to: &str| -> Vec<Value> {
@@ -289,13 +289,13 @@ fn every_fate_of_an_email_is_told_with_what_it_has_to_say() {
     assert!(suppressed[0]["data"]["suppressed"]["message"].is_string());
 
     sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
-    assert_eq!(told(&sandbox), ["email.scheduled"]);
+    assert_eq!(event_types(&sandbox), ["email.scheduled"]);
     sandbox.advance(3_601);
-    assert_eq!(told(&sandbox), ["email.sent", "email.delivered"]);
+    assert_eq!(event_types(&sandbox), ["email.sent", "email.delivered"]);
 }
 
 #[test]
-fn an_email_of_a_broadcast_or_of_a_template_says_so() {
+fn email_events_name_their_broadcast_or_template() {
     let sandbox = Sandbox::new();
     let template =
         sandbox.post("/templates", &json!({ "name": "Welcome", "html": "<p>Hi</p>", "alias": "welcome" }));
@@ -310,9 +310,9 @@ fn an_email_of_a_broadcast_or_of_a_template_says_so() {
     webhook(&sandbox, &["email.sent"]);
     let broadcast = text(&sandbox.post("/broadcasts", &broadcast).json()["id"]);
     sandbox.advance(1);
-    let told = deliver(&sandbox, Some(200));
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].json()["data"]["broadcast_id"], broadcast);
+    let delivered = deliver(&sandbox, Some(200));
+    assert_eq!(delivered.len(), 1);
+    assert_eq!(delivered[0].json()["data"]["broadcast_id"], broadcast);
     sandbox.sent(&json!({
         "from": "hi@acme.test", "to": "ada@example.com", "subject": "Hi", "template": { "id": "welcome" },
     }));
@@ -320,16 +320,16 @@ fn an_email_of_a_broadcast_or_of_a_template_says_so() {
 }
 
 #[test]
-fn evt_07_a_mail_that_comes_in_is_told_without_its_bodies() {
+fn evt_07_email_received_omits_the_bodies() {
     // EVT-07
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["email.received"]);
     let mail = "From: Ada <ada@example.com>\r\nTo: support@acme.test\r\nSubject: Help\r\nMessage-ID: <1@example.com>\r\n\r\nPlease.";
     let id = sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
-    let told = deliver(&sandbox, Some(200)).remove(0).json();
-    assert_eq!(told["type"], "email.received");
+    let delivered = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!(delivered["type"], "email.received");
     assert_eq!(
-        told["data"],
+        delivered["data"],
         json!({
             "email_id": id,
             "created_at": "2026-03-02T12:00:00.000Z",
@@ -346,14 +346,14 @@ fn evt_07_a_mail_that_comes_in_is_told_without_its_bodies() {
 }
 
 #[test]
-fn changes_of_contacts_and_topics_are_told_once_each_and_nothing_where_nothing_changed() {
+fn contact_and_topic_changes_are_delivered_once_and_no_ops_never() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, EVERYTHING);
     let topic = json!({ "name": "News", "default_subscription": "opt_in" });
     let topic = text(&sandbox.post("/topics", &topic).json()["id"]);
-    assert_eq!(told(&sandbox), ["topic.created"]);
+    assert_eq!(event_types(&sandbox), ["topic.created"]);
     sandbox.ask(Method::PATCH, format!("/topics/{topic}")).json(&json!({ "name": "Old news" }));
-    assert_eq!(told(&sandbox), ["topic.updated"]);
+    assert_eq!(event_types(&sandbox), ["topic.updated"]);
     let contact = text(&sandbox.post("/contacts", &json!({ "email": "ada@example.com" })).json()["id"]);
     let created = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!((&created["type"], &created["data"]["id"]), (&json!("contact.created"), &json!(contact)));
@@ -365,10 +365,10 @@ fn changes_of_contacts_and_topics_are_told_once_each_and_nothing_where_nothing_c
     assert_eq!(updated["data"]["updated_at"], "2026-03-02T12:00:01.000Z");
     assert_eq!(updated["data"]["created_at"], "2026-03-02T12:00:00.000Z");
     sandbox.ask(Method::PATCH, &*path).json(&json!({ "first_name": "Ada" }));
-    assert!(told(&sandbox).is_empty());
-    // Creating it again writes over it.
+    assert!(event_types(&sandbox).is_empty());
+    // Creating an existing contact updates it.
     sandbox.post("/contacts", &json!({ "email": "ada@example.com", "first_name": "A." }));
-    assert_eq!(told(&sandbox), ["contact.updated"]);
+    assert_eq!(event_types(&sandbox), ["contact.updated"]);
     let choice = json!([{ "id": topic, "subscription": "opt_out" }]);
     sandbox.ask(Method::PATCH, format!("{path}/topics")).json(&choice);
     let chosen = deliver(&sandbox, Some(200)).remove(0).json();
@@ -379,14 +379,14 @@ fn changes_of_contacts_and_topics_are_told_once_each_and_nothing_where_nothing_c
     let joined = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!(joined["data"]["segment_ids"], json!([segment]));
     assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
-    assert_eq!(told(&sandbox), ["contact.deleted"]);
+    assert_eq!(event_types(&sandbox), ["contact.deleted"]);
     assert_eq!(sandbox.ask(Method::DELETE, format!("/topics/{topic}")).send("").status, 200);
     let deleted = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!((&deleted["type"], &deleted["data"]["deleted"]), (&json!("topic.deleted"), &json!(true)));
 }
 
 #[test]
-fn evt_09_every_type_can_be_subscribed_and_made_up() {
+fn evt_09_every_event_type_can_be_subscribed_to_and_simulated() {
     // EVT-09
     let sandbox = Sandbox::new();
     webhook(&sandbox, EVERYTHING);
@@ -419,7 +419,7 @@ fn evt_09_every_type_can_be_subscribed_and_made_up() {
 }
 
 #[test]
-fn something_can_be_made_to_happen_to_a_mail() {
+fn events_can_be_simulated_for_a_captured_mail() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["email.clicked"]);
     let id = sandbox.sent(&email());
@@ -429,16 +429,16 @@ fn something_can_be_made_to_happen_to_a_mail() {
     let answer = sandbox.post(&path, &body);
     assert_eq!(answer.status, 201, "{}", answer.text());
     assert_eq!(sandbox.last_event(&id), "clicked");
-    let told = deliver(&sandbox, Some(200)).remove(0).json();
-    assert_eq!(told["data"]["click"]["link"], "https://acme.test/offer");
-    assert_eq!(told["data"]["click"]["userAgent"], "Mozilla/5.0 (sandbox)");
-    // By the email's id, too.
+    let delivered = deliver(&sandbox, Some(200)).remove(0).json();
+    assert_eq!(delivered["data"]["click"]["link"], "https://acme.test/offer");
+    assert_eq!(delivered["data"]["click"]["userAgent"], "Mozilla/5.0 (sandbox)");
+    // The email's id works, too.
     assert_eq!(
         sandbox.post(&format!("/_/messages/{id}/events"), &json!({ "type": "complained" })).status,
         201
     );
     assert_eq!(sandbox.last_event(&id), "complained");
     assert_eq!(sandbox.post(&path, &json!({ "type": "sent" })).status, 422);
-    let nobody = "/_/messages/4dd369bc-aa82-4ff3-97de-514ae3000ee0/events";
-    assert_eq!(sandbox.post(nobody, &json!({ "type": "opened" })).status, 404);
+    let unknown = "/_/messages/4dd369bc-aa82-4ff3-97de-514ae3000ee0/events";
+    assert_eq!(sandbox.post(unknown, &json!({ "type": "opened" })).status, 404);
 }

@@ -1,4 +1,4 @@
-//! API keys: who is let in, and to what.
+//! Authentication and permissions of API keys.
 
 use http::Method;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Sandbox, email};
 
 #[test]
-fn auth_02_a_call_without_a_key_is_refused() {
+fn auth_02_a_request_without_a_key_is_rejected() {
     // AUTH-02
     let sandbox = Sandbox::new();
     for ask in [
@@ -20,7 +20,7 @@ fn auth_02_a_call_without_a_key_is_refused() {
 }
 
 #[test]
-fn auth_03_a_call_with_an_unknown_key_is_refused() {
+fn auth_03_a_request_with_an_unknown_key_is_rejected() {
     // AUTH-03
     let sandbox = Sandbox::new();
     let long = format!("sb_{}", "x".repeat(300));
@@ -32,7 +32,7 @@ fn auth_03_a_call_with_an_unknown_key_is_refused() {
 }
 
 #[test]
-fn keys_of_both_forms_are_tenants_of_their_own() {
+fn keys_of_both_formats_identify_separate_tenants() {
     // SENT-13
     let sandbox = Sandbox::new();
     for key in ["sb_one", "re_two"] {
@@ -45,8 +45,8 @@ fn keys_of_both_forms_are_tenants_of_their_own() {
 }
 
 #[test]
-fn scope_01_a_send_only_key_may_send() {
-    // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04: as an API key; with an access token when there are any
+fn scope_01_a_sending_only_key_can_send() {
+    // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04 for API keys; `oauth/scopes.rs` has access tokens
     let sandbox = Sandbox::new();
     for path in ["/emails", "/email", "/emails/sending", "/email/sending"] {
         let answer = sandbox.ask(Method::POST, path).key("sb_test_sending").json(&email());
@@ -56,7 +56,7 @@ fn scope_01_a_send_only_key_may_send() {
 }
 
 #[test]
-fn scope_06_a_send_only_key_may_do_nothing_else() {
+fn scope_06_a_sending_only_key_can_do_nothing_else() {
     // SCOPE-06, SCOPE-07
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email());
@@ -74,7 +74,7 @@ fn scope_06_a_send_only_key_may_do_nothing_else() {
 }
 
 #[test]
-fn scope_09_full_access_satisfies_every_check() {
+fn scope_09_full_access_grants_every_operation() {
     // SCOPE-09
     let sandbox = Sandbox::new();
     for path in ["/emails", "/email", "/emails/sending", "/email/sending"] {

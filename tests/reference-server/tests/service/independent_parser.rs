@@ -1,5 +1,5 @@
-//! Reads every mail that leaves with a parser of another family than the one that the server is built on, and compares what it finds with
-//! the email that was asked for.
+//! Reads every captured mail with a parser unrelated to the server's own, and compares it with
+//! the requested email.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -11,28 +11,28 @@ use mailparse::{DispositionType, MailAddr, MailHeaderMap as _, ParsedMail};
 use posthaste_reference_server::{CapturedMail, RecordedRequest, Service};
 use serde_json::Value;
 
-/// Fails the test when it is dropped, if a mail was not what its email says.
-pub(crate) struct SecondParser(Arc<Mutex<Findings>>);
+/// Fails the test on drop if a mail didn't match its email.
+pub(crate) struct IndependentParser(Arc<Mutex<Findings>>);
 
 #[derive(Default)]
 struct Findings {
     problems: Vec<String>,
-    /// By the email's id, whichever comes first: a mail may leave before its request is answered, or long after.
+    /// Keyed by email id, since a mail can be captured before its response or long after.
     mails: HashMap<String, CapturedMail>,
     emails: HashMap<String, Value>,
 }
 
-impl SecondParser {
-    /// Reads all that leaves this service from now on.
-    pub(crate) fn over(service: &Service) -> Self {
+impl IndependentParser {
+    /// Checks every mail this service captures from now on.
+    pub(crate) fn for_service(service: &Service) -> Self {
         let findings = Arc::<Mutex<Findings>>::default();
         let ours = Arc::clone(&findings);
         service.on_captured(move |mail| {
             let mut findings = ours.lock().unwrap();
             let mut check = Check::new(mail);
-            check.mail(mail);
+            check.compare_mail(mail);
             if let Some(email) = findings.emails.remove(&mail.email_id) {
-                check.email(&email);
+                check.compare_email(&email);
             } else {
                 findings.mails.insert(mail.email_id.clone(), mail.clone());
             }
@@ -44,7 +44,7 @@ impl SecondParser {
                 let mut findings = ours.lock().unwrap();
                 if let Some(mail) = findings.mails.remove(&id) {
                     let mut check = Check::new(&mail);
-                    check.email(&email);
+                    check.compare_email(&email);
                     findings.problems.extend(check.problems);
                 } else {
                     findings.emails.insert(id, email);
@@ -55,14 +55,14 @@ impl SecondParser {
     }
 }
 
-impl Drop for SecondParser {
+impl Drop for IndependentParser {
     fn drop(&mut self) {
         let problems = std::mem::take(&mut self.0.lock().unwrap().problems);
         assert!(std::thread::panicking() || problems.is_empty(), "{}", problems.join("\n"));
     }
 }
 
-/// The emails that a request was answered with, by their ids.
+/// The emails a request created, by id.
 fn emails(request: &RecordedRequest) -> Vec<(String, Value)> {
     let answer = serde_json::from_slice::<Value>(&request.answer_body).unwrap_or_default();
     let body = serde_json::from_slice::<Value>(&request.body).unwrap_or_default();
@@ -72,7 +72,7 @@ fn emails(request: &RecordedRequest) -> Vec<(String, Value)> {
     }
     match (request.path.as_str(), answer["data"].as_array(), body) {
         ("/emails", _, email) => id(&answer).map(|id| (id, email)).into_iter().collect(),
-        // A permissive batch leaves emails out, and its answer doesn't say which.
+        // A permissive batch skips emails, and its response doesn't say which.
         ("/emails/batch", Some(ids), Value::Array(emails)) if ids.len() == emails.len() => {
             ids.iter().filter_map(id).zip(emails).collect()
         }
@@ -87,7 +87,7 @@ struct Check<'a> {
     problems: Vec<String>,
 }
 
-/// A file in a mail: its name, its content id, its bytes.
+/// An attachment: name, content id and bytes.
 type File = (String, Option<String>, Vec<u8>);
 
 impl<'a> Check<'a> {
@@ -98,7 +98,7 @@ impl<'a> Check<'a> {
         Self { id: mail.id.clone(), mime: &mail.mime, parsed: parsed.ok(), problems }
     }
 
-    fn same<T: PartialEq + Debug>(&mut self, what: &str, found: &T, expected: &T) {
+    fn compare<T: PartialEq + Debug>(&mut self, what: &str, found: &T, expected: &T) {
         if found != expected {
             self.problems.push(format!(
                 "{}: {what} is {found:.300?} to the second parser and not {expected:.300?}",
@@ -107,27 +107,27 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Compares what the service itself says of the mail.
-    fn mail(&mut self, mail: &CapturedMail) {
-        self.lines();
+    /// Compares the mail with the service's own record of it.
+    fn compare_mail(&mut self, mail: &CapturedMail) {
+        self.check_lines();
         let Some(parsed) = self.parsed.take() else { return };
-        self.same("the subject", &first(&parsed, "Subject"), &Some(mail.subject.clone()));
-        self.same("From", &addresses(&parsed, "From"), &vec![mailbox(&mail.from)]);
+        self.compare("the subject", &first(&parsed, "Subject"), &Some(mail.subject.clone()));
+        self.compare("From", &addresses(&parsed, "From"), &vec![mailbox(&mail.from)]);
         for (name, left_for) in [("To", &mail.to), ("Cc", &mail.cc)] {
-            // Those it could not leave for are in the header all the same.
+            // Unreachable recipients are in the header, too.
             let mut found = addresses(&parsed, name);
             let expected: Vec<_> = left_for.iter().map(|one| mailbox(one)).collect();
             found.retain(|one| expected.contains(one));
-            self.same(name, &found, &expected);
+            self.compare(name, &found, &expected);
         }
-        self.same("Bcc", &first(&parsed, "Bcc"), &None);
+        self.compare("Bcc", &first(&parsed, "Bcc"), &None);
         for (kind, body) in [("text/plain", &mail.text), ("text/html", &mail.html)] {
-            let found = body_of(&parsed, kind).map(|found| lines_of(&found));
+            let found = body_text(&parsed, kind).map(|found| normalize_line_endings(&found));
             let expected = body
                 .as_deref()
-                .map(lines_of)
+                .map(normalize_line_endings)
                 .or((kind == "text/plain" && mail.html.is_none()).then(String::new));
-            self.same(kind, &found, &expected);
+            self.compare(kind, &found, &expected);
         }
         let mut found: Vec<_> =
             files(&parsed).into_iter().map(|(name, id, bytes)| (name, id, bytes.len())).collect();
@@ -138,11 +138,11 @@ impl<'a> Check<'a> {
             .collect();
         found.sort();
         expected.sort();
-        self.same("the list of files", &found, &expected);
+        self.compare("the list of files", &found, &expected);
     }
 
-    /// Compares what its request asked for and the service doesn't say again.
-    fn email(&mut self, email: &Value) {
+    /// Compares the mail with those fields of the request that the record doesn't have.
+    fn compare_email(&mut self, email: &Value) {
         let Some(parsed) = self.parsed.take() else { return };
         for (name, value) in email["headers"].as_object().into_iter().flatten() {
             let own =
@@ -167,7 +167,7 @@ impl<'a> Check<'a> {
         }
         for address in strings(&email["reply_to"]).filter(|one| !one.trim().is_empty()) {
             let found = addresses(&parsed, "Reply-To").contains(&mailbox(address));
-            self.same(&format!("whether Reply-To has {address}"), &found, &true);
+            self.compare(&format!("whether Reply-To has {address}"), &found, &true);
         }
         let found = files(&parsed);
         for attachment in email["attachments"].as_array().into_iter().flatten() {
@@ -176,20 +176,20 @@ impl<'a> Check<'a> {
                 continue;
             };
             let is_there = found.iter().any(|(_, _, found)| *found == bytes);
-            self.same("whether the bytes of an attachment are there", &is_there, &true);
+            self.compare("whether the bytes of an attachment are there", &is_there, &true);
         }
     }
 
-    /// RFC 5322, 2.1.1 and 2.2: lines of at most 998 characters that end in CRLF, and folds at spaces that were there.
-    fn lines(&mut self) {
+    /// RFC 5322, 2.1.1 and 2.2: lines have at most 998 characters, end in CRLF, and fold only at existing white space.
+    fn check_lines(&mut self) {
         let text = String::from_utf8_lossy(self.mime);
         let longest = text.split("\r\n").map(str::len).max().unwrap_or_default();
-        self.same("whether all lines are short enough", &(longest <= 998), &true);
+        self.compare("whether all lines are short enough", &(longest <= 998), &true);
         let head = text.split("\r\n\r\n").next().unwrap_or_default();
         let stray = head.replace("\r\n", "").contains(|char: char| char.is_ascii_control());
-        self.same("whether its headers have control characters", &stray, &false);
+        self.compare("whether its headers have control characters", &stray, &false);
         let empty = head.split("\r\n").any(|line| line.trim().is_empty());
-        self.same("whether its headers have a line of white space", &empty, &false);
+        self.compare("whether its headers have a line of white space", &empty, &false);
     }
 }
 
@@ -201,7 +201,7 @@ fn strings(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice).iter().filter_map(Value::as_str)
 }
 
-/// Names and addresses of a header.
+/// Display names and addresses of a header.
 fn addresses(parsed: &ParsedMail<'_>, name: &str) -> Vec<(Option<String>, String)> {
     let Some(header) = parsed.headers.get_first_header(name) else { return Vec::new() };
     let list = mailparse::addrparse_header(header);
@@ -210,15 +210,15 @@ fn addresses(parsed: &ParsedMail<'_>, name: &str) -> Vec<(Option<String>, String
         MailAddr::Single(single) => vec![single.clone()],
         MailAddr::Group(group) => group.addrs.clone(),
     });
-    singles.map(|one| (name_of(&one.display_name.unwrap_or_default()), one.addr)).collect()
+    singles.map(|one| (trimmed_name(&one.display_name.unwrap_or_default()), one.addr)).collect()
 }
 
-/// Without spaces at its end, which this parser takes off where the name was encoded.
-fn name_of(name: &str) -> Option<String> {
+/// Trims trailing spaces, which this parser removes from encoded names.
+fn trimmed_name(name: &str) -> Option<String> {
     Some(name.trim_end().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// What was asked for, taken apart: `email` or `Name <email>`.
+/// Splits a requested address: `email` or `Name <email>`.
 fn mailbox(text: &str) -> (Option<String>, String) {
     let Some((name, address)) = text.trim().strip_suffix('>').and_then(|rest| rest.rsplit_once('<')) else {
         return (None, text.trim().to_owned());
@@ -235,11 +235,11 @@ fn mailbox(text: &str) -> (Option<String>, String) {
         }
         None => name.to_owned(),
     };
-    (name_of(&name), address.to_owned())
+    (trimmed_name(&name), address.to_owned())
 }
 
-/// Line ends are those of the mail, and the last one may be the boundary's.
-fn lines_of(text: &str) -> String {
+/// Normalizes line endings; the last one may belong to the boundary.
+fn normalize_line_endings(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n").trim_end_matches('\n').to_owned()
 }
 
@@ -248,7 +248,7 @@ fn is_file(part: &ParsedMail<'_>) -> bool {
         || part.headers.get_first_header("Content-Disposition").is_some()
 }
 
-/// The leaves of a mail.
+/// The leaf parts of a mail.
 fn leaves<'a, 'b>(parsed: &'b ParsedMail<'a>) -> Vec<&'b ParsedMail<'a>> {
     if parsed.subparts.is_empty() {
         return vec![parsed];
@@ -256,7 +256,7 @@ fn leaves<'a, 'b>(parsed: &'b ParsedMail<'a>) -> Vec<&'b ParsedMail<'a>> {
     parsed.subparts.iter().flat_map(leaves).collect()
 }
 
-fn body_of(parsed: &ParsedMail<'_>, kind: &str) -> Option<String> {
+fn body_text(parsed: &ParsedMail<'_>, kind: &str) -> Option<String> {
     let part = leaves(parsed).into_iter().find(|part| !is_file(part) && part.ctype.mimetype == kind)?;
     Some(part.get_body().unwrap())
 }

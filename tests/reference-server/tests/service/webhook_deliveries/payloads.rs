@@ -1,19 +1,19 @@
-//! What the events of emails and contacts say beside their ids.
+//! Payload details of email and contact events.
 
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Attempt, EVERYTHING, deliver, text, told, webhook};
+use super::{Attempt, EVERYTHING, deliver, event_types, text, webhook};
 use crate::support::{Sandbox, email_with};
 
-/// The events that follow within a minute of a send.
+/// The events within a minute of a send.
 fn events(sandbox: &Sandbox, email: &Value) -> Vec<Value> {
     sandbox.sent(email);
     sandbox.advance(60);
     deliver(sandbox, Some(200)).iter().map(Attempt::json).collect()
 }
 
-/// The only contact event that waits.
+/// The only pending contact event.
 fn contact_event(sandbox: &Sandbox) -> Value {
     let mut events = deliver(sandbox, Some(200));
     assert_eq!(events.len(), 1, "{events:?}");
@@ -21,7 +21,7 @@ fn contact_event(sandbox: &Sandbox) -> Value {
 }
 
 #[test]
-fn every_event_of_an_email_lists_its_custom_headers() {
+fn email_events_include_custom_headers() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, EVERYTHING);
     let mut email = email_with("headers", json!({ "X-Entity-Ref-ID": "42", "X-Campaign": "spring" }));
@@ -43,7 +43,7 @@ fn every_event_of_an_email_lists_its_custom_headers() {
 }
 
 #[test]
-fn a_bounce_and_a_suppression_say_why_in_the_terms_of_mail_servers() {
+fn bounces_and_suppressions_carry_smtp_diagnostics() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["email.bounced", "email.suppressed"]);
     let bounced = events(&sandbox, &email_with("to", "bounced@example.com")).remove(0);
@@ -69,7 +69,7 @@ fn a_bounce_and_a_suppression_say_why_in_the_terms_of_mail_servers() {
 }
 
 #[test]
-fn a_click_reports_the_first_link_of_the_email_s_own_html() {
+fn a_click_reports_the_first_link_of_the_html() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["email.clicked"]);
     for (html, link) in [
@@ -93,7 +93,7 @@ fn a_click_reports_the_first_link_of_the_email_s_own_html() {
 }
 
 #[test]
-fn a_click_on_a_tracked_email_reports_the_link_that_tracking_leads_to() {
+fn a_click_on_a_tracked_email_reports_the_original_link() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["email.clicked"]);
     let domain = json!({ "name": "acme.test", "tracking_subdomain": "t", "click_tracking": true });
@@ -109,7 +109,7 @@ fn a_click_on_a_tracked_email_reports_the_link_that_tracking_leads_to() {
 }
 
 #[test]
-fn a_click_on_a_broadcast_never_reports_the_link_that_unsubscribes() {
+fn a_click_on_a_broadcast_never_reports_the_unsubscribe_link() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["email.clicked"]);
     let segment = text(&sandbox.post("/segments", &json!({ "name": "All" })).json()["id"]);
@@ -132,7 +132,7 @@ fn a_click_on_a_broadcast_never_reports_the_link_that_unsubscribes() {
 }
 
 #[test]
-fn a_contact_that_an_event_creates_is_a_created_contact() {
+fn a_contact_created_by_an_event_triggers_contact_created() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["contact.created", "contact.updated"]);
     let automation = json!({
@@ -148,7 +148,7 @@ fn a_contact_that_an_event_creates_is_a_created_contact() {
         assert_eq!(answer.status, 202, "{}", answer.text());
     };
     send("nobody.listens");
-    assert!(told(&sandbox).is_empty(), "nothing started, so no contact was created");
+    assert!(event_types(&sandbox).is_empty(), "nothing started, so no contact was created");
     send("user.created");
     let created = contact_event(&sandbox);
     assert_eq!(created["type"], "contact.created");
@@ -158,11 +158,11 @@ fn a_contact_that_an_event_creates_is_a_created_contact() {
         (&contact["id"], &json!("ada@example.com"))
     );
     send("user.created");
-    assert!(told(&sandbox).is_empty(), "it is a contact already");
+    assert!(event_types(&sandbox).is_empty(), "it is a contact already");
 }
 
 #[test]
-fn the_audience_of_a_contact_event_is_its_first_segment_or_the_account_s_own() {
+fn audience_id_is_the_first_segment_or_the_account_default() {
     let sandbox = Sandbox::new();
     webhook(&sandbox, &["contact.created", "contact.updated", "contact.deleted"]);
     let segment = text(&sandbox.post("/segments", &json!({ "name": "All" })).json()["id"]);

@@ -20,13 +20,13 @@ enum Operation {
     Send,
     ReplayOldest,
     ReplayNewest,
-    /// Makes every attempt that waits; the endpoint responds with this status, or not at all.
+    /// Makes every pending attempt; the endpoint responds with this status, or not at all.
     Deliver(Option<u16>),
     /// Starts one attempt and leaves it in flight.
     Start,
-    /// Ends the oldest attempt in flight.
+    /// Completes the oldest attempt in flight.
     EndOldest(Option<u16>),
-    /// Ends the newest attempt in flight.
+    /// Completes the newest attempt in flight.
     EndNewest(Option<u16>),
     Disable,
     Enable,
@@ -42,7 +42,7 @@ enum Operation {
 
 use Operation::*;
 
-/// Seconds that an endpoint has to respond.
+/// The endpoint's response timeout in seconds.
 const TIMEOUT: u64 = 15;
 
 /// The operations of the short sequences.
@@ -61,7 +61,7 @@ const FEW: &[Operation] = &[
     AdvanceToNext,
 ];
 
-/// The operations of the long sequences. Those that end little appear more often than those that end everything.
+/// The operations of the long sequences, weighted toward those that complete few attempts.
 const MANY: &[Operation] = &[
     Send,
     Send,
@@ -102,7 +102,7 @@ const MANY: &[Operation] = &[
     AdvanceToNext,
 ];
 
-/// The service and the model beside it.
+/// The service and its model, side by side.
 struct Pair {
     sandbox: Sandbox,
     start: Timestamp,
@@ -131,20 +131,20 @@ impl Pair {
         }
     }
 
-    /// Does one operation on both sides.
+    /// Applies one operation to both sides.
     fn apply(&mut self, operation: Operation) {
         match operation {
             Send => self.send(),
             ReplayOldest => self.replay(0),
             ReplayNewest => self.replay(self.ids.len().saturating_sub(1)),
             Deliver(answer) => {
-                while self.take() {
-                    self.end(self.in_flight.len() - 1, answer);
+                while self.start_attempt() {
+                    self.finish_attempt(self.in_flight.len() - 1, answer);
                 }
             }
-            Start => drop(self.take()),
-            EndOldest(answer) => self.end(0, answer),
-            EndNewest(answer) => self.end(self.in_flight.len().saturating_sub(1), answer),
+            Start => drop(self.start_attempt()),
+            EndOldest(answer) => self.finish_attempt(0, answer),
+            EndNewest(answer) => self.finish_attempt(self.in_flight.len().saturating_sub(1), answer),
             Disable => self.enable(false),
             Enable => self.enable(true),
             Move => {
@@ -186,8 +186,8 @@ impl Pair {
         }
     }
 
-    /// Starts one attempt on both sides; returns whether there was one.
-    fn take(&mut self) -> bool {
+    /// Starts one attempt on both sides; returns whether one was pending.
+    fn start_attempt(&mut self) -> bool {
         let expected = self.model.start();
         let Some(post) = self.sandbox.service.next_post() else {
             assert_eq!(expected, None, "no attempt started");
@@ -208,7 +208,7 @@ impl Pair {
         true
     }
 
-    fn end(&mut self, place: usize, status: Option<u16>) {
+    fn finish_attempt(&mut self, place: usize, status: Option<u16>) {
         let Some(post) = self.in_flight.remove(place) else { return };
         self.model.finish(place, status.unwrap_or_default());
         self.sandbox.service.finish_post(post, Posted { status, response: String::new() });
@@ -244,7 +244,7 @@ impl Pair {
         self.model.advance(seconds);
     }
 
-    /// Compares what the API shows with the model: the status of every event, and everything of those at these places.
+    /// Compares the API with the model: the status of every event, and all details of those at `places`.
     fn compare(&self, places: impl Iterator<Item = usize>) {
         let list = self.sandbox.get(format!("{}/events?limit=100", self.path));
         if self.model.deleted {
@@ -263,14 +263,14 @@ impl Pair {
         let event = format!("{}/events/{}", self.path, self.ids[place]);
         let shown = self.sandbox.get(&*event).json();
         let due = shown["next_attempt_at"].as_str().map(|at| at.parse::<Timestamp>().unwrap());
-        let expected_due = expected.next_attempt_at().map(|at| self.at(at));
+        let expected_due = expected.next_attempt_at().map(|at| self.timestamp_after(at));
         assert_eq!((&shown["status"], due), (&json!(expected.status()), expected_due));
         let attempts = self.sandbox.get(format!("{event}/attempts?limit=100")).json();
         let attempts = attempts["data"].as_array().unwrap().iter().rev();
         assert_eq!(attempts.map(|one| &one["http_status_code"]).collect::<Vec<_>>(), expected.attempts);
     }
 
-    fn at(&self, seconds: u64) -> Timestamp {
+    fn timestamp_after(&self, seconds: u64) -> Timestamp {
         self.start + SignedDuration::from_secs(seconds.try_into().unwrap())
     }
 }
@@ -281,7 +281,7 @@ fn address(moves: u32) -> String {
 }
 
 /// Every sequence of `length` operations.
-fn all(depth: u32) -> impl Iterator<Item = Vec<Operation>> + Clone + std::marker::Send {
+fn sequences(depth: u32) -> impl Iterator<Item = Vec<Operation>> + Clone + std::marker::Send {
     let sequence = move |number: usize| {
         let digit = |place| number / FEW.len().pow(place) % FEW.len();
         (0..depth).map(|place| FEW[digit(place)]).collect()
@@ -289,8 +289,8 @@ fn all(depth: u32) -> impl Iterator<Item = Vec<Operation>> + Clone + std::marker
     (0..FEW.len().pow(depth)).map(sequence)
 }
 
-/// A long sequence; the same one for the same seed.
-fn random(seed: u64) -> Vec<Operation> {
+/// A long random sequence, reproducible from its seed.
+fn random_sequence(seed: u64) -> Vec<Operation> {
     let mut random = StdRng::seed_from_u64(seed);
     let length = random.gen_range(10..60);
     let mut sequence: Vec<_> = (0..length).map(|_| MANY[random.gen_range(0..MANY.len())]).collect();
@@ -300,8 +300,8 @@ fn random(seed: u64) -> Vec<Operation> {
     sequence
 }
 
-/// Runs a sequence after the first email; compares at its end, or after each operation.
-fn agrees(sequence: &[Operation], at_each: bool) -> bool {
+/// Runs a sequence after a first email; compares both sides at the end, or after each operation.
+fn matches_model(sequence: &[Operation], at_each: bool) -> bool {
     let run = || {
         let mut pair = Pair::new();
         pair.apply(Send);
@@ -316,13 +316,13 @@ fn agrees(sequence: &[Operation], at_each: bool) -> bool {
     catch_unwind(AssertUnwindSafe(run)).is_ok()
 }
 
-/// The sequence without every operation that the disagreement doesn't need.
-fn shrunk(mut sequence: Vec<Operation>) -> Vec<Operation> {
+/// Removes every operation the mismatch doesn't depend on.
+fn shrink(mut sequence: Vec<Operation>) -> Vec<Operation> {
     let mut place = 0;
     while place < sequence.len() {
         let mut shorter = sequence.clone();
         shorter.remove(place);
-        if agrees(&shorter, true) {
+        if matches_model(&shorter, true) {
             place += 1;
         } else {
             sequence = shorter;
@@ -331,7 +331,7 @@ fn shrunk(mut sequence: Vec<Operation>) -> Vec<Operation> {
     sequence
 }
 
-/// Runs all sequences on all cores; returns how many they were.
+/// Runs all sequences on all cores; returns their number.
 fn check(
     sequences: &(impl Iterator<Item = Vec<Operation>> + Clone + std::marker::Send),
     at_each: bool,
@@ -344,7 +344,11 @@ fn check(
                 scope.spawn(move || {
                     let mut count = 0;
                     for sequence in mine {
-                        assert!(agrees(&sequence, at_each), "they disagree after {:?}", shrunk(sequence));
+                        assert!(
+                            matches_model(&sequence, at_each),
+                            "they disagree after {:?}",
+                            shrink(sequence)
+                        );
                         count += 1;
                     }
                     count
@@ -356,16 +360,16 @@ fn check(
 }
 
 #[test]
-fn evt_12_webhook_delivery_agrees_with_its_model_over_every_short_sequence_of_operations() {
+fn evt_12_webhook_delivery_matches_its_model_for_every_short_sequence_of_operations() {
     // EVT-01, EVT-03, EVT-04, EVT-11, EVT-12
-    let count: usize = (1..=4).map(|depth| check(&all(depth), false)).sum();
+    let count: usize = (1..=4).map(|depth| check(&sequences(depth), false)).sum();
     println!("{count} sequences of up to 4 operations");
     assert!(count > 20_000);
 }
 
 #[test]
-fn evt_12_webhook_delivery_agrees_with_its_model_over_long_random_sequences_of_operations() {
+fn evt_12_webhook_delivery_matches_its_model_for_long_random_sequences_of_operations() {
     // EVT-01, EVT-03, EVT-04, EVT-11, EVT-12
-    let count = check(&(0..600).map(random), true);
+    let count = check(&(0..600).map(random_sequence), true);
     println!("{count} sequences of 10 to 60 operations");
 }

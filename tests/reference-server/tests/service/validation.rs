@@ -1,11 +1,11 @@
-//! `POST /emails`: what is refused, on both sides of each limit, and that the answer names the field.
+//! Validation of `POST /emails`: both sides of each limit, with errors that name the field.
 
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};
 
-/// Every one of these is refused with this name and a message that holds these words.
-fn all_refused(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
+/// Asserts that each email is rejected with this error name and words in its message.
+fn assert_rejected(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
     let sandbox = Sandbox::new();
     for (email, name, words) in cases {
         let answer = sandbox.refused(&email);
@@ -14,7 +14,7 @@ fn all_refused(cases: impl IntoIterator<Item = (Value, &'static str, &'static st
     }
 }
 
-fn all_taken(cases: impl IntoIterator<Item = Value>) {
+fn assert_accepted(cases: impl IntoIterator<Item = Value>) {
     let sandbox = Sandbox::new();
     for email in cases {
         sandbox.sent(&email);
@@ -22,7 +22,7 @@ fn all_taken(cases: impl IntoIterator<Item = Value>) {
 }
 
 #[test]
-fn email_03_required_fields_are_named_when_absent() {
+fn email_03_missing_required_fields_are_named() {
     // EMAIL-03, EMAIL-06, EMAIL-10
     for field in ["from", "to", "subject"] {
         let sandbox = Sandbox::new();
@@ -37,15 +37,15 @@ fn email_03_required_fields_are_named_when_absent() {
 }
 
 #[test]
-fn an_email_without_a_body_is_refused() {
-    all_refused([
+fn an_email_without_a_body_is_rejected() {
+    assert_rejected([
         (email_with("text", Value::Null), "missing_required_field", "`html` or `text`"),
         (email_with("text", ""), "validation_error", "`html` or `text`"),
     ]);
 }
 
 #[test]
-fn email_05_malformed_addresses_are_refused() {
+fn email_05_malformed_addresses_are_rejected() {
     // EMAIL-05
     let from = [
         "Name <a@b.c",
@@ -63,11 +63,11 @@ fn email_05_malformed_addresses_are_refused() {
         "a\u{0}@b.c",
     ];
     for text in from {
-        all_refused([(email_with("from", text), "validation_error", "`from`")]);
-        all_refused([(email_with("to", text), "validation_error", "`to`")]);
-        all_refused([(email_with("cc", json!(["x@y.z", text])), "validation_error", "`cc[1]`")]);
+        assert_rejected([(email_with("from", text), "validation_error", "`from`")]);
+        assert_rejected([(email_with("to", text), "validation_error", "`to`")]);
+        assert_rejected([(email_with("cc", json!(["x@y.z", text])), "validation_error", "`cc[1]`")]);
     }
-    all_refused([
+    assert_rejected([
         (email_with("from", 7), "validation_error", "`from` must be a string; found a number"),
         (email_with("from", json!(["a@b.c"])), "validation_error", "`from`"),
         (email_with("to", json!({})), "validation_error", "`to`"),
@@ -79,11 +79,11 @@ fn email_05_malformed_addresses_are_refused() {
 }
 
 #[test]
-fn email_09_to_holds_fifty_addresses_and_no_more() {
+fn email_09_to_has_at_most_fifty_addresses() {
     // EMAIL-09, LIM-02
     let many = |count: usize| (0..count).map(|n| format!("r{n}@example.com")).collect::<Vec<_>>();
-    all_taken([email_with("to", many(50)), email_with("cc", many(51))]);
-    all_refused([(
+    assert_accepted([email_with("to", many(50)), email_with("cc", many(51))]);
+    assert_rejected([(
         email_with("to", many(51)),
         "validation_error",
         "`to` must name at most 50 addresses; found 51",
@@ -91,9 +91,9 @@ fn email_09_to_holds_fifty_addresses_and_no_more() {
 }
 
 #[test]
-fn line_breaks_never_reach_a_header() {
+fn line_breaks_cannot_inject_headers() {
     for bad in ["x\r\nBcc: victim@example.com", "x\ny", "x\ry", "x\u{0}y", "x\u{7f}"] {
-        all_refused([
+        assert_rejected([
             (email_with("subject", bad), "validation_error", "`subject`"),
             (email_with("headers", json!({"X-A": bad})), "validation_error", "`headers.X-A`"),
             (email_with("headers", json!({ bad: "x" })), "validation_error", "`headers`"),
@@ -107,11 +107,11 @@ fn line_breaks_never_reach_a_header() {
 }
 
 #[test]
-fn header_names_and_values_are_checked() {
+fn header_names_and_values_are_validated() {
     for name in ["X A", "X:", "", "Ä"] {
-        all_refused([(email_with("headers", json!({ name: "x" })), "validation_error", "`headers`")]);
+        assert_rejected([(email_with("headers", json!({ name: "x" })), "validation_error", "`headers`")]);
     }
-    all_refused([
+    assert_rejected([
         (
             email_with("headers", json!({"X-A": 1})),
             "validation_error",
@@ -119,13 +119,13 @@ fn header_names_and_values_are_checked() {
         ),
         (email_with("headers", json!([])), "validation_error", "`headers` must be an object; found an array"),
     ]);
-    all_taken([email_with("headers", json!({"X-A": "v".repeat(2_000)}))]);
+    assert_accepted([email_with("headers", json!({"X-A": "v".repeat(2_000)}))]);
 }
 
 #[test]
 fn email_38_a_tag_needs_a_name_and_a_value() {
     // EMAIL-38
-    all_refused([
+    assert_rejected([
         (email_with("tags", json!([{"name": "a"}])), "missing_required_field", "`tags[0].value`"),
         (
             email_with("tags", json!([{"name": "a", "value": "b"}, {"value": "b"}])),
@@ -143,12 +143,12 @@ fn email_38_a_tag_needs_a_name_and_a_value() {
 }
 
 #[test]
-fn email_39_a_tag_holds_only_ascii_letters_digits_underscores_and_dashes() {
+fn email_39_a_tag_has_only_ascii_letters_digits_underscores_and_dashes() {
     // EMAIL-39
     let tag = |name: &str, value: &str| email_with("tags", json!([{"name": name, "value": value}]));
-    all_taken([tag("azAZ09_-", "azAZ09_-")]);
+    assert_accepted([tag("azAZ09_-", "azAZ09_-")]);
     for bad in ["a b", "é", ".", "a/b", "", "a\n"] {
-        all_refused([
+        assert_rejected([
             (tag(bad, "ok"), "validation_error", "`tags[0].name`"),
             (tag("ok", bad), "validation_error", "`tags[0].value`"),
         ]);
@@ -161,8 +161,8 @@ fn email_40_a_tag_has_at_most_256_characters() {
     let tag = |name: usize, value: usize| {
         email_with("tags", json!([{"name": "n".repeat(name), "value": "v".repeat(value)}]))
     };
-    all_taken([tag(256, 256)]);
-    all_refused([
+    assert_accepted([tag(256, 256)]);
+    assert_rejected([
         (tag(257, 1), "validation_error", "`tags[0].name` must have at most 256 characters; found 257"),
         (tag(1, 257), "validation_error", "`tags[0].value`"),
     ]);
@@ -174,9 +174,9 @@ fn with_template(template: impl Into<Value>) -> Value {
 }
 
 #[test]
-fn email_41_a_template_needs_an_id_that_exists() {
-    // EMAIL-41; EMAIL-45 as far as no template can be published yet
-    all_refused([
+fn email_41_a_template_id_must_exist() {
+    // EMAIL-41; EMAIL-45 for a template that isn't published
+    assert_rejected([
         (with_template(json!({})), "missing_required_field", "`template.id`"),
         (with_template(json!({"id": ""})), "validation_error", "`template.id`"),
         (with_template(json!({"id": 1})), "validation_error", "`template.id`"),
@@ -186,22 +186,25 @@ fn email_41_a_template_needs_an_id_that_exists() {
 }
 
 #[test]
-fn email_47_a_template_goes_with_no_other_body() {
+fn email_47_a_template_excludes_other_bodies() {
     // EMAIL-47, EMAIL-48, EMAIL-49, ERR-01
     for (field, value) in [("html", json!("<p>x</p>")), ("text", json!("x")), ("text", json!(""))] {
         let mut email = with_template(json!({"id": "welcome"}));
         email[field] = value;
         let words = if field == "html" { "`html`" } else { "`text`" };
-        all_refused([(email.clone(), "validation_error", "`template`"), (email, "validation_error", words)]);
+        assert_rejected([
+            (email.clone(), "validation_error", "`template`"),
+            (email, "validation_error", words),
+        ]);
     }
     let mut email = with_template(json!({"id": "welcome"}));
     email["react"] = json!({});
-    all_refused([(email, "validation_error", "`react`")]);
+    assert_rejected([(email, "validation_error", "`react`")]);
 }
 
 #[test]
-fn react_is_refused_with_the_reason() {
-    all_refused([(
+fn react_is_rejected_with_a_reason() {
+    assert_rejected([(
         email_with("react", json!({"type": "div"})),
         "validation_error",
         "send the result as `html`",
@@ -215,12 +218,12 @@ fn with_variable(key: &str, value: Value) -> Value {
 }
 
 #[test]
-fn email_55_variable_keys_are_checked() {
+fn email_55_variable_keys_are_validated() {
     // EMAIL-55, EMAIL-56, EMAIL-57, LIM-07
     let fifty = "k".repeat(50);
     for good in ["A", "a_1", "first_name", &fifty] {
-        // The only thing wrong is that there is no such template.
-        all_refused([(
+        // The only problem is the unknown template.
+        assert_rejected([(
             with_variable(good, json!("x")),
             "validation_error",
             "there is no template \"welcome\".",
@@ -241,12 +244,12 @@ fn email_55_variable_keys_are_checked() {
         "this",
         &long,
     ] {
-        all_refused([(with_variable(bad, json!("x")), "validation_error", "`template.variables`")]);
+        assert_rejected([(with_variable(bad, json!("x")), "validation_error", "`template.variables`")]);
     }
 }
 
 #[test]
-fn email_58_variable_values_are_checked() {
+fn email_58_variable_values_are_validated() {
     // EMAIL-58, EMAIL-59, EMAIL-60, LIM-08
     let good = [
         json!(""),
@@ -257,7 +260,11 @@ fn email_58_variable_values_are_checked() {
         json!(-9_007_199_254_740_992_i64),
     ];
     for value in good {
-        all_refused([(with_variable("A", value), "validation_error", "there is no template \"welcome\".")]);
+        assert_rejected([(
+            with_variable("A", value),
+            "validation_error",
+            "there is no template \"welcome\".",
+        )]);
     }
     let bad = [
         json!("v".repeat(2_001)),
@@ -270,21 +277,21 @@ fn email_58_variable_values_are_checked() {
         Value::Null,
     ];
     for value in bad {
-        all_refused([(with_variable("A", value), "validation_error", "`template.variables.A`")]);
+        assert_rejected([(with_variable("A", value), "validation_error", "`template.variables.A`")]);
     }
 }
 
 #[test]
-fn a_topic_that_does_not_exist_is_refused() {
-    all_refused([
+fn an_unknown_topic_is_rejected() {
+    assert_rejected([
         (email_with("topic_id", "b6d24b8e-af0b-4c3c-be0c-359bbd97381e"), "validation_error", "`topic_id`"),
         (email_with("topic_id", 1), "validation_error", "`topic_id` must be a string"),
     ]);
 }
 
 #[test]
-fn several_problems_are_counted_in_one_answer() {
-    all_refused([(
+fn one_response_counts_all_problems() {
+    assert_rejected([(
         json!({"to": [], "text": 1, "tags": [{}]}),
         "missing_required_field",
         "Missing `from` field. (And 6 more problems.)",
@@ -292,7 +299,7 @@ fn several_problems_are_counted_in_one_answer() {
 }
 
 #[test]
-fn answers_stay_short_whatever_was_sent() {
+fn error_responses_are_bounded() {
     let sandbox = Sandbox::new();
     let long = "ä".repeat(100_000);
     for email in [
@@ -315,14 +322,14 @@ fn answers_stay_short_whatever_was_sent() {
 }
 
 #[test]
-fn a_body_that_is_no_object_is_refused() {
+fn a_body_that_is_not_an_object_is_rejected() {
     for body in [json!([]), json!("x"), json!(1), Value::Null, json!(true)] {
-        all_refused([(body, "validation_error", "The body must be a JSON object")]);
+        assert_rejected([(body, "validation_error", "The body must be a JSON object")]);
     }
 }
 
 #[test]
-fn a_strict_service_takes_only_verified_domains() {
+fn a_strict_service_accepts_only_verified_domains() {
     let sandbox =
         Sandbox::with(&posthaste_reference_server::Settings { strict_domains: true, ..Default::default() });
     let answer = sandbox.post("/emails", &email());

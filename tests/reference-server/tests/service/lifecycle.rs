@@ -1,11 +1,11 @@
-//! What happens to an email after it was accepted, on a clock that the test moves.
+//! The lifecycle of an accepted email, on the test's clock.
 
 use serde_json::json;
 
 use crate::support::{Sandbox, email_with};
 
 #[test]
-fn sent_08_the_last_event_moves_on_with_the_clock() {
+fn sent_08_last_event_advances_with_the_clock() {
     // SENT-08, SENT-09
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("to", "opened@example.com"));
@@ -17,7 +17,7 @@ fn sent_08_the_last_event_moves_on_with_the_clock() {
 }
 
 #[test]
-fn the_recipient_s_name_decides_its_fate() {
+fn the_recipient_s_local_part_selects_the_simulated_outcome() {
     for (to, seconds, last, leaves) in [
         ("ada@example.com", 100, "delivered", true),
         ("delivered@example.com", 100, "delivered", true),
@@ -41,7 +41,7 @@ fn the_recipient_s_name_decides_its_fate() {
 }
 
 #[test]
-fn an_email_leaves_for_those_whom_it_can_reach() {
+fn an_email_is_delivered_to_its_reachable_recipients() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("to", json!(["failed@a.test", "ada@a.test", "suppressed@a.test"])));
     assert_eq!(sandbox.last_event(&id), "sent");
@@ -50,7 +50,7 @@ fn an_email_leaves_for_those_whom_it_can_reach() {
 }
 
 #[test]
-fn email_14_an_email_scheduled_in_iso_8601_leaves_when_it_is_due() {
+fn email_14_an_email_scheduled_in_iso_8601_is_sent_when_due() {
     // EMAIL-14, SENT-10
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "2026-03-02T13:00:00.000Z"));
@@ -67,7 +67,7 @@ fn email_14_an_email_scheduled_in_iso_8601_leaves_when_it_is_due() {
 }
 
 #[test]
-fn email_15_an_email_scheduled_in_words_leaves_when_it_is_due() {
+fn email_15_an_email_scheduled_in_natural_language_is_sent_when_due() {
     // EMAIL-15
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 min"));
@@ -78,7 +78,7 @@ fn email_15_an_email_scheduled_in_words_leaves_when_it_is_due() {
 }
 
 #[test]
-fn what_falls_due_in_one_leap_is_done_at_its_own_time_and_in_order() {
+fn due_work_skipped_by_one_advance_runs_in_order_at_its_own_time() {
     let sandbox = Sandbox::new();
     let late = sandbox.sent(&email_with("scheduled_at", "in 2 hours"));
     let early = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
@@ -96,7 +96,7 @@ fn what_falls_due_in_one_leap_is_done_at_its_own_time_and_in_order() {
 }
 
 #[test]
-fn schedules_without_meaning_or_in_the_past_are_refused() {
+fn invalid_and_past_schedules_are_rejected() {
     let sandbox = Sandbox::new();
     for (text, words) in [
         ("", "`scheduled_at` must be an ISO 8601"),
@@ -111,7 +111,7 @@ fn schedules_without_meaning_or_in_the_past_are_refused() {
 }
 
 #[test]
-fn a_clock_can_be_set_stopped_and_left_to_run() {
+fn a_clock_can_be_set_frozen_and_resumed() {
     let sandbox = Sandbox::new();
     let clock = sandbox.service.clock();
     let id = sandbox.sent(&email_with("scheduled_at", "tomorrow at 9am"));
@@ -129,7 +129,7 @@ fn a_clock_can_be_set_stopped_and_left_to_run() {
 }
 
 #[test]
-fn a_listener_may_ask_the_service_also_of_mails_that_fell_due() {
+fn a_listener_can_query_the_service_during_due_work() {
     let sandbox = Sandbox::new();
     let counts = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = std::sync::Arc::clone(&counts);

@@ -1,4 +1,4 @@
-//! A sandbox that runs for days does not grow without end.
+//! Memory limits of a long-running sandbox.
 
 use http::Method;
 use posthaste_reference_server::Settings;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Sandbox, email, email_with};
 
 #[test]
-fn the_oldest_emails_go_first_over_all_tenants() {
+fn the_oldest_emails_are_evicted_first_across_tenants() {
     let sandbox = Sandbox::with(&Settings { keep_mails: 3, ..Settings::default() });
     let first = sandbox.sent(&email());
     let second = sandbox.sent(&email());
@@ -21,19 +21,19 @@ fn the_oldest_emails_go_first_over_all_tenants() {
 }
 
 #[test]
-fn large_emails_go_when_they_are_too_large_together() {
+fn emails_are_evicted_when_their_total_size_exceeds_the_limit() {
     let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 3_000_000, ..Settings::default() });
     let large = email_with("attachments", json!([{"content": "A".repeat(1_000_000)}]));
     for _ in 0..5 {
         sandbox.sent(&large);
     }
-    // The file is kept decoded, in 750,000 bytes.
+    // The file is stored decoded, in 750,000 bytes.
     assert_eq!(sandbox.mails().len(), 3);
     assert_eq!(sandbox.get("/emails").json()["data"].as_array().unwrap().len(), 3);
 }
 
 #[test]
-fn a_scheduled_email_that_was_forgotten_never_leaves() {
+fn an_evicted_scheduled_email_is_never_sent() {
     let sandbox = Sandbox::with(&Settings { keep_mails: 1, ..Settings::default() });
     sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     let kept = sandbox.sent(&email());
@@ -42,7 +42,7 @@ fn a_scheduled_email_that_was_forgotten_never_leaves() {
 }
 
 #[test]
-fn the_request_log_is_bounded_in_number_and_bytes() {
+fn the_request_log_is_bounded_by_count_and_bytes() {
     let sandbox =
         Sandbox::with(&Settings { keep_requests: 5, keep_request_bytes: 20_000, ..Settings::default() });
     for _ in 0..8 {
@@ -59,7 +59,7 @@ fn the_request_log_is_bounded_in_number_and_bytes() {
     assert!(bytes <= 20_000);
 }
 
-/// An email that takes 200 KB in one of its parts.
+/// Emails with 200 KB in one of their parts.
 fn large_emails() -> Vec<(&'static str, Value)> {
     let text = "x".repeat(200_000);
     vec![
@@ -76,7 +76,7 @@ fn large_emails() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn every_byte_of_an_email_counts_also_while_it_waits() {
+fn every_byte_of_an_email_counts_even_before_it_is_sent() {
     for schedule in [None, Some("in 1 hour")] {
         for (field, mut large) in large_emails() {
             let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 1_000_000, ..Settings::default() });
@@ -100,7 +100,7 @@ fn every_byte_of_a_received_email_counts() {
     let part = format!("--m\r\nContent-Disposition: attachment; filename={name}\r\n\r\n\r\n");
     let rest = "From: a@b.test\r\nContent-Type: multipart/mixed; boundary=m\r\n";
     let mail = format!("{rest}\r\n{}--m--", part.repeat(1_000));
-    // The mail itself takes 600 KB, and what is known of its files as much again.
+    // The mail takes 600 KB, and its attachment metadata as much again.
     for _ in 0..10 {
         sandbox.service.receive("sb_test", &["c@d.test"], mail.clone()).unwrap();
     }
@@ -136,8 +136,8 @@ fn every_byte_of_a_request_counts() {
 }
 
 #[test]
-fn records_beyond_their_share_of_the_memory_are_refused_until_some_are_deleted() {
-    // A quarter of it is for records.
+fn records_over_their_memory_share_are_rejected_until_some_are_deleted() {
+    // A quarter of the memory is for records.
     let sandbox = Sandbox::with(&Settings { max_memory: 1 << 20, ..Settings::default() });
     let template = json!({"name": "t", "html": "x".repeat(50_000)});
     let answers: Vec<_> = (0..6).map(|_| sandbox.post("/templates", &template)).collect();
@@ -151,7 +151,7 @@ fn records_beyond_their_share_of_the_memory_are_refused_until_some_are_deleted()
     let change =
         |html: usize| sandbox.ask(Method::PATCH, &first).json(&json!({"html": "x".repeat(html)})).status;
     assert_eq!([change(90_000), change(100), change(40_000)], [403, 200, 200]);
-    // Another tenant shares the memory; emails have their own.
+    // Tenants share the memory for records; emails have a share of their own.
     let other = || sandbox.ask(Method::POST, "/templates").key("sb_other").json(&template).status;
     assert_eq!(other(), 403);
     sandbox.sent(&email());
@@ -162,8 +162,8 @@ fn records_beyond_their_share_of_the_memory_are_refused_until_some_are_deleted()
 }
 
 #[test]
-fn the_oldest_webhook_events_are_forgotten_when_they_are_too_large_together() {
-    // An eighth of it is for the events, of which only the newest five have a place.
+fn the_oldest_webhook_events_are_evicted_when_their_total_size_exceeds_the_limit() {
+    // An eighth is for events, which has space for the newest five only.
     let sandbox = Sandbox::with(&Settings { max_memory: 4 << 20, ..Settings::default() });
     let webhook = json!({"endpoint": "http://127.0.0.1:9/", "events": ["email.sent"]});
     let webhook = sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();
@@ -177,7 +177,7 @@ fn the_oldest_webhook_events_are_forgotten_when_they_are_too_large_together() {
 }
 
 #[test]
-fn the_tenant_that_was_silent_longest_goes_first() {
+fn the_least_recently_active_tenant_is_evicted_first() {
     let sandbox = Sandbox::with(&Settings { keep_tenants: 2, ..Settings::default() });
     let send = |key: &str| sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status;
     send("sb_a");
@@ -190,7 +190,7 @@ fn the_tenant_that_was_silent_longest_goes_first() {
 }
 
 #[test]
-fn a_reset_forgets_everything() {
+fn a_reset_deletes_everything() {
     let sandbox = Sandbox::new();
     let email: Value = email_with("scheduled_at", "in 1 hour");
     sandbox.sent(&email);

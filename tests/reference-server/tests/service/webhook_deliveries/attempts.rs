@@ -1,14 +1,14 @@
-//! What becomes of attempts: how they end, how they are listed, and making one more.
+//! Attempts: outcomes, listing, and replays.
 
 use http::Method;
 use posthaste_reference_server::{Posted, Settings};
 use serde_json::{Value, json};
 
-use super::{deliver, signature, text, told, webhook};
+use super::{deliver, event_types, signature, text, webhook};
 use crate::support::{Sandbox, email};
 
 #[test]
-fn any_answer_of_the_2xx_ends_it_and_no_other() {
+fn only_a_2xx_response_ends_the_retries() {
     for (status, expected) in [
         (200, "success"),
         (204, "success"),
@@ -28,7 +28,7 @@ fn any_answer_of_the_2xx_ends_it_and_no_other() {
 }
 
 #[test]
-fn an_attempt_under_way_shows_and_a_late_failure_does_not_undo_a_success() {
+fn in_flight_attempts_are_listed_and_a_late_failure_does_not_undo_a_success() {
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
@@ -46,7 +46,7 @@ fn an_attempt_under_way_shows_and_a_late_failure_does_not_undo_a_success() {
 }
 
 #[test]
-fn a_webhook_that_is_disabled_or_gone_stops_what_is_still_to_be_tried() {
+fn disabling_or_deleting_a_webhook_stops_its_pending_attempts() {
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
@@ -70,7 +70,7 @@ fn a_webhook_that_is_disabled_or_gone_stops_what_is_still_to_be_tried() {
 }
 
 #[test]
-fn an_attempt_goes_where_the_webhook_points_by_then() {
+fn an_attempt_uses_the_current_endpoint() {
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
@@ -81,7 +81,7 @@ fn an_attempt_goes_where_the_webhook_points_by_then() {
 }
 
 #[test]
-fn a_replay_is_one_attempt_more_at_once() {
+fn a_replay_is_one_immediate_attempt() {
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
@@ -101,7 +101,7 @@ fn a_replay_is_one_attempt_more_at_once() {
 }
 
 #[test]
-fn after_a_rotation_both_secrets_sign_for_a_day() {
+fn both_secrets_sign_for_a_day_after_rotation() {
     let sandbox = Sandbox::new();
     let (path, old) = webhook(&sandbox, &["email.sent"]);
     let rotated = sandbox.post(&format!("{path}/signing-secret/rotate"), &json!({})).json();
@@ -124,7 +124,7 @@ fn after_a_rotation_both_secrets_sign_for_a_day() {
 }
 
 #[test]
-fn what_was_told_is_listed_newest_first_and_walked_to_older_ones() {
+fn deliveries_are_listed_newest_first_and_paged() {
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.sent"]);
     let (other, _) = webhook(&sandbox, &["email.sent"]);
@@ -156,7 +156,7 @@ fn what_was_told_is_listed_newest_first_and_walked_to_older_ones() {
 }
 
 #[test]
-fn ten_thousand_events_for_a_dead_endpoint_are_kept_within_bounds_and_keep_nobody_waiting() {
+fn ten_thousand_events_for_a_dead_endpoint_are_bounded_and_block_no_other_webhook() {
     let sandbox = Sandbox::with(&Settings { keep_webhook_events: 1_000, ..Settings::default() });
     let (dead, _) = webhook(&sandbox, &["topic.created"]);
     let stuck: Vec<_> = {
@@ -164,10 +164,10 @@ fn ten_thousand_events_for_a_dead_endpoint_are_kept_within_bounds_and_keep_nobod
         std::iter::from_fn(|| sandbox.service.next_post()).collect()
     };
     assert!(stuck.len() < 100, "{} attempts are under way at once", stuck.len());
-    // Its attempts hang; another webhook's go out all the same.
+    // Its attempts hang; those of another webhook proceed.
     webhook(&sandbox, &["topic.deleted"]);
     sandbox.post("/_/events", &json!({ "type": "topic.deleted" }));
-    assert_eq!(told(&sandbox), ["topic.deleted"]);
+    assert_eq!(event_types(&sandbox), ["topic.deleted"]);
     for post in stuck {
         sandbox.service.finish_post(post, Posted::default());
     }
@@ -186,7 +186,7 @@ fn ten_thousand_events_for_a_dead_endpoint_are_kept_within_bounds_and_keep_nobod
 }
 
 #[test]
-fn evt_12_a_failed_replay_leaves_the_schedule_as_it_is() {
+fn evt_12_a_failed_replay_leaves_the_schedule_unchanged() {
     // EVT-12
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.sent"]);
@@ -213,7 +213,7 @@ fn evt_12_a_failed_replay_leaves_the_schedule_as_it_is() {
 
 #[test]
 fn evt_12_a_successful_replay_ends_the_schedule() {
-    // EVT-12: also where the next attempt is due already and waits for its turn.
+    // EVT-12: even if the next attempt is already due and queued.
     for pause in [0, 5] {
         let sandbox = Sandbox::new();
         let (path, _) = webhook(&sandbox, &["email.sent"]);
@@ -231,7 +231,7 @@ fn evt_12_a_successful_replay_ends_the_schedule() {
 }
 
 #[test]
-fn every_replaced_secret_signs_for_a_day_also_when_it_is_rotated_again() {
+fn every_rotated_secret_signs_for_a_day_across_repeated_rotations() {
     let sandbox = Sandbox::new();
     let (path, first) = webhook(&sandbox, &["email.sent"]);
     let rotate =
