@@ -1,14 +1,15 @@
-//! State that outlives the process: `posthaste sandbox serve --data DIR`.
+//! State that survives a restart: `posthaste sandbox serve --data DIR`.
 //!
-//! The service answers from memory, as ever. A keeper writes what has changed into one file, several times a second and each time in one transaction, so
-//! that a process that is killed has lost at most what it answered within about the last second (or while the last two writes took, on a disk that is slower
-//! than that), and what is there fits together. Requests that outrun the keeper wait for it (`backlog.rs`). The file is a
-//! [`redb`] database: a crash leaves the last transaction whole, its checksums show damage, and its lock keeps a second process out. Records are
-//! MessagePack with the names of their fields, so that a later version may know more fields.
+//! The service always responds from memory. A writer saves changes to one file, several times a second and each time in one transaction, so
+//! that a killed process loses at most the changes of about the last second (or of the last two writes, on a slower disk), and the file is
+//! always consistent. Requests that outpace the writer wait for it (`backlog.rs`). The file is a [`redb`] database: after a crash the last
+//! transaction is complete, its checksums detect damage, and its lock excludes a second process. Records are MessagePack with field names,
+//! so that a later version may add fields.
 //!
-//! Kept are emails and mails, received ones, all resources of all tenants, logins with the key that signs their tokens, idempotency keys, what was to
-//! happen later, and a clock that was moved.
-//! Not kept are requests and logs, faults, logins that were half made, and attachments that were being fetched: such an email has failed.
+//! Persisted are sent, captured and received emails, all resources of all tenants, OAuth grants with the key that signs their tokens,
+//! idempotency keys, scheduled jobs, and a clock that was moved.
+//! Not persisted are recorded requests and logs, faults, pending authorization requests, and attachments that were being fetched: such an
+//! email has failed.
 
 mod batch;
 mod job;
@@ -32,16 +33,16 @@ use crate::lock::lock;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// How long a change may wait before it is written.
+/// The delay between two writes.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long after a failure it is tried again.
+/// The delay between a failed write and the next attempt.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Why state could not be kept, or not be found again.
+/// Why the state could not be persisted or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PersistenceError {
-    /// Another process has it.
+    /// Another process has locked it.
     #[error("another sandbox is using it")]
     InUse,
     /// A later version wrote it.
@@ -49,31 +50,31 @@ pub enum PersistenceError {
         "a newer version of this program wrote it (format {found}; this one knows formats up to {known})"
     )]
     Newer {
-        /// The format that was found.
+        /// The format of the file.
         found: u64,
-        /// The newest that is known.
+        /// The newest supported format.
         known: u64,
     },
-    /// An older version of this program wrote it, with emails in another shape. It was left as it is.
+    /// An older version of this program wrote it, with a different format of emails. It was left unchanged.
     #[error("an older version of this program wrote it (format {found}; this one knows format {known})")]
     Older {
-        /// The format that was found.
+        /// The format of the file.
         found: u64,
-        /// The one that is known.
+        /// The supported format.
         known: u64,
     },
-    /// It can't be read. It was left as it is.
+    /// It can't be read. It was left unchanged.
     #[error("it is damaged: {0}")]
     Damaged(String),
-    /// The system refuses.
+    /// An I/O error.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// A record could not be written.
+    /// A record could not be serialized.
     #[error("a record cannot be written: {0}")]
     Unwritten(String),
 }
 
-/// Writes what changes, until it is [closed](Self::close) or dropped.
+/// Persists changes until it is [closed](Self::close) or dropped.
 pub struct Persistence {
     shared: Arc<Shared>,
     work: Option<JoinHandle<()>>,
@@ -85,12 +86,12 @@ struct Shared {
     failing: AtomicBool,
 }
 
-/// A service that goes on where the last one with this folder ended, and who keeps its state. The folder is made if there is none.
+/// Restores the service from this folder, and persists its state there. The folder is created if it doesn't exist.
 ///
-/// `told` hears of it when nothing can be written any more, and when it can be again; the service goes on meanwhile.
+/// `on_status` is called when writing fails, and when it succeeds again; the service continues meanwhile.
 ///
 /// # Errors
-/// If the folder can't be used. Nothing in it is changed then.
+/// Fails if the folder can't be used. Nothing in it is changed then.
 pub fn open(
     folder: &Path,
     settings: Settings,
@@ -114,13 +115,13 @@ pub fn open(
         shared: Arc::clone(&shared),
         delivery: Box::new(delivery),
     };
-    // What came of finding it again is written before anybody is served.
+    // The restored state is written before the first request.
     writer.write();
     let work = std::thread::Builder::new().name("keeper".to_owned()).spawn(move || writer.run())?;
     Ok((service, Persistence { shared, work: Some(work) }))
 }
 
-/// Makes the folder, for its owner alone: there are keys and mails in it.
+/// Creates the folder with access for its owner only: it contains keys and emails.
 fn make(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -130,7 +131,7 @@ fn make(folder: &Path) -> io::Result<()> {
 }
 
 impl Persistence {
-    /// Writes what is left, and answers whether that went well.
+    /// Writes the remaining changes, and returns whether that succeeded.
     pub fn close(mut self) -> bool {
         self.stop();
         !self.shared.failing.load(Ordering::SeqCst)
@@ -140,7 +141,7 @@ impl Persistence {
         *lock(&self.shared.stop) = true;
         self.shared.wake.notify_all();
         if let Some(work) = self.work.take() {
-            // A thread that panicked has said so.
+            // A panic was reported already.
             let _ = work.join();
         }
     }
@@ -158,22 +159,22 @@ impl std::fmt::Debug for Persistence {
     }
 }
 
-/// Hears when nothing can be written any more, and when it can be again.
+/// Is called when writing fails, and when it succeeds again.
 type WebhookDelivery = dyn Fn(Result<(), &PersistenceError>) + Send;
 
 /// The thread that writes.
 struct Writer {
     folder: PathBuf,
-    /// None after a failure: a database that has met one is to be opened anew.
+    /// `None` after a failure: a database that has failed must be reopened.
     store: Option<Store>,
-    /// After a failure: when it is tried again.
+    /// After a failure, the time of the next attempt.
     retry_at: Option<Instant>,
     service: Weak<Service>,
-    /// The tenants of which something is written.
+    /// The tenants in the file.
     known: BTreeSet<String>,
-    /// What could not be written yet.
+    /// The changes that aren't written yet.
     pending: Batch,
-    /// The clock as it is written.
+    /// The clock as written.
     clock: Vec<u8>,
     shared: Arc<Shared>,
     delivery: Box<WebhookDelivery>,
@@ -203,7 +204,7 @@ impl Writer {
         }
     }
 
-    /// False once the service is gone.
+    /// Returns false once the service was dropped.
     fn write(&mut self) -> bool {
         let Some(service) = self.service.upgrade() else { return false };
         if self.retry_at.is_some_and(|at| Instant::now() < at) {
@@ -258,7 +259,7 @@ impl Writer {
     }
 }
 
-/// Also after a panic: nobody waits for a thread that is gone.
+/// Also after a panic: nothing may wait for a writer that has ended.
 impl Drop for Writer {
     fn drop(&mut self) {
         if let Some(service) = self.service.upgrade() {

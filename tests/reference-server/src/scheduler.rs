@@ -1,4 +1,4 @@
-//! Work that falls due at a time of the clock.
+//! Jobs that run at a time of the clock.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use crate::lock::lock;
 use crate::store::changes;
 
-/// Work that waits for its time, earliest first; of the same instant, first noted first.
+/// Scheduled jobs, earliest first; jobs with the same due time run in the order of their scheduling.
 pub(crate) struct Scheduler<W> {
     waiting: Mutex<Waiting<W>>,
-    /// Whether a job that is due at this time still has anything to do.
+    /// Whether a job with this due time still has an effect.
     is_needed: fn(Timestamp, &W) -> bool,
 }
 
-/// When a piece of work is due, and the how manieth it is.
+/// The due time of a job, and its sequence number.
 pub(crate) type JobKey = (Timestamp, u64);
 
 struct Waiting<W> {
@@ -23,7 +23,7 @@ struct Waiting<W> {
     noted: u64,
     /// The number of jobs above which those that are no longer needed are dropped.
     purge_above: usize,
-    /// Turns that came or went, once somebody wants to know.
+    /// The keys of added and removed jobs, once persistence has subscribed.
     touched: Option<Vec<JobKey>>,
 }
 
@@ -44,7 +44,7 @@ impl<W> Scheduler<W> {
         }
     }
 
-    /// Takes the next piece of work that is due at `now`, with its turn.
+    /// Takes the next job that is due at `now`, with its key.
     pub(crate) fn take_due(&self, now: Timestamp) -> Option<(JobKey, W)> {
         let mut waiting = lock(&self.waiting);
         let next = waiting.work.first_entry().filter(|next| next.key().0 <= now)?;
@@ -53,14 +53,14 @@ impl<W> Scheduler<W> {
         Some((turn, work))
     }
 
-    /// Puts back what is left of a piece of work, in its old turn.
+    /// Puts the remainder of a job back under its old key.
     pub(crate) fn go_on(&self, turn: JobKey, rest: W) {
         let mut waiting = lock(&self.waiting);
         waiting.touch(turn);
         waiting.work.insert(turn, rest);
     }
 
-    /// Whether any work is due at `now`.
+    /// Whether any job is due at `now`.
     pub(crate) fn is_due(&self, now: Timestamp) -> bool {
         lock(&self.waiting).work.first_key_value().is_some_and(|(turn, _)| turn.0 <= now)
     }
@@ -74,7 +74,7 @@ impl<W> Scheduler<W> {
         waiting.work.clear();
     }
 
-    /// Shows what came or went since this was asked last: a turn, and the work if it still waits. Everything when it is asked first.
+    /// Reports what was added or removed since the last call: a key, and the job if it still waits. The first call reports everything.
     pub(crate) fn changes(&self, mut show: impl FnMut(JobKey, Option<&W>)) {
         let mut waiting = lock(&self.waiting);
         let touched = waiting.touched.replace(Vec::new());
@@ -84,7 +84,7 @@ impl<W> Scheduler<W> {
         }
     }
 
-    /// Puts work back that waited before. It does not count as a change.
+    /// Restores a persisted job, which doesn't count as a change.
     pub(crate) fn put_back(&self, (due, order): JobKey, work: W) {
         let mut waiting = lock(&self.waiting);
         waiting.touched.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! What every part of the service shares: its settings and its clock, what it remembers, and what waits.
+//! The state of one service: its settings, clock, tenants, logins and queues.
 
 pub(crate) mod event_bus;
 pub mod faults;
@@ -59,9 +59,9 @@ pub(crate) struct State {
     pub(crate) outbox: Outbox,
     pub(crate) http_clients: HttpClients,
     pub(crate) event_bus: EventBus,
-    /// Mails that left and that the listeners have not received yet.
+    /// Captured emails that the listeners have not received yet.
     unheard: Mutex<VecDeque<Arc<Mail>>>,
-    /// Whoever changes something is inside it.
+    /// Entered by every thread that changes something.
     pub(crate) snapshot_lock: SnapshotLock,
     kept: AtomicBool,
 }
@@ -101,37 +101,37 @@ impl State {
         self.request_ids.next()
     }
 
-    /// Something that can't be guessed, of which keys are made.
+    /// A random UUID that can't be guessed, for keys.
     pub(crate) fn next_secret(&self) -> Uuid {
         self.secrets.next()
     }
 
-    /// Whose credential a request carries.
+    /// Resolves the credential of a request.
     pub(crate) fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
         keys::read(headers, &self.tenants.api_key_index, &self.oauth, self.clock.now())
     }
 
-    /// Notes that a mail left. The listeners receive it when no lock is held, so that they may call the service.
+    /// Queues a captured email for the listeners, which run when no lock is held, so that they may call the service.
     pub(crate) fn note_captured(&self, mail: Arc<Mail>) {
         lock(&self.unheard).push_back(mail);
     }
 
-    /// The next mail that the listeners have not received yet.
+    /// Takes the next captured email for the listeners.
     pub(crate) fn next_captured(&self) -> Option<Arc<Mail>> {
         lock(&self.unheard).pop_front()
     }
 
-    /// From now on the state outlives the process.
+    /// Marks the state as persistent.
     pub(crate) fn set_persistent(&self) {
         self.kept.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the state outlives the process.
+    /// Whether the state survives a restart.
     pub(crate) fn is_persistent(&self) -> bool {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Forgets every tenant, every request, every fault, and all that was to happen later.
+    /// Deletes all tenants, requests, faults and scheduled jobs.
     pub(crate) fn reset(&self) {
         self.scheduler.clear();
         self.fetches.clear();

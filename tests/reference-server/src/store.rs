@@ -1,4 +1,4 @@
-//! Where records are kept: in order, found by ID, by key and by group, at a cost that doesn't grow with their number.
+//! Stores of records: ordered, with lookups by ID, key and group whose cost doesn't grow with the number of records.
 
 pub(crate) mod backlog;
 pub(crate) mod budget;

@@ -1,10 +1,10 @@
-//! A broadcast goes out: one mail for each contact of its segment.
+//! Sends a broadcast: one email per contact of its segment.
 //!
-//! Who is in the segment is looked up when it leaves, and each contact is judged when its turn comes: one that has unsubscribed, or doesn't
-//! want the topic, gets nothing. A mail of a broadcast is an email like any other: it is listed with the sent ones, and has their fates.
+//! The members of the segment are determined when the broadcast starts, and each contact is checked when its email is sent: unsubscribed
+//! contacts, and those that opted out of the topic, get none. The emails are listed like any other, with the same simulated outcomes.
 //!
-//! A large segment takes its time. So many mails leave at once and as many a step later, on the service's clock, so that nobody waits for
-//! a hundred thousand of them; until the last has left the broadcast is `queued`, and can be stopped.
+//! A large segment is sent in steps on the service's clock, so that no request waits for a hundred thousand emails. Until the last email is
+//! sent, the broadcast is `queued` and can be canceled.
 
 pub(crate) mod audience;
 pub(crate) mod message;
@@ -24,11 +24,11 @@ use crate::state::job::{BroadcastJob, Job};
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
 
-/// How many mails leave in one step.
+/// The number of emails per step.
 const STEP: usize = 1_000;
-/// How many of a step are made at a time.
+/// The number of emails that are created at a time within a step.
 const SLICE: usize = 25;
-/// How much later the next step is.
+/// The delay between two steps.
 const PAUSE: SignedDuration = SignedDuration::from_millis(100);
 
 /// Sends a draft, now or when it is due.
@@ -47,7 +47,7 @@ pub(crate) fn send(
         state.scheduler.schedule(due, work);
         return Ok(());
     }
-    // The first step is the request's own work.
+    // The first step is part of the request.
     let mut rest = depart(state, tenant, id, now);
     while let Some(departure) = rest {
         rest = go_on(state, departure, now);
@@ -55,7 +55,7 @@ pub(crate) fn send(
     Ok(())
 }
 
-/// The schedule of a broadcast is due, unless it was taken back or changed.
+/// Sends a scheduled broadcast, unless it was canceled or rescheduled.
 pub(crate) fn fall_due(
     state: &State,
     tenant: &Weak<Tenant>,
@@ -73,7 +73,7 @@ fn depart(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Optio
     go_on(state, BroadcastJob::new(tenant, id, contacts), at)
 }
 
-/// Lets the next mails leave, and answers what else leaves in the same step.
+/// Sends the next emails, and returns the remainder of the same step.
 pub(crate) fn go_on(state: &State, mut departure: BroadcastJob, at: Timestamp) -> Option<BroadcastJob> {
     let tenant = departure.tenant.upgrade()?;
     let broadcast = tenant.broadcasts.get(departure.broadcast)?;

@@ -1,13 +1,13 @@
-//! Events on their way to the webhooks that want them (`SPEC.md`, Events).
+//! Delivery of events to webhooks (`SPEC.md`, Events).
 //!
-//! An event is written once, for each webhook that is enabled and subscribed to its type when it happens, and those bytes are what every attempt
-//! sends. The first attempt is made at once; one that fails is repeated after the pauses of [`PAUSES`], each counted from the failure before it, on the
-//! service's clock. Every attempt goes where the webhook points by then; one that is disabled or gone by then gets no more of them.
+//! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
+//! attempt is made at once; a failed one is retried after the delays of [`RETRY_DELAYS`], each counted from the previous failure, on the
+//! service's clock. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
 //!
-//! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay leaves it as it is. (The
-//! specification is silent here.)
+//! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
+//! (The specification doesn't define this.)
 //!
-//! The service itself opens no connection: what is to be sent waits in the [`outbox`], and the mounts [`post`] it.
+//! The service itself opens no connection: attempts wait in the [`outbox`], and the mounts [`post`] them.
 
 pub(crate) mod payload;
 pub(crate) mod post;
@@ -32,7 +32,8 @@ use crate::state::tenant::Tenant;
 use crate::store::size::Size as _;
 use crate::wire::timestamp::iso;
 
-/// Tells an event to every webhook of the tenant that wants it; answers which, and under which id. `data` is made only if there is one.
+/// Sends an event to every subscribed webhook of the tenant. Returns the webhooks, each with the ID of its event. `data` is called only if
+/// there are any.
 pub(crate) fn notify(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -62,7 +63,7 @@ pub(crate) fn notify(
     delivery.collect()
 }
 
-/// A pause is over.
+/// Makes the next scheduled attempt.
 pub(crate) fn fall_due(
     state: &State,
     tenant: &Weak<Tenant>,
@@ -74,7 +75,7 @@ pub(crate) fn fall_due(
     }
 }
 
-/// Sends an event once more, at once, whatever came of it before.
+/// Sends an event again at once, whatever the outcome of earlier attempts.
 pub(crate) fn replay(state: &State, tenant: &Arc<Tenant>, delivery: &Arc<WebhookDelivery>) {
     enqueue(
         state,
@@ -91,7 +92,7 @@ pub(crate) fn enqueue(state: &State, job: PendingAttempt) {
     }
 }
 
-/// Drops an attempt that won't be made. If it was a scheduled one, no other follows.
+/// Drops an attempt that won't be made. If it was a scheduled one, no further attempt follows.
 fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
     if job.planned {
         job.delivery.give_up();
@@ -101,7 +102,7 @@ fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
     state.event_bus.publish(&tenant.name, news);
 }
 
-/// Makes a job into what is to be posted. None if the webhook is disabled or gone, or the attempt no longer needed.
+/// Creates the request of an attempt. Returns `None` if the webhook is disabled or deleted, or the attempt is no longer needed.
 pub(crate) fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
     let tenant = job.tenant.upgrade()?;
     let webhook = tenant.webhooks.get(job.delivery.webhook).filter(|webhook| webhook.enabled);
@@ -118,7 +119,7 @@ pub(crate) fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost>
     Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, now))
 }
 
-/// Takes up what came of an attempt, and answers of which webhook.
+/// Records the outcome of an attempt. Returns the ID of the webhook.
 pub(crate) fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
     let (job, sent_at) = post.into_job();
     let attempt = Attempt {

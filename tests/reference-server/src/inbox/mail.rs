@@ -1,4 +1,4 @@
-//! One mail as the page shows it, whether it left or came in: its source, its bodies and the files in it.
+//! The details of one email, captured or received: its source, bodies and files.
 
 pub(super) mod sanitized;
 
@@ -22,7 +22,7 @@ use crate::wire::cancel::Cancellation;
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
-/// Where a mail is kept.
+/// The folder of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Folder {
     /// `/_/messages/…`
@@ -31,10 +31,10 @@ pub(super) enum Folder {
     Received,
 }
 
-/// One mail.
+/// An email on the page.
 pub(super) enum MailView {
     Sent(Arc<Mail>),
-    /// An email that has not left: it has bodies, and neither source nor files.
+    /// An unsent email: it has bodies, but neither source nor files.
     Unsent(Arc<Email>),
     Received(Arc<Received>),
 }
@@ -62,7 +62,7 @@ impl MailView {
         }
     }
 
-    /// The ID of its email; a received one is its own.
+    /// The ID of its email; that of a received email is its own.
     pub(super) fn email_id(&self) -> Uuid {
         match self {
             Self::Sent(mail) => mail.email_id,
@@ -74,7 +74,7 @@ impl MailView {
     fn source(&self) -> Result<Bytes, Problem> {
         match self {
             Self::Sent(mail) => Ok(mail.mime()),
-            Self::Unsent(_) => Err(Problem::not_found("The email has not left, so there is no message yet.")),
+            Self::Unsent(_) => Err(Problem::not_found("The email was not sent, so there is no message.")),
             Self::Received(mail) => Ok(mail.raw.clone()),
         }
     }
@@ -95,28 +95,28 @@ impl MailView {
         }
     }
 
-    /// The HTML body as a document that can do nothing: no script, nothing from elsewhere; what it shows of the mail's own parts is in it.
+    /// The HTML body as an isolated document: without scripts and external resources; the message's own inline images are embedded.
     pub(super) fn html_page(&self, canceled: &Cancellation) -> Result<Response<Bytes>, Problem> {
         let html = self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))?;
         let page = sanitized::document(&html, || self.pictures(), canceled);
-        page.map(sanitized::response).ok_or_else(|| Problem::application("The client has gone."))
+        page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
     }
 
-    /// What the HTML may refer to. Of a mail that is not parsed the pictures stay away.
+    /// The inline images of the HTML. A message that can't be parsed has none.
     fn pictures(&self) -> sanitized::Pictures {
         let mut pictures = sanitized::Pictures::new();
         for (file, bytes) in
             self.source().map(|source| contents(&source).unwrap_or_default()).unwrap_or_default()
         {
             if let Some(id) = file.content_id {
-                // Of two with the same id the first one counts.
+                // Of several with the same ID the first one counts.
                 pictures.entry(id).or_insert((file.content_type, bytes));
             }
         }
         pictures
     }
 
-    /// The text body, for whoever wants it alone.
+    /// The text body.
     pub(super) fn text_page(&self) -> Result<Response<Bytes>, Problem> {
         let text = self.text().ok_or_else(|| Problem::not_found("The mail has no text body."))?;
         Ok(inert(
@@ -125,12 +125,12 @@ impl MailView {
         ))
     }
 
-    /// The mail as it travels, to be saved.
+    /// The raw message, as a download.
     pub(super) fn download(&self) -> Result<Response<Bytes>, Problem> {
         Ok(saved(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
-    /// One of the files in it, to be saved.
+    /// One of its files, as a download.
     pub(super) fn file(&self, place: &str) -> Result<Response<Bytes>, Problem> {
         let source = self.source()?;
         let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
@@ -140,9 +140,9 @@ impl MailView {
         Ok(saved(bytes, &file.content_type, &file.filename))
     }
 
-    /// All that is known of it but its bodies.
+    /// All details except the bodies.
     pub(super) fn about(&self, tenant: &Tenant) -> Response<Bytes> {
-        // Of an email that has not left there are neither headers nor files.
+        // An unsent email has neither headers nor files.
         let source = self.source().unwrap_or_default();
         let parsed = mime::headers(&source);
         let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
@@ -170,7 +170,7 @@ impl MailView {
     }
 }
 
-/// A stranger wrote it, so a browser saves it and doesn't show it.
+/// The content is untrusted, so a browser must save it instead of showing it.
 fn saved(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
     let content_type = HeaderValue::try_from(content_type)
         .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
@@ -183,13 +183,13 @@ fn saved(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
     response
 }
 
-/// Whether a character makes a file name look like another one: controls, and marks of direction.
+/// Whether a character can disguise a file name: controls, and direction marks.
 fn misleads(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Bytes that can do nothing in a browser, whatever they are.
+/// A response that is inert in a browser, whatever its content.
 fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
     let mut response = Response::new(bytes);
     let headers = response.headers_mut();
@@ -208,9 +208,9 @@ struct About<'a> {
     html_size: Option<usize>,
     text_size: Option<usize>,
     headers: Vec<Header<'a>>,
-    /// In the order of the mail; the place in it is what `files/{n}` takes.
+    /// In the order of the message; the index is the one in `files/{n}`.
     files: Vec<File<'a>>,
-    /// Why there are none, for a mail that is not parsed.
+    /// Why there are none, if the message can't be parsed.
     not_shown: Option<String>,
 }
 
@@ -249,7 +249,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// A received mail in a list, with the fields of a captured one as far as it has them.
+/// A received email in a list, with the fields of a captured one as far as it has them.
 #[derive(Serialize)]
 pub(super) struct ReceivedItem<'a> {
     id: String,
@@ -258,7 +258,7 @@ pub(super) struct ReceivedItem<'a> {
     cc: &'a [String],
     bcc: &'a [String],
     reply_to: &'a [String],
-    /// The recipients of the envelope.
+    /// The envelope recipients.
     received_for: &'a [String],
     subject: &'a str,
     created_at: String,
@@ -298,7 +298,7 @@ mod tests {
 
     const KEY: &str = "sb_test";
 
-    /// As an earlier version took it in, which had no limit.
+    /// Stores a message like an earlier version, which had no limit.
     fn stored(service: &Service) -> Uuid {
         let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
         let id = service.state().next_id();

@@ -1,5 +1,5 @@
-//! Captured mails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`,
-//! `DELETE /_/messages`. With `state` the list is one of emails that have not left (see [`unsent`]).
+//! Captured emails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`, `DELETE /_/messages`. With `state` the
+//! list contains unsent emails (see [`unsent`]).
 
 use std::sync::Arc;
 
@@ -44,14 +44,14 @@ pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem
     Ok(problem::json(StatusCode::OK, &whole(tenant, &mail)))
 }
 
-/// All that is known of a mail.
+/// All details of an email.
 fn whole<'a>(tenant: &Tenant, mail: &'a Mail) -> Whole<'a> {
     let bodies = mail.bodies();
     let raw = mail.render(&bodies);
     whole_of(tenant, mail, bodies, &raw)
 }
 
-/// The same for who has its bodies and its source.
+/// Like [`detail`], for a caller that has the bodies and the source.
 pub(super) fn whole_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Whole<'a> {
     let parsed = mime::headers(raw);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
@@ -60,7 +60,7 @@ pub(super) fn whole_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, 
     Whole { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers }
 }
 
-/// A header's value on one line (RFC 5322, 2.2.3).
+/// Unfolds a header's value (RFC 5322, 2.2.3).
 pub(super) fn unfolded(value: &str) -> String {
     value.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -81,7 +81,7 @@ pub(super) fn forget(state: &State, tenant: &Tenant) -> Response<Bytes> {
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))
 }
 
-/// The mail with this id, or that of the email with it.
+/// Finds an email by its ID or by its sent email's ID.
 pub(super) fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
     let id = Uuid::try_parse(id).ok();
     let of_email = |id| lock(&tenant.emails).get(id).and_then(|email| email.captured());
@@ -90,7 +90,7 @@ pub(super) fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
         .ok_or_else(|| Problem::not_found("Message not found."))
 }
 
-/// A captured mail in a list.
+/// A captured email in a list.
 #[derive(Serialize)]
 pub(super) struct Item<'a> {
     id: String,
@@ -101,7 +101,7 @@ pub(super) struct Item<'a> {
     bcc: Vec<&'a str>,
     subject: &'a str,
     created_at: String,
-    /// Of the whole message, in bytes.
+    /// The size of the complete message, in bytes.
     size: usize,
     last_event: Option<&'static str>,
     tags: &'a [Tag],

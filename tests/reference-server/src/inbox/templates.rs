@@ -1,8 +1,8 @@
-//! Templates with values in them, before anything is sent: `GET /_/templates`, `GET /_/templates/{id_or_alias}/preview`, and its HTML alone
-//! under `/_/templates/{id_or_alias}/preview.html`.
+//! Previews of templates with values: `GET /_/templates`, `GET /_/templates/{id_or_alias}/preview`, and the HTML alone under
+//! `/_/templates/{id_or_alias}/preview.html`.
 //!
-//! `?variables=` is a JSON object of strings and numbers, `?to=` an address whose contact fills what speaks of the recipient, and
-//! `?version=published` asks for the version that is sent in place of the newest one.
+//! `?variables=` is a JSON object of strings and numbers, `?to=` an address whose contact fills in the recipient placeholders, and
+//! `?version=published` requests the published version instead of the latest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Byt
     Ok(list(&Page { items: data, has_more: page.has_more }))
 }
 
-/// `GET /_/templates/{id_or_alias}/preview`: all but the HTML.
+/// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
 pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
     let (version, input) = asked(tenant, id, query)?;
     let missing = version.missing(&input.variables);
@@ -48,7 +48,7 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<
     Ok(problem::json(StatusCode::OK, &preview))
 }
 
-/// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as a document that can do nothing.
+/// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as an isolated document.
 pub(super) fn html(
     tenant: &Tenant,
     id: &str,
@@ -59,7 +59,7 @@ pub(super) fn html(
     let rendered = input.render(tenant, &version)?;
     let page =
         sanitized::document(&rendered.bodies.html().unwrap_or_default(), sanitized::Pictures::new, canceled);
-    page.map(sanitized::response).ok_or_else(|| Problem::application("The client has gone."))
+    page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
 }
 
 fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, PreviewInput), Problem> {
@@ -128,7 +128,7 @@ struct Preview<'a> {
     subject: Option<String>,
     text: Option<Arc<str>>,
     html_size: usize,
-    /// The variables for which a send would have to bring a value.
+    /// The variables for which a send must provide a value.
     missing: Vec<String>,
 }
 
@@ -137,9 +137,9 @@ struct Item<'a> {
     id: String,
     name: &'a str,
     alias: Option<&'a str>,
-    /// There is a version that is sent.
+    /// Whether it has a published version.
     published: bool,
-    /// There is a newer one.
+    /// Whether it has a newer version.
     edited: bool,
     variables: Vec<Variable<'a>>,
 }

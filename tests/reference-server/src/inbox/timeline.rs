@@ -1,4 +1,4 @@
-//! What has happened to a mail, and what webhooks were told of it: `GET /_/messages/{id}/timeline`, `GET /_/received/{id}/timeline`.
+//! The events of an email and their webhook deliveries: `GET /_/messages/{id}/timeline`, `GET /_/received/{id}/timeline`.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ struct Timeline {
 struct Entry {
     at: String,
     event: &'static str,
-    /// Why the email could not leave.
+    /// Why the email was not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Arc<str>>,
 }
 
-/// One event, as one webhook was told it.
+/// The delivery of an event to one webhook.
 #[derive(Serialize)]
 struct Delivery {
     id: String,
@@ -52,7 +52,7 @@ struct Try {
     response: String,
 }
 
-/// The timeline of a mail.
+/// The timeline of an email.
 pub(super) fn of(tenant: &Tenant, letter: &MailView) -> Response<Bytes> {
     let (email, events) = match letter {
         MailView::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),

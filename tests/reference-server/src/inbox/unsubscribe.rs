@@ -1,7 +1,7 @@
-//! Where the links of broadcasts lead: `GET /_/unsubscribe/{word}` asks, `POST` unsubscribes.
+//! The unsubscribe page: `GET /_/unsubscribe/{word}` asks for confirmation, `POST` unsubscribes.
 //!
-//! Looking must not unsubscribe: mail programs and scanners follow links. What is posted is the one click of RFC 8058, or the page's own
-//! button. No key is needed; the link itself proves that it came with the mail.
+//! A GET must not unsubscribe: mail clients and scanners follow links. The POST is the one click of RFC 8058, or the page's own button. No
+//! key is needed; the signed link proves that it came with the email.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -24,7 +24,7 @@ pub(super) fn ask(state: &State, word: &str) -> Result<Response<Bytes>, Problem>
     )))
 }
 
-/// Unsubscribes, once or again.
+/// Unsubscribes; repeating it has no further effect.
 pub(super) fn end(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
     let leaving = read(state, word)?;
     let (address, what) = words(&leaving)?;
@@ -37,7 +37,7 @@ fn read(state: &State, word: &str) -> Result<UnsubscribeRequest, Problem> {
         Problem::new(
             StatusCode::FORBIDDEN,
             "invalid_link",
-            "This link is not one that this service has written, or it has forgotten whom it was for.",
+            "This link is not signed by this service, or its account no longer exists.",
         )
     })
 }
@@ -65,7 +65,7 @@ fn page(body: &str) -> Response<Bytes> {
             "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
         ),
     );
-    // The address of the page is the permission to unsubscribe.
+    // The page's URL authorizes the request.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -1,4 +1,4 @@
-//! API keys that were made.
+//! API keys created through the API.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One key that was made.
+/// A created API key.
 #[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct ApiKey {
     pub(crate) id: Uuid,
@@ -26,7 +26,7 @@ pub(crate) struct ApiKey {
 heap_size!(ApiKey { id, name, token, created_at, last_used_at, permission, domain });
 
 impl ApiKey {
-    /// The key itself, and what it may do.
+    /// The key itself, with its permissions.
     pub(crate) fn credential(&self, tenant: &str) -> (&str, Credential<'static>) {
         let credential = Credential {
             tenant: tenant.to_owned().into(),

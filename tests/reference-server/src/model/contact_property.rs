@@ -1,4 +1,4 @@
-//! Contact properties: what else can be known of a contact, and put into a broadcast.
+//! Contact properties: custom fields of contacts, for use in broadcasts.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One property that contacts can have. Its key and its type never change.
+/// A custom field of contacts. Its key and type never change.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ContactProperty {
     pub(crate) id: Uuid,
@@ -42,7 +42,7 @@ impl table::Record for ContactProperty {
     }
 }
 
-/// What a property holds. The specification has seen `string`.
+/// The type of a property. The specification names `string`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Type {

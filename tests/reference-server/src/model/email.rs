@@ -1,4 +1,4 @@
-//! What the service remembers of an email, and what has happened to it.
+//! Sent emails and their events.
 
 pub(crate) mod attachments;
 pub(crate) mod bodies;
@@ -23,16 +23,16 @@ use crate::store::size::Size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// How many events of an email are remembered.
+/// The maximum number of events per email.
 const LONGEST_HISTORY: usize = 200;
-/// How many an email has that was delivered and never opened.
+/// The number of events of an email that was delivered and never opened.
 const USUAL_HISTORY: usize = 2;
 
-/// A sent email. What was sent never changes; when it leaves and what happened to it does.
+/// A sent email. Its content never changes; its delivery state and its events do.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Email {
     pub(crate) id: Uuid,
-    /// With its angle brackets.
+    /// Including its angle brackets.
     pub(crate) message_id: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) from: String,
@@ -43,7 +43,7 @@ pub(crate) struct Email {
     pub(crate) subject: String,
     #[serde(flatten)]
     pub(crate) bodies: Bodies,
-    /// The custom headers; not those that the service adds to the mails of a broadcast.
+    /// The custom headers, without those that the service adds to the emails of a broadcast.
     #[serde(default)]
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) tags: Arc<[Tag]>,
@@ -52,7 +52,7 @@ pub(crate) struct Email {
     progress: Mutex<Progress>,
 }
 
-/// A copy of its own, with what has happened so far. The bodies are shared.
+/// A separate copy with the current progress. The bodies are shared.
 impl Clone for Email {
     fn clone(&self) -> Self {
         let Self {
@@ -92,23 +92,23 @@ impl Clone for Email {
     }
 }
 
-/// What has happened to an email so far.
+/// The progress of an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Progress {
     last_event: (Timestamp, Event),
-    /// All of them, oldest first.
+    /// All events, oldest first.
     history: Vec<(Timestamp, Event)>,
     scheduled_at: Option<Timestamp>,
-    /// All that is needed to send it, until it has been sent.
+    /// The content to send, until it has been sent.
     waiting: Option<Box<Draft>>,
-    /// The mail that left, in the inbox.
+    /// The captured email in the inbox.
     captured: Option<Uuid>,
-    /// Why it could not leave.
+    /// Why it was not sent.
     #[serde(default)]
     failure: Option<Arc<str>>,
 }
 
-/// An event of an email. The specification has seen two; these are the twelve that are known.
+/// An event of an email. The specification names two of these twelve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) enum Event {
     Queued,
@@ -180,12 +180,12 @@ impl Email {
         lock(&self.progress).last_event.1
     }
 
-    /// All that has happened to it, oldest first. Of an email that is opened again and again the last times are forgotten.
+    /// All events, oldest first. Beyond the limit, the latest are dropped.
     pub(crate) fn history(&self) -> Vec<(Timestamp, Event)> {
         lock(&self.progress).history.clone()
     }
 
-    /// Notes an event. It is the last one unless a later one is known already.
+    /// Adds an event. It becomes the last one unless a later one is recorded already.
     pub(crate) fn note(&self, at: Timestamp, event: Event) {
         let mut progress = lock(&self.progress);
         if at >= progress.last_event.0 {
@@ -201,17 +201,17 @@ impl Email {
         lock(&self.progress).scheduled_at
     }
 
-    /// Hands out what is needed to send it, to whoever asks first once its time has come.
+    /// Takes the content to send, once, if it is due.
     pub(crate) fn take_waiting(&self, at: Timestamp) -> Option<Box<Draft>> {
         let mut progress = lock(&self.progress);
         if progress.scheduled_at.is_some_and(|due| due > at) {
-            // It was put off after this departure had been noted.
+            // It was rescheduled after this job was scheduled.
             return None;
         }
         progress.waiting.take()
     }
 
-    /// Gives it another time, if it still waits for its own. The error is what has happened to it instead.
+    /// Reschedules the email if it still waits. The error is its last event.
     pub(crate) fn reschedule(&self, to: Timestamp) -> Result<(), Event> {
         let mut progress = lock(&self.progress);
         if progress.waiting.is_none() || progress.scheduled_at.is_none() {
@@ -221,7 +221,7 @@ impl Email {
         Ok(())
     }
 
-    /// Takes it back, if it still waits for its time or was taken back before. The error is what has happened to it instead.
+    /// Cancels the email if it still waits; repeating it succeeds. The error is its last event.
     pub(crate) fn cancel(&self, at: Timestamp) -> Result<(), Event> {
         let mut progress = lock(&self.progress);
         let scheduled = progress.scheduled_at.is_some();
@@ -245,7 +245,7 @@ impl Email {
         lock(&self.progress).captured
     }
 
-    /// Why it could not leave, if it failed before.
+    /// Why it was not sent, if it failed before.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
         lock(&self.progress).failure.clone()
     }
@@ -259,7 +259,7 @@ impl Email {
     }
 }
 
-/// With all that is needed to send it, as long as it waits. The bodies are shared with that.
+/// Includes the content to send, as long as it waits. The bodies are shared with that.
 impl Size for Email {
     fn heap_size(&self) -> usize {
         let progress = lock(&self.progress);

@@ -14,7 +14,7 @@ use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// A kind of event.
+/// An event definition.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Event {
     pub(crate) id: Uuid,

@@ -1,4 +1,4 @@
-//! The API log: what is recorded of each exchange, and what is redacted from it.
+//! The API log: the recorded part of each exchange, with secrets redacted.
 
 use bytes::Bytes;
 use http::Method;
@@ -10,14 +10,14 @@ use crate::store::size::Size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// The largest body that is kept, in bytes. What is larger is shown as null.
+/// The maximum size of a recorded body, in bytes. Larger ones are shown as null.
 const LARGEST: usize = 64 << 10;
-/// Fields whose values open something. They are handed out once, and the log is not the second time.
+/// Fields with secrets. They are returned once, and the log must not repeat them.
 const SECRETS: &[&str] = &["token", "signing_secret", "download_url"];
 /// Paths on which such fields occur.
 const TOLD_ON: &[&str] = &["/api-keys", "/webhooks", "/emails/receiving"];
 
-/// One request of a tenant.
+/// A logged request of a tenant.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: Uuid,
@@ -26,7 +26,7 @@ pub(crate) struct Entry {
     pub(crate) method: Method,
     pub(crate) response_status: u16,
     pub(crate) user_agent: Option<String>,
-    /// As they arrived and left, but for secrets; shown if they are JSON.
+    /// The bodies, with secrets redacted; shown if they are JSON.
     pub(crate) request_body: Option<Bytes>,
     pub(crate) response_body: Option<Bytes>,
 }
@@ -38,7 +38,7 @@ impl Size for Entry {
     }
 }
 
-/// What the log keeps of a body: nothing of an empty or large one, and no secrets. Whether it is JSON shows when it is read.
+/// The recorded part of a body: nothing if it is empty or too large, and no secrets. Whether it is JSON is determined on access.
 pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
     if body.is_empty() || body.len() > LARGEST {
         return None;
@@ -51,12 +51,12 @@ pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
     serde_json::to_vec(&value).ok().map(Bytes::from)
 }
 
-/// Whether bodies on this path may hold what opens something.
+/// Whether bodies on this path may contain secrets.
 pub(crate) fn tells_secrets(path: &str) -> bool {
     TOLD_ON.iter().any(|told| path.starts_with(told))
 }
 
-/// Takes the values out of a body that open something.
+/// Removes the secrets from a body.
 pub(crate) fn hide(value: &mut Value) {
     match value {
         Value::Object(fields) => {

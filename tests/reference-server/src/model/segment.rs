@@ -9,7 +9,7 @@ use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One segment.
+/// A segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Segment {
     pub(crate) id: Uuid,

@@ -18,13 +18,13 @@ use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One template.
+/// A template.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Template {
     pub(crate) id: Uuid,
     pub(crate) name: String,
     pub(crate) alias: Option<String>,
-    /// The newest version.
+    /// The latest version.
     pub(crate) newest: Arc<Version>,
     /// The version that is sent.
     pub(crate) published: Option<Arc<Version>>,
@@ -33,7 +33,7 @@ pub(crate) struct Template {
     pub(crate) published_at: Option<Timestamp>,
 }
 
-/// A version that is published as it is counts once.
+/// A version that is both latest and published counts once.
 impl Size for Template {
     fn heap_size(&self) -> usize {
         let Self { id: _, name, alias, newest, published, created_at: _, updated_at: _, published_at: _ } =
@@ -52,7 +52,7 @@ impl table::Record for Template {
         self.alias.as_deref()
     }
 
-    /// Two templates never share an alias. The specification is silent on it; a send has to find one.
+    /// Aliases are unique. The specification doesn't define this, but a send must resolve one.
     fn conflict(&self, _: &Self) -> Problem {
         Problem::validation(format!(
             "`alias` must be a new one; there is a template with the alias {} already.",

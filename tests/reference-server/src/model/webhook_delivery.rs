@@ -1,4 +1,4 @@
-//! What is remembered of the events that webhooks were told, and of each attempt.
+//! Webhook events and their delivery attempts.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -18,7 +18,7 @@ use crate::wire::problem::Problem;
 use crate::wire::timestamp::iso;
 use crate::wire::view::view;
 
-/// How long after a failed attempt the next one is made; after the last of them none is.
+/// The delays of the retries, each counted from the previous failed attempt.
 pub(crate) const PAUSES: [SignedDuration; 7] = [
     SignedDuration::from_secs(5),
     SignedDuration::from_mins(5),
@@ -29,28 +29,28 @@ pub(crate) const PAUSES: [SignedDuration; 7] = [
     SignedDuration::from_hours(10),
 ];
 
-/// When the attempt after this many failed ones is made, counted from now. None after the last.
+/// The time of the retry after this number of failed attempts. `None` after the last.
 pub(crate) fn after(failed: usize, now: Timestamp) -> Option<Timestamp> {
     Some(plus(now, *PAUSES.get(failed.checked_sub(1)?)?))
 }
 
-/// One event for one webhook. What is sent never changes; how far it has come does.
+/// An event for one webhook. Its content never changes; its progress does.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct WebhookDelivery {
     pub(crate) id: Uuid,
     pub(crate) webhook: Uuid,
-    /// Its type, such as `email.sent`.
+    /// The event type, such as `email.sent`.
     #[serde(deserialize_with = "word")]
     pub(crate) kind: Interned,
     pub(crate) created_at: Timestamp,
-    /// The email that it speaks of.
+    /// The email that it belongs to.
     pub(crate) email: Option<Uuid>,
     /// The body of every attempt.
     pub(crate) payload: Bytes,
     progress: Mutex<Progress>,
 }
 
-/// A copy of its own, with the attempts so far. The payload is shared.
+/// A separate copy with the attempts so far. The payload is shared.
 impl Clone for WebhookDelivery {
     fn clone(&self) -> Self {
         let Self { id, webhook, kind, created_at, email, ref payload, ref progress } = *self;
@@ -61,37 +61,37 @@ impl Clone for WebhookDelivery {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Progress {
-    /// The state of the schedule; replays don't show in it until one succeeds.
+    /// The state of the schedule; replays affect it only if they succeed.
     pub(crate) status: Status,
     /// Oldest first.
     pub(crate) attempts: Vec<Attempt>,
-    /// How many scheduled attempts have failed.
+    /// The number of failed scheduled attempts.
     failed: usize,
-    /// How many attempts are in flight, replays among them.
+    /// The number of attempts in flight, including replays.
     running: usize,
-    /// None while the scheduled attempt is in flight, and once there will be no other.
+    /// `None` while the scheduled attempt is in flight, and after the last one.
     pub(crate) next_attempt_at: Option<Timestamp>,
 }
 
-/// How an event stands.
+/// The status of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Status {
-    /// It waits for its first or its next attempt.
+    /// It waits for its first or next attempt.
     Pending,
-    /// An attempt is under way.
+    /// An attempt is in flight.
     Attempting,
     Success,
     /// No further attempt will be made.
     Failed,
 }
 
-/// One attempt.
+/// A delivery attempt.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Attempt {
     pub(crate) id: Uuid,
-    /// 0 if there was no answer.
+    /// 0 if there was no response.
     pub(crate) http_status_code: u16,
-    /// The beginning of the answer's body, or why there was none.
+    /// The beginning of the response's body, or the reason why there was none.
     pub(crate) response: String,
     pub(crate) sent_at: Timestamp,
 }
@@ -125,13 +125,13 @@ impl Progress {
 }
 
 impl Attempt {
-    /// Any answer of the 2xx counts.
+    /// Any 2xx status counts.
     pub(crate) fn succeeded(&self) -> bool {
         (200..300).contains(&self.http_status_code)
     }
 }
 
-/// How many attempts of one event are remembered: those of the plan, and many replays.
+/// The maximum number of recorded attempts per event: all scheduled ones, and many replays.
 const MOST_ATTEMPTS: usize = 100;
 
 impl WebhookDelivery {
@@ -153,7 +153,7 @@ impl WebhookDelivery {
         Self { id, webhook, kind, created_at, email, payload, progress: Mutex::new(progress) }
     }
 
-    /// The id that the receiver sees; it is the same in every attempt.
+    /// The ID that the receiver sees, the same in every attempt.
     pub(crate) fn message_id(&self) -> String {
         message_id(self.id)
     }
@@ -162,8 +162,8 @@ impl WebhookDelivery {
         lock(&self.progress).clone()
     }
 
-    /// Takes it up after a new start: an attempt that was under way then has no outcome and is made again. Answers when the next attempt is due, and
-    /// after how many that failed.
+    /// Resumes after a restart: an attempt that was in flight has no outcome and is made again. Returns when the next attempt is due, and
+    /// the number of failed attempts before it.
     pub(crate) fn take_up(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
         let mut progress = lock(&self.progress);
         progress.running = 0;
@@ -174,13 +174,13 @@ impl WebhookDelivery {
         (progress.status == Status::Pending).then_some((progress.failed, due))
     }
 
-    /// Whether it waits for the attempt after this many failed ones.
+    /// Whether it waits for the attempt after this number of failed ones.
     pub(crate) fn awaits(&self, failed: usize) -> bool {
         let progress = lock(&self.progress);
         progress.status == Status::Pending && progress.failed == failed
     }
 
-    /// Starts an attempt. Returns false for a scheduled one that is no longer needed, since a replay succeeded while it waited for its turn.
+    /// Starts an attempt. Returns false for a scheduled one that is no longer needed, since a replay succeeded while it was queued.
     pub(crate) fn begin(&self, planned: bool) -> bool {
         let mut progress = lock(&self.progress);
         if planned {
@@ -193,8 +193,8 @@ impl WebhookDelivery {
         true
     }
 
-    /// Takes the result of an attempt: any success ends the schedule, a failed replay leaves it as it is. Returns when the next scheduled attempt is
-    /// due, and after how many that failed.
+    /// Records the outcome of an attempt: any success ends the schedule; a failed replay doesn't change it. Returns when the next scheduled
+    /// attempt is due, and the number of failed attempts before it.
     pub(crate) fn finish(
         &self,
         attempt: Attempt,
@@ -220,7 +220,7 @@ impl WebhookDelivery {
         Some((progress.failed, progress.next_attempt_at?))
     }
 
-    /// Ends the schedule without a success.
+    /// Ends the schedule as failed.
     pub(crate) fn give_up(&self) {
         let mut progress = lock(&self.progress);
         if progress.status != Status::Success {
@@ -229,12 +229,12 @@ impl WebhookDelivery {
     }
 }
 
-/// The groups of events.
+/// The groups of webhook events.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
     /// The events of a webhook.
     Webhook(Uuid),
-    /// The events that speak of an email.
+    /// The events of an email.
     Email(Uuid),
 }
 
@@ -259,7 +259,7 @@ impl table::Record for WebhookDelivery {
     }
 }
 
-/// The events of one tenant's webhooks. When there are too many, the oldest are forgotten.
+/// The events of one tenant's webhooks. Beyond the limit, the oldest are evicted.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     most: usize,
@@ -271,7 +271,7 @@ impl Deliveries {
         Self { most: most.max(1), events: Table::new(most, &Arc::new(Budget::of(usize::MAX))) }
     }
 
-    /// Adds an event; returns the IDs of those that are forgotten for it.
+    /// Adds an event; returns the IDs of those that were evicted.
     pub(crate) fn add(&self, delivery: Arc<WebhookDelivery>) -> Vec<Uuid> {
         let mut events = self.lock();
         events.insert(delivery.id, delivery);
@@ -279,19 +279,19 @@ impl Deliveries {
         (0..excess).filter_map(|_| events.remove_oldest()).map(|delivery| delivery.id).collect()
     }
 
-    /// Forgets an event, for which no more attempts are made.
+    /// Removes an event, which gets no further attempts.
     pub(crate) fn remove(&self, id: Uuid) {
         if let Some(delivery) = self.lock().remove(id) {
             delivery.give_up();
         }
     }
 
-    /// The events themselves, for whoever keeps them.
+    /// Locks the events themselves, for persistence.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<WebhookDelivery>> {
         self.events.lock()
     }
 
-    /// Notes that an event has come further.
+    /// Marks an event as changed.
     pub(crate) fn touch(&self, id: Uuid) {
         self.lock().touch(id);
     }
@@ -305,12 +305,12 @@ impl Deliveries {
         self.events.page_of(window, [Group::Webhook(webhook)], |delivery| delivery.webhook == webhook)
     }
 
-    /// The events that speak of an email, oldest first.
+    /// The events of an email, oldest first.
     pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<WebhookDelivery>> {
         self.lock().members(&Group::Email(email)).cloned().collect()
     }
 
-    /// Forgets the events of a webhook that is gone; returns their IDs.
+    /// Removes the events of a deleted webhook; returns their IDs.
     pub(crate) fn forget(&self, webhook: Uuid) -> Vec<Uuid> {
         let mut events = self.lock();
         let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|delivery| delivery.id).collect();
@@ -323,12 +323,12 @@ impl Deliveries {
     }
 }
 
-/// How an event's id is written.
+/// Formats the ID of an event.
 pub(crate) fn message_id(id: Uuid) -> String {
     format!("msg_{}", id.simple())
 }
 
-/// How an attempt's id is written.
+/// Formats the ID of an attempt.
 pub(crate) fn attempt_id(id: Uuid) -> String {
     format!("atmpt_{}", id.simple())
 }

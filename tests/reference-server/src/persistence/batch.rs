@@ -1,4 +1,4 @@
-//! What has changed, collected while nothing changes and encoded when that is over.
+//! Changes, collected under the snapshot lock and encoded after it is released.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::service::Service;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
 
-/// Tenant, room, place.
+/// Tenant, table, position.
 pub(super) type Key = (String, u8, u64);
 
 /// A record that is encoded when it is written.
@@ -28,14 +28,14 @@ impl<T: Serialize + Send> Encode for T {
     }
 }
 
-/// The changes of a moment. Nothing in it says in which order they came: of each record only the last counts.
+/// The changes of one write. Their order is irrelevant: of each record only the last state counts.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Tenants of which nothing is left.
+    /// Deleted tenants.
     pub(super) gone: BTreeSet<String>,
-    /// Rooms that begin anew: what is there from before goes.
+    /// Tables that are replaced: their previous content is deleted.
     pub(super) emptied: BTreeSet<(String, u8)>,
-    /// What is to be written, or taken away.
+    /// Records to write, or to delete.
     pub(super) records: BTreeMap<Key, Option<Box<dyn Encode>>>,
     pub(super) logins: Option<Box<dyn Encode>>,
     pub(super) clock: Option<Vec<u8>>,
@@ -50,7 +50,7 @@ impl Batch {
             && self.clock.is_none()
     }
 
-    /// Collects what has changed since the last time. The gate has to be closed, so this takes shares and copies, and encodes nothing.
+    /// Collects the changes since the last call. The snapshot lock must be held exclusively, so this clones references and encodes nothing.
     pub(super) fn collect(service: &Service, known: &mut BTreeSet<String>) -> Self {
         let mut batch = Self::default();
         let tenants = service.state().tenants.all();
@@ -80,7 +80,7 @@ impl Batch {
         }
     }
 
-    /// Adds what came after this could not be written.
+    /// Adds the changes that came after a failed write.
     pub(super) fn then(&mut self, later: Self) {
         self.records.retain(|(tenant, room, _), _| {
             !later.gone.contains(tenant) && !later.emptied.contains(&(tenant.clone(), *room))
@@ -118,7 +118,7 @@ impl Visit for Collect<'_> {
     }
 }
 
-/// With the names of the fields, so that a later version may add some.
+/// With field names, so that a later version may add fields.
 pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, PersistenceError> {
     rmp_serde::to_vec_named(value).map_err(|error| PersistenceError::Unwritten(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Work that waits, as it is kept: with names where the agenda has links.
+//! Persisted jobs, with names in place of references.
 
 use std::sync::{Arc, Weak};
 
@@ -29,7 +29,7 @@ enum StoredJobKind {
 }
 
 impl StoredJob {
-    /// None for work that has lost its tenant or email, and for attempts to tell a webhook something: the event itself says when it is due.
+    /// `None` for jobs whose tenant or email was evicted, and for webhook deliveries: the event itself has its due time.
     pub(super) fn of(work: &Job) -> Option<Self> {
         let (tenant, what) = match work {
             Job::Depart { tenant, email } => {
@@ -63,7 +63,7 @@ impl StoredJob {
         Some(Self { tenant: tenant?.name.clone(), what })
     }
 
-    /// None if its tenant or its email is there no more.
+    /// `None` if the tenant or email no longer exists.
     pub(super) fn revive(self, tenants: &Tenants) -> Option<Job> {
         let owner = tenants.find(&self.tenant)?;
         let tenant = Arc::downgrade(&owner);

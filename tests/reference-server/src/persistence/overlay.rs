@@ -1,6 +1,7 @@
-//! A file under glass: it can be read, and what is written to it is in memory alone.
+//! A read-only file with writes in memory.
 //!
-//! Opening a database mends it where it can. Whether a file is whole has to be known before anything in it is changed, so it is opened this way first.
+//! Opening a database repairs it if possible. The integrity of a file must be known before anything in it changes, so it is first opened
+//! this way.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,7 +12,7 @@ use redb::StorageBackend;
 
 use crate::lock::lock;
 
-/// Writes are kept in pieces of this size.
+/// The block size of writes.
 const PIECE: usize = 4096;
 
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(super) struct Overlay(Mutex<Behind>);
 #[derive(Debug)]
 struct Behind {
     file: File,
-    /// The length of the file, and the one that was set.
+    /// The length of the part of the file that is still visible, and the current length.
     on_disk: u64,
     length: u64,
     written: HashMap<u64, Box<[u8]>>,
@@ -34,7 +35,7 @@ impl Overlay {
 }
 
 impl Behind {
-    /// A piece as it would be read now.
+    /// The current content of a block.
     fn piece(&mut self, number: u64) -> io::Result<Box<[u8]>> {
         if let Some(piece) = self.written.get(&number) {
             return Ok(piece.clone());
@@ -47,7 +48,7 @@ impl Behind {
         Ok(piece)
     }
 
-    /// Goes through the pieces of a range: the number of each, where the range begins in it, and how much of it is meant.
+    /// The blocks of a range: the number of each, the offset of the range in it, and the length of the part.
     fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
         let mut at = offset;
         let end = offset + length as u64;
@@ -85,7 +86,7 @@ impl StorageBackend for Overlay {
 
     fn set_len(&self, length: u64) -> io::Result<()> {
         let mut behind = lock(&self.0);
-        // What is cut off does not come back.
+        // Truncated content must not reappear.
         behind.on_disk = behind.on_disk.min(length);
         behind.written.retain(|number, _| number * (PIECE as u64) < length);
         behind.length = length;

@@ -1,4 +1,4 @@
-//! From the file to a service that goes on.
+//! Restores a service from the file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
 use crate::store::size::Size;
 
-/// The records of one tenant, by room.
+/// The records of one tenant, by table.
 type Records = HashMap<u8, Vec<(u64, Vec<u8>)>>;
 
-/// A service with everything that is in the file.
+/// Restores a service with everything in the file.
 pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
     let mut links = Links::new(settings.seed);
     match store.about("links")? {
@@ -65,7 +65,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     Ok(service)
 }
 
-/// Fills the tenants, one after the other as they stand in the file; answers the agenda, which speaks of all of them.
+/// Restores the tenants, one by one in the order of the file; returns the jobs, which refer to all of them.
 fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
     let mut scheduler = Vec::new();
     let mut current: Option<(String, Records)> = None;
@@ -121,7 +121,7 @@ impl Visit for Fill {
     }
 }
 
-/// Counts the mails of all tenants, so that the oldest go first when there are too many.
+/// Counts the emails of all tenants, so that the oldest are evicted beyond the limits.
 fn count_mails(service: &Service) {
     let mut mails: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
     for tenant in service.state().tenants.all() {
@@ -141,7 +141,7 @@ fn count_mails(service: &Service) {
     }
 }
 
-/// Counts the events of the webhooks of all tenants, so that the oldest go first when they are too large together.
+/// Counts the webhook events of all tenants, so that the oldest are evicted beyond the limit.
 fn count_events(service: &Service) {
     let mut events: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
     for tenant in service.state().tenants.all() {
@@ -155,7 +155,7 @@ fn count_events(service: &Service) {
     }
 }
 
-/// Takes up what was under way.
+/// Resumes pending work.
 fn take_up(service: &Service, tenant: &Arc<Tenant>) {
     let now = service.clock().now();
     let delivery: Vec<_> = tenant.deliveries.lock().oldest_first().cloned().collect();

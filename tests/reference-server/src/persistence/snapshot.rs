@@ -1,4 +1,4 @@
-//! Records as they are at a moment.
+//! Snapshots of records.
 
 use std::sync::Arc;
 
@@ -21,22 +21,22 @@ use crate::model::topic::Topic;
 use crate::model::webhook::Webhook;
 use crate::model::webhook_delivery::WebhookDelivery;
 
-/// A record that can be written later as it is now.
+/// A record of which a snapshot can be written later.
 pub(super) trait Snapshot: Serialize + Send + Sync + Sized + 'static {
-    /// The record as it is now. Most never change: a changed one takes the place of the one before.
+    /// A snapshot of the record. Most records never change: an update replaces them.
     fn snapshot(record: &Arc<Self>) -> Arc<Self> {
         Arc::clone(record)
     }
 }
 
-/// Its events come to the record itself.
+/// Its events are added in place.
 impl Snapshot for Email {
     fn snapshot(record: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self::clone(record))
     }
 }
 
-/// Its attempts come to the record itself.
+/// Its attempts are added in place.
 impl Snapshot for WebhookDelivery {
     fn snapshot(record: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self::clone(record))

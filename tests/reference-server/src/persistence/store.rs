@@ -1,4 +1,4 @@
-//! The file.
+//! The database file.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -16,16 +16,16 @@ use crate::persistence::PersistenceError;
 use crate::persistence::batch::Batch;
 use crate::persistence::overlay::Overlay;
 
-/// What this version writes.
+/// The format that this version writes.
 const FORMAT: u64 = 3;
-/// How long opening a folder that is in use is retried, and the pause between two attempts.
+/// The timeout for opening a folder that is in use, and the delay between two attempts.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
-/// What the database may keep in memory of its file; the records themselves are in memory anyway.
+/// The size of the database's cache, in bytes; the records themselves are in memory anyway.
 const CACHE: usize = 16 << 20;
 /// By name.
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
-/// By tenant, room and place.
+/// By tenant, table and position.
 const RECORDS: TableDefinition<'_, (&str, u8, u64), &[u8]> = TableDefinition::new("records");
 
 #[derive(Debug)]
@@ -35,8 +35,8 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the file of a folder, or creates it. A folder in use is retried for [`LOCK_TIMEOUT`]: an exiting process releases its locks with a delay,
-    /// and a forked child holds those of its parent until it calls `exec`.
+    /// Opens or creates the file of a folder. A folder in use is retried for [`LOCK_TIMEOUT`]: an exiting process releases its locks with a
+    /// delay, and a forked child holds those of its parent until it calls `exec`.
     pub(super) fn open(folder: &Path) -> Result<Self, PersistenceError> {
         let started = Instant::now();
         loop {
@@ -50,7 +50,7 @@ impl Store {
     }
 
     fn try_open(folder: &Path) -> Result<Self, PersistenceError> {
-        // The database has a lock of its own. This one is held already while the file is looked at.
+        // The database has a lock of its own. This one is held already while the file is checked.
         let lock = open(&folder.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -69,7 +69,7 @@ impl Store {
             Some(format) => {
                 let found = format.try_into().map(u64::from_be_bytes);
                 let found =
-                    found.map_err(|_| PersistenceError::Damaged("it does not say its format".to_owned()))?;
+                    found.map_err(|_| PersistenceError::Damaged("it has no format version".to_owned()))?;
                 if found > FORMAT {
                     return Err(PersistenceError::Newer { found, known: FORMAT });
                 }
@@ -79,9 +79,9 @@ impl Store {
             }
             None if fresh => store.set_about("format", &FORMAT.to_be_bytes())?,
             None => {
-                // Stopped before its first word, or somebody else's database.
+                // Stopped before the first write, or a foreign database.
                 if !store.is_empty()? {
-                    return Err(PersistenceError::Damaged("it does not say its format".to_owned()));
+                    return Err(PersistenceError::Damaged("it has no format version".to_owned()));
                 }
                 store.set_about("format", &FORMAT.to_be_bytes())?;
             }
@@ -93,7 +93,7 @@ impl Store {
         Ok(self.database.begin_read()?.list_tables()?.next().is_none())
     }
 
-    /// What is kept under a name.
+    /// The value of a key.
     pub(super) fn about(&self, name: &str) -> Result<Option<Vec<u8>>, PersistenceError> {
         let reading = self.database.begin_read()?;
         let table = match reading.open_table(ABOUT) {
@@ -109,7 +109,7 @@ impl Store {
         Ok(writing.commit()?)
     }
 
-    /// Shows every record, by tenant, room and place.
+    /// Visits every record, by tenant, table and position.
     pub(super) fn records(
         &self,
         mut show: impl FnMut(&str, u8, u64, &[u8]) -> Result<(), PersistenceError>,
@@ -127,7 +127,7 @@ impl Store {
         Ok(())
     }
 
-    /// Writes changes: all of them, or none.
+    /// Writes changes atomically.
     pub(super) fn write(&self, batch: &Batch) -> Result<(), PersistenceError> {
         let mut writing = self.database.begin_write()?;
         writing
@@ -162,19 +162,19 @@ impl Store {
     }
 }
 
-/// Looks whether a file is whole, without changing anything in it. After a crash it is: its last transaction stands.
+/// Checks the integrity of a file without changing it. After a crash it is intact: its last transaction is complete.
 fn check(path: &Path) -> Result<(), PersistenceError> {
     let glass = Overlay::over(File::open(path)?)?;
-    // Damage may also show as a panic deep in the crate.
+    // Damage may also cause a panic in the crate.
     let looked = catch_unwind(AssertUnwindSafe(|| -> Result<bool, PersistenceError> {
         let mut database = Builder::new().set_cache_size(CACHE).create_with_backend(glass)?;
         Ok(database.check_integrity()?)
     }));
     match looked {
         Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err(PersistenceError::Damaged("a checksum in it is wrong".to_owned())),
+        Ok(Ok(false)) => Err(PersistenceError::Damaged("a checksum doesn't match".to_owned())),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(PersistenceError::Damaged("the database in it cannot be read".to_owned())),
+        Err(_) => Err(PersistenceError::Damaged("the database can't be read".to_owned())),
     }
 }
 
@@ -199,7 +199,7 @@ impl From<DatabaseError> for PersistenceError {
 impl From<StorageError> for PersistenceError {
     fn from(error: StorageError) -> Self {
         match error {
-            // The crate's word for a file that is something else.
+            // The crate's error for files of another type.
             StorageError::Io(error)
                 if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
             {

@@ -1,4 +1,4 @@
-//! The rooms of a tenant, each with the number that it has on disk.
+//! The tables of a tenant, each with its number on disk.
 
 use serde::de::DeserializeOwned;
 
@@ -8,20 +8,20 @@ use crate::persistence::snapshot::Snapshot;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
 
-/// Answered idempotency keys, which are no ledger.
+/// Idempotency keys, which aren't stored in a ledger.
 pub(super) const KEYS: u8 = 100;
 
-/// Work that waits, of all tenants.
+/// Scheduled jobs of all tenants.
 pub(super) const AGENDA: u8 = 101;
 
-/// Goes through the rooms.
+/// Visits tables.
 pub(super) trait Visit {
     fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned;
 }
 
-/// Shows every room. A number is never given to another room: files of earlier versions have it.
+/// Visits every table. Numbers are never reused: files of earlier versions contain them.
 pub(super) fn every(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), PersistenceError> {
     visit.room(1, &mut *lock(&tenant.emails))?;
     visit.room(2, &mut *lock(&tenant.captured))?;

@@ -1,7 +1,7 @@
 //! Domains: `POST /domains`, `GET /domains`, `GET`, `PATCH` and `DELETE /domains/{id}`, `POST /domains/{id}/verify`.
 //!
-//! Claims of a domain that somebody else has registered (`SPEC.md` mentions them and describes none) are not served: every tenant is
-//! a world of its own here, so nobody else can have a domain.
+//! Claims of domains that another tenant has registered (`SPEC.md` mentions them without a definition) aren't supported: tenants are
+//! isolated, so no domain is taken.
 
 pub(crate) mod name;
 
@@ -24,7 +24,7 @@ use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Change, Fields, Ignored, Problems};
 
-/// The capability switches as they are written.
+/// The wire values of the capabilities.
 const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
 const TLS: [(&str, Tls); 2] = [("opportunistic", Tls::Opportunistic), ("enforced", Tls::Enforced)];
 
@@ -45,7 +45,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answer)
 }
 
-/// `GET /domains`, mode B. The specification doesn't show the items; they have no DNS records.
+/// `GET /domains`, mode B. The specification doesn't show the items; they exclude DNS records.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.domains.page(&window)?;
@@ -58,11 +58,11 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &domain::Whole(&domain)))
 }
 
-/// `PATCH /domains/{id}`. Records that are new by it start `not_started`; the others, and the domain, keep their status. (The
-/// specification names the operation and is silent on what it does.)
+/// `PATCH /domains/{id}`. New records start as `not_started`; the others, and the domain, keep their status. (The specification names the
+/// operation without defining it.)
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
-    // What an update leaves is judged together with what it sets, so the whole is made of the domain as it is.
+    // The rules concern the result of the update, so it is applied to the current settings first.
     let changed = context.tenant.domains.try_change(id, |domain| {
         let setup = context
             .body(|fields, problems, ignored| Some(read_update(&domain.setup, fields, problems, ignored)))?;
@@ -81,7 +81,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answers::deleted("domain", id))
 }
 
-/// `POST /domains/{id}/verify`: begins a check of the DNS records and answers before it has ended.
+/// `POST /domains/{id}/verify`: starts a check of the DNS records and responds immediately.
 pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
     let begun = changed_status(
@@ -100,7 +100,7 @@ pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answers::reference("domain", id))
 }
 
-/// Changes a domain, and tells webhooks if that changed its status (`SPEC.md`, Events).
+/// Changes a domain, and notifies webhooks if its status changed (`SPEC.md`, Events).
 pub(crate) fn changed_status<R>(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -119,7 +119,7 @@ pub(crate) fn changed_status<R>(
     Some(made)
 }
 
-/// Tells webhooks what has happened to a domain.
+/// Notifies webhooks of an event of a domain.
 fn notify_webhooks(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -181,7 +181,7 @@ fn read_update(
         setup.tls = tls;
     }
     setup.capabilities = take_capabilities(known.capabilities, fields, problems, ignored);
-    // The specification is silent on taking the subdomain away; `null` does it, as `null` is what a domain without one answers.
+    // The specification doesn't define removing the subdomain; `null` does it, as `null` is its value in responses.
     match fields
         .take_change("tracking_subdomain", |fields| take_label("tracking_subdomain", fields, problems))
     {
@@ -193,7 +193,7 @@ fn read_update(
     setup
 }
 
-/// What holds between the fields.
+/// Checks the rules between fields.
 fn judge(setup: &Setup, problems: &mut Problems) {
     if setup.capabilities == (Capabilities { sending: false, receiving: false }) {
         problems.wrong(|| {
@@ -222,7 +222,7 @@ fn take_label(field: &str, fields: &mut Fields<'_>, problems: &mut Problems) -> 
     }
 }
 
-/// What is not said of the two stays as it is.
+/// Capabilities that aren't named stay unchanged.
 fn take_capabilities(
     known: Capabilities,
     fields: &mut Fields<'_>,

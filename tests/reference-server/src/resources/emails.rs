@@ -22,8 +22,7 @@ use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Body, Fields, Problems};
 
-/// `POST /emails`, and `POST /email`, `/emails/sending`, `/email/sending`, which the specification names without a
-/// shape of their own.
+/// `POST /emails`, and its aliases `POST /email`, `/emails/sending`, `/email/sending`.
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let body = Body::read(context.request.body())?;
     let mut problems = Problems::default();
@@ -35,7 +34,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let draft = match (draft, problems.into_problem()) {
         (Some(draft), None) => draft,
         (_, Some(problem)) => return Err(problem),
-        (None, None) => return Err(Problem::application("An email was refused without a reason.")),
+        (None, None) => return Err(Problem::application("An email was rejected without a reason.")),
     };
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
@@ -50,7 +49,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(list(&page.show(email::Item)))
 }
 
-/// `GET /emails/{id}`. The specification shows no fields of the full record; these are the list item's, and the body.
+/// `GET /emails/{id}`. The specification doesn't define the full record; it has the list item's fields, and the bodies.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("an email")?;
     let email = lock(&context.tenant.emails).get(id).cloned();

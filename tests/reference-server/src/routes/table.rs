@@ -1,4 +1,4 @@
-//! The tables of routes as tries of path segments, so that a lookup costs what the path costs, not what the tables hold.
+//! The route tables as tries of path segments, so that the cost of a lookup depends on the path, not on the size of the tables.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,26 +7,26 @@ use matchit::Router;
 
 use crate::routes::{OPEN_ROUTES, OpenRoute, ROUTES, Route};
 
-/// The routes of every path, in the order of the table. A literal segment wins over a parameter.
+/// The routes of every path, in the order of the table. Literal segments take precedence over parameters.
 static PATHS: LazyLock<Router<Vec<&'static Route>>> =
     LazyLock::new(|| by_path(ROUTES.iter().map(|route| (route.path, route))));
 
-/// The same of the routes that need no credential.
+/// The same for routes that need no credential.
 static OPEN_PATHS: LazyLock<Router<Vec<&'static OpenRoute>>> =
     LazyLock::new(|| by_path(OPEN_ROUTES.iter().map(|route| (route.path, route))));
 
-/// The routes of a path. None if no pattern matches it.
+/// The routes of a path. `None` if no pattern matches.
 pub(super) fn at(path: &str) -> Option<&'static [&'static Route]> {
     look(&PATHS, path)
 }
 
-/// The routes of a path that need no credential. None if no pattern matches it.
+/// The routes of a path that need no credential. `None` if no pattern matches.
 pub(super) fn open_at(path: &str) -> Option<&'static [&'static OpenRoute]> {
     look(&OPEN_PATHS, path)
 }
 
 fn look<R>(paths: &'static Router<Vec<&'static R>>, path: &str) -> Option<&'static [&'static R]> {
-    // A slash at the end is tolerated.
+    // A trailing slash is accepted.
     let path = path.strip_suffix('/').unwrap_or(path);
     paths.at(path).ok().map(|found| &**found.value)
 }
@@ -38,7 +38,7 @@ fn by_path<R>(routes: impl Iterator<Item = (&'static str, &'static R)>) -> Route
     }
     let mut paths = Router::new();
     for (path, routes) in grouped {
-        paths.insert(path, routes).expect("no two patterns of the table contradict each other");
+        paths.insert(path, routes).expect("the patterns of the table don't conflict");
     }
     paths
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::wire::pattern::pattern_matches;
 
-    /// Every segment of every pattern, values for parameters, and what must not be one.
+    /// Segments of every pattern, parameter values, and invalid ones.
     fn segment() -> impl Strategy<Value = &'static str> {
         let literal: Vec<_> = ROUTES
             .iter()
@@ -60,7 +60,7 @@ mod tests {
         prop::sample::select(literal)
     }
 
-    /// The pattern that decides a path: the first in the table that matches it.
+    /// The first pattern of the table that matches a path.
     fn first(path: &str) -> Option<&'static str> {
         ROUTES.iter().map(|route| route.path).find(|pattern| pattern_matches(pattern, path))
     }

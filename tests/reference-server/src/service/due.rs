@@ -1,4 +1,4 @@
-//! Due work, done in batches: by one thread at a time and in order, and other threads may go on between two batches.
+//! Runs due jobs in batches: in order and on one thread at a time. Other threads can proceed between two batches.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,14 +16,14 @@ use crate::service::Service;
 use crate::state::State;
 use crate::state::job::Job;
 
-/// How long a batch takes, but for the end of its last job.
+/// The duration of a batch, not counting its last job.
 const BATCH: Duration = Duration::from_millis(1);
-/// The fewest jobs in a batch, unless one is large: on a busy machine, too, the work that a request causes is done before the next request.
+/// The minimum number of small jobs in a batch, so that a busy machine still runs the jobs of one request before the next request.
 const MIN_SMALL: usize = 32;
-/// How long a request waits for a batch that is being done.
+/// How long a request waits for another thread's batch.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
-/// Whose turn it is to do due work.
+/// Serializes the threads that run due jobs.
 #[derive(Debug, Default)]
 pub(super) struct DueWorker {
     state: Mutex<Waiting>,
@@ -33,11 +33,11 @@ pub(super) struct DueWorker {
 #[derive(Debug, Default)]
 struct Waiting {
     busy: bool,
-    /// Requests that wait; they go first.
+    /// The number of waiting requests, which have priority.
     requests: usize,
 }
 
-/// While it lives, no other thread does due work.
+/// While it exists, no other thread runs due jobs.
 struct DueGuard<'a>(&'a DueWorker);
 
 impl DueWorker {
@@ -51,7 +51,7 @@ impl DueWorker {
         lock(&self.state).busy
     }
 
-    /// None if others take too long.
+    /// Returns `None` after [`MAX_WAIT`].
     fn take_soon(&self) -> Option<DueGuard<'_>> {
         let mut state = lock(&self.state);
         state.requests += 1;
@@ -74,8 +74,8 @@ impl Drop for DueGuard<'_> {
 }
 
 impl Service {
-    /// Does all that has fallen due. Every move of the clock does this too; a mount that lives long calls it now and then, so that a scheduled mail
-    /// leaves on time. Requests are answered meanwhile.
+    /// Runs all due jobs. Every move of the clock does this too; a long-running mount calls it periodically, so that scheduled emails are
+    /// sent on time. Requests are handled in between.
     pub fn run_due(&self) {
         let now = self.state.clock.now();
         loop {
@@ -90,7 +90,7 @@ impl Service {
         }
     }
 
-    /// Does some of what has fallen due, before a request: all of it, unless it is much or another thread is doing it.
+    /// Runs due jobs before a request: all of them, unless there are many or another thread is running them.
     pub(crate) fn run_some_due(&self) {
         let now = self.state.clock.now();
         if !self.state.scheduler.is_due(now) && !self.turns.is_busy() {
@@ -103,12 +103,12 @@ impl Service {
         self.tell();
     }
 
-    /// Whether anything has fallen due.
+    /// Whether any job is due.
     pub(crate) fn has_due(&self) -> bool {
         self.state.scheduler.is_due(self.state.clock.now())
     }
 
-    /// Does a batch, and answers whether it left anything. Work may be noted while work is done; it is done too if it is due.
+    /// Runs one batch and returns whether due jobs remain. Jobs that are scheduled meanwhile run as well if they are due.
     fn batch(&self, now: Timestamp) -> bool {
         let (started, mut small) = (Instant::now(), MIN_SMALL);
         while small > 0 || started.elapsed() < BATCH {
@@ -123,7 +123,7 @@ impl Service {
     }
 }
 
-/// Does a piece of work that was due at `due`; answers what is left of it, if it is more than is done at a time.
+/// Runs a job that was due at `due`. Returns the remainder if the job is larger than one step.
 fn run(state: &State, due: Timestamp, work: Job) -> Option<Job> {
     match work {
         Job::SendBroadcast { tenant, broadcast } => {

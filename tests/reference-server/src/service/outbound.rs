@@ -1,4 +1,4 @@
-//! What the service wants done elsewhere, for whoever does it: files to be fetched, webhooks to be told.
+//! Outbound requests, which the mounts make: attachments to fetch and webhook events to post.
 
 pub(crate) mod fetch;
 pub(crate) mod post;
@@ -11,19 +11,19 @@ use crate::service::Service;
 use crate::state::fetches::{FetchError, FetchJob, Fetched};
 
 impl Service {
-    /// Takes the next errand: files to be fetched before an email can leave. The mounts do this.
+    /// Takes the next email whose hosted attachments must be fetched before it is sent. The mounts call this.
     pub fn next_fetch(&self) -> Option<FetchJob> {
         self.state.fetches.pop()
     }
 
-    /// Brings an errand's outcome: the files, or why they could not be fetched.
+    /// Completes a fetch with its files, or with the reason of its failure.
     pub fn finish_fetch(&self, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
         let _guard = self.state.snapshot_lock.enter();
         delivery::resume(&self.state, job, outcome);
         self.tell();
     }
 
-    /// Takes the next attempt to tell a webhook something. The mounts do this.
+    /// Takes the next webhook delivery attempt. The mounts call this.
     pub fn next_post(&self) -> Option<WebhookPost> {
         loop {
             let _guard = self.state.snapshot_lock.enter();
@@ -36,7 +36,7 @@ impl Service {
         }
     }
 
-    /// Brings what came of an attempt. If it failed, the next one is noted.
+    /// Completes a delivery attempt. If it failed, the next attempt is scheduled.
     pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
         let _guard = self.state.snapshot_lock.enter();
         let webhook = webhooks::finish(&self.state, post, posted);
@@ -45,7 +45,7 @@ impl Service {
     }
 }
 
-/// Begins everything that waits, each in a task of its own.
+/// Starts all pending requests, each in a task of its own.
 pub(crate) fn run_all(service: &Arc<Service>) {
     fetch::run_all(service);
     post::run_all(service);

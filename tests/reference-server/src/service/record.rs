@@ -1,4 +1,4 @@
-//! What is kept of an exchange when it is over, and the headers that every answer carries.
+//! Logs exchanges and adds the headers of every response.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::state::ratelimit::Allowance;
 use crate::state::requests::{RecordedRequest, packed};
 use crate::state::tenant::Tenant;
 
-/// How many headers a response has in most cases, with those that the server of a mount adds.
+/// The usual number of headers of a response, with those that a mount adds.
 const HEADERS: usize = 8;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -38,7 +38,7 @@ impl Service {
         self.state.tenants.log(tenant, entry);
     }
 
-    /// Adds the headers that every response has. Those of a scripted one win over them.
+    /// Adds the headers that every response has. A scripted response's own headers take precedence.
     pub(super) fn finish_headers(&self, response: &mut Response<Bytes>, allowance: Allowance) {
         let headers = response.headers_mut();
         headers.reserve(HEADERS);
@@ -50,7 +50,7 @@ impl Service {
         }
     }
 
-    /// Keeps an exchange that began at `started`.
+    /// Records an exchange that started at `started`.
     pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>, started: Instant) {
         let delay = response.extensions().get::<Wire>().map(|wire| wire.delay).unwrap_or_default();
         let recorded = RecordedRequest {
@@ -69,11 +69,11 @@ impl Service {
             bodies_dropped: false,
         };
         for listener in read(&self.request_listeners).clone() {
-            // The request is answered; whatever a listener does changes nothing about that.
+            // The request is answered; a panicking listener must not change that.
             let _ = catch_unwind(AssertUnwindSafe(|| listener(&recorded)));
         }
         self.state.tenants.requests.record(recorded);
-        // Whose it was is found out by whoever looks; many a refused one was nobody's.
+        // Subscribers determine the tenant; a rejected request may have none.
         self.state.event_bus.publish_to_all(BusEventKind::Request);
     }
 }

@@ -1,43 +1,43 @@
-//! News of what has just happened, for whoever looks at the sandbox while it runs.
+//! Live events, for pages that show the sandbox while it runs.
 //!
-//! It is told where things happen and costs nothing while nobody listens. Who listens too slowly misses some, and is told so.
+//! Publishing costs nothing without subscribers. A subscriber that falls behind misses events and receives an error that says so.
 
 use std::sync::Arc;
 
 use tokio::sync::broadcast::{self, Receiver, Sender};
 use uuid::Uuid;
 
-/// So much a listener may be behind.
+/// The number of events that a subscriber may lag behind.
 const WAITING: usize = 4_096;
 
-/// Something that has just happened.
+/// A live event.
 #[derive(Clone, Debug)]
 pub(crate) struct BusEvent {
-    /// Whom it concerns; none: everybody.
+    /// The tenant that the event belongs to; `None` for all tenants.
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) what: BusEventKind,
 }
 
-/// What has happened. Whoever wants more asks for it.
+/// The kind of a live event, with IDs only: subscribers request the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BusEventKind {
-    /// A mail has left and is in the inbox.
+    /// An email was captured.
     Mail { id: Uuid, email: Uuid },
-    /// Something has happened to an email.
+    /// A sent email has a new event.
     EmailEvent { email: Uuid, event: &'static str },
-    /// A mail has come in.
+    /// An email was received.
     Received { id: Uuid },
-    /// There is an event for a webhook, or an attempt to deliver it has ended.
+    /// A webhook event was created, or an attempt to deliver it ended.
     WebhookEvent { webhook: Uuid, event: Uuid },
     /// A request was answered.
     Request,
-    /// Mails were deleted, or everything was.
+    /// Emails were deleted, or the service was reset.
     Forgotten,
-    /// The clock was moved, stopped or started.
+    /// The clock was moved, stopped or resumed.
     Clock,
 }
 
-/// Where news is told and heard.
+/// Publishes live events to all subscribers.
 #[derive(Debug)]
 pub(crate) struct EventBus {
     sender: Sender<BusEvent>,
@@ -48,20 +48,20 @@ impl EventBus {
         Self { sender: broadcast::channel(WAITING).0 }
     }
 
-    /// Tells something of one tenant.
+    /// Publishes an event of one tenant.
     pub(crate) fn publish(&self, tenant: &str, what: BusEventKind) {
         if self.sender.receiver_count() > 0 {
-            // The last listener may go at this very moment.
+            // The last subscriber may disappear at any time.
             let _ = self.sender.send(BusEvent { tenant: Some(tenant.into()), what });
         }
     }
 
-    /// Tells something of all.
+    /// Publishes an event that concerns all tenants.
     pub(crate) fn publish_to_all(&self, what: BusEventKind) {
         let _ = self.sender.send(BusEvent { tenant: None, what });
     }
 
-    /// Hears everything from now on, of every tenant.
+    /// Subscribes to the events of all tenants from now on.
     pub(crate) fn listen(&self) -> Receiver<BusEvent> {
         self.sender.subscribe()
     }

@@ -14,7 +14,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The connections of one service to the endpoints of its webhooks.
+/// The HTTP clients of one service, for webhook endpoints and hosted attachments.
 #[derive(Default)]
 pub(crate) struct HttpClients {
     near: OnceLock<reqwest::Client>,
@@ -23,9 +23,9 @@ pub(crate) struct HttpClients {
 
 impl HttpClients {
     pub(crate) fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
-        // A redirect is an answer, and none of the 2xx: the secret speaks to the address that was registered.
+        // A redirect counts as a failed response: the secret was issued for the registered address.
         let builder = reqwest::Client::builder().redirect(Policy::none());
-        // A proxy of the environment knows nothing of this machine's own addresses.
+        // A proxy from the environment can't reach this machine's loopback addresses.
         let near = is_loopback(url);
         let (kept, builder) = if near { (&self.near, builder.no_proxy()) } else { (&self.far, builder) };
         if let Some(client) = kept.get() {

@@ -1,9 +1,8 @@
-//! `Idempotency-Key`: the same request twice is sent once.
+//! `Idempotency-Key`: a repeated request is processed once.
 //!
-//! The specification names the header, its length and its lifetime, and is silent on reuse. Here a key belongs to its
-//! tenant, method and path. The same key with the same body gives the first answer again, another body is refused
-//! with 409, and so is a request whose first is still running. An answer that was an error is not kept: its request
-//! has sent nothing, so it may be tried again.
+//! The specification defines the header, its length and its lifetime, but not its reuse. Here a key belongs to its tenant, method and path.
+//! The same key with the same body replays the first response; a different body is rejected with 409, and so is a request while the first
+//! is in flight. Error responses aren't stored: the request had no effect and can be retried.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -21,16 +20,16 @@ use crate::store::changes;
 use crate::store::size::Size;
 use crate::wire::problem::Problem;
 
-/// How long a key is remembered (`SPEC.md`, Limits).
+/// The lifetime of a key (`SPEC.md`, Limits).
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
-/// The longest key in characters (`SPEC.md`, Limits).
+/// The maximum length of a key in characters (`SPEC.md`, Limits).
 const LONGEST: usize = 256;
-/// How many keys a tenant may have remembered, and how many bytes of answers; the oldest are forgotten first. All tenants together have a share of
+/// The maximum number of keys per tenant, and of bytes of their responses; the oldest are evicted first. All tenants share a part of
 /// `Settings::max_memory`.
 const MOST: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
 
-/// The keys that a tenant has used.
+/// The idempotency keys of a tenant.
 #[derive(Debug)]
 pub(crate) struct Keys {
     slots: Mutex<Slots>,
@@ -39,17 +38,17 @@ pub(crate) struct Keys {
 #[derive(Debug)]
 struct Slots {
     used: HashMap<Name, Slot>,
-    /// Names in the order in which they were used, each with its number in `used`.
+    /// Names in order of use, each with its number in `used`.
     order: VecDeque<(u64, Name)>,
     count: u64,
     bytes: usize,
-    /// Of the answers of all tenants.
+    /// The budget of the responses of all tenants.
     budget: Arc<Budget>,
-    /// Numbers of slots that came or went, once somebody wants to know.
+    /// Numbers of added and removed slots, once persistence has subscribed.
     touched: Option<Vec<(u64, Name)>>,
 }
 
-/// What a key is looked up by: a digest of method, path and key.
+/// A digest of method, path and key.
 type Name = [u8; 32];
 
 type Digest = [u8; 32];
@@ -62,25 +61,25 @@ struct Slot {
     answer: Option<Response<Bytes>>,
 }
 
-/// What is to be done with a request that carries a key.
+/// The result of looking up a request's key.
 pub(crate) enum KeyLookup<'a> {
-    /// It is the first: act, then [`finish`](Claim::finish).
+    /// The first request with this key: process it, then call [`finish`](Claim::finish).
     First(Claim<'a>),
-    /// It was answered already: this is the answer.
+    /// The stored response of an earlier request.
     Replay(Response<Bytes>),
 }
 
-/// The right to act for a key. Dropped without an answer (also by a panic), the key is free again.
+/// The exclusive right to process a request with a key. Dropped without a response (also by a panic), it releases the key.
 pub(crate) struct Claim<'a> {
     keys: &'a Keys,
     name: Name,
     number: u64,
 }
 
-/// The headers of an answer that was given before: the public service's, and the sandbox's own.
+/// The headers of a replayed response: the public service's, and the sandbox's own.
 const REPLAYED: [&str; 2] = ["idempotent-replayed", "x-sandbox-idempotent-replay"];
 
-/// The key of a request, if it has one.
+/// Reads the key of a request, if it has one.
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let refuse = |found: &str| {
@@ -139,7 +138,7 @@ impl Keys {
                 None => Err(Problem::new(
                     StatusCode::CONFLICT,
                     "concurrent_idempotent_requests",
-                    "The first request with this `Idempotency-Key` is still running.",
+                    "The first request with this `Idempotency-Key` is still in progress.",
                 )),
             };
         }
@@ -151,7 +150,7 @@ impl Keys {
     }
 }
 
-/// An answered key, as it is kept.
+/// A key with its response, as it is persisted.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Kept {
     name: Name,
@@ -163,8 +162,8 @@ pub(crate) struct Kept {
 }
 
 impl Keys {
-    /// Shows the answered keys that came or went since this was asked last, by number; all of them when it is asked first. Answers whether it was the
-    /// first time.
+    /// Reports the keys that were added or removed since the last call, by number; the first call reports all of them. Returns whether this
+    /// was the first call.
     pub(crate) fn changes(&self, mut show: impl FnMut(u64, Option<Kept>)) -> bool {
         let mut slots = lock(&self.slots);
         let touched = slots.touched.replace(Vec::new());
@@ -192,7 +191,7 @@ impl Keys {
         first
     }
 
-    /// Puts an answered key back, in the order of the numbers.
+    /// Restores a persisted key, in the order of the numbers.
     pub(crate) fn put_back(&self, number: u64, kept: Kept) {
         let mut answer = Response::new(kept.answer);
         *answer.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
@@ -212,12 +211,12 @@ impl Keys {
     }
 }
 
-/// The bytes that an answered key takes.
+/// The bytes of a key with its response.
 fn answer_size(answer: &Response<Bytes>) -> usize {
     size_of::<Slot>() + answer.headers().size() + answer.body().heap_size()
 }
 
-/// The answers of a tenant that is forgotten count no more.
+/// Releases the budget of an evicted tenant's responses.
 impl Drop for Slots {
     fn drop(&mut self) {
         self.budget.count(self.bytes, 0);
@@ -254,7 +253,7 @@ impl Slots {
             self.count_bytes(answer_size(&answer), 0);
             self.touch(slot.number, *name);
         }
-        // Names of forgotten keys stay in the order until they come to its front; not more of them than this.
+        // `order` may contain names of expired keys until they reach its front; this bounds their number.
         if self.order.len() > 2 * self.used.len() + 1_024 {
             self.order
                 .retain(|(number, name)| self.used.get(name).is_some_and(|slot| slot.number == *number));
@@ -274,7 +273,7 @@ impl Slots {
 }
 
 impl Claim<'_> {
-    /// Remembers a success; forgets the key after an error.
+    /// Stores a success; releases the key after an error.
     pub(crate) fn finish(self, answer: &Response<Bytes>) {
         if !answer.status().is_success() {
             return;

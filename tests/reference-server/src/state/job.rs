@@ -1,4 +1,4 @@
-//! Work on the agenda.
+//! The scheduler's jobs.
 
 use std::sync::{Arc, Weak};
 
@@ -10,28 +10,28 @@ use crate::model::email::{Email, Event};
 use crate::model::webhook_delivery::WebhookDelivery;
 use crate::state::tenant::Tenant;
 
-/// Work on the agenda.
+/// A job of the scheduler.
 pub(crate) enum Job {
-    /// A scheduled email is due.
+    /// Sends a scheduled email.
     Depart { tenant: Weak<Tenant>, email: Weak<Email> },
-    /// Something happens to an email that has left.
+    /// Records an event of a sent email.
     Note { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
-    /// The pause after a failed attempt to tell a webhook something is over.
+    /// Retries a webhook delivery.
     RetryDelivery { tenant: Weak<Tenant>, delivery: Weak<WebhookDelivery>, number: usize },
-    /// A time that a run of an automation waited for has come.
+    /// Resumes an automation run whose delay has ended.
     ResumeRun { tenant: Weak<Tenant>, run: Uuid, number: u64 },
-    /// An event of an email triggers automations and resumes runs that wait for it.
+    /// Notifies automations of an email's event, which may trigger them or resume waiting runs.
     NotifyAutomations { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
-    /// The check of a domain's DNS records ends.
+    /// Ends the check of a domain's DNS records.
     CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },
-    /// A scheduled broadcast is due.
+    /// Sends a scheduled broadcast.
     SendBroadcast { tenant: Weak<Tenant>, broadcast: Uuid },
-    /// The next mails of a broadcast leave.
+    /// Sends the next emails of a broadcast.
     ContinueBroadcast(BroadcastJob),
 }
 
 impl Job {
-    /// Whether it still has anything to do at this time: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait.
+    /// Whether the job still has an effect: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait.
     pub(crate) fn is_needed(due: Timestamp, job: &Self) -> bool {
         match job {
             Self::Depart { email, .. } => {
@@ -50,15 +50,15 @@ impl Job {
     }
 }
 
-/// A broadcast on its way out.
+/// A broadcast that is being sent.
 pub(crate) struct BroadcastJob {
     pub(crate) tenant: Weak<Tenant>,
     pub(crate) broadcast: Uuid,
-    /// The contacts whose turn has not come. The last one, who has been there longest, is the next.
+    /// The remaining contacts. The last one, which was added first, is the next.
     pub(crate) contacts: Vec<Uuid>,
-    /// How many of the step have left.
+    /// The number of emails sent in the current step.
     pub(crate) left: usize,
-    /// What its mails share, once the first has left.
+    /// The content that all its emails share, once the first was sent.
     pub(crate) common: Option<Arc<Common>>,
 }
 

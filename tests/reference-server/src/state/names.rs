@@ -1,20 +1,20 @@
-//! The host names under which the service answers.
+//! The host names that the service accepts.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::store::table::lower_case;
 
-/// Which names a service is asked under, besides those of this machine.
+/// The accepted host names, besides those of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     known: Vec<String>,
-    /// It listens on all addresses of the machine. A number can't be made to lead elsewhere, so any will do.
+    /// The service listens on all addresses. IP addresses aren't subject to DNS rebinding, so any is accepted.
     any_number: bool,
 }
 
 impl Names {
-    /// Adds the host of an address that the service has: `http://sandbox.example:8025`.
+    /// Adds the host of a base URL, such as `http://sandbox.example:8025`.
     pub(crate) fn add(&mut self, address: &str) {
         let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
         let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
@@ -31,7 +31,7 @@ impl Names {
         self.known.iter().any(|known| known == host)
     }
 
-    /// Whether the service is asked under this name, with or without a port.
+    /// Whether the service accepts this authority, with or without a port.
     pub(crate) fn has(&self, authority: &str) -> bool {
         let host = host_of(authority);
         if host == "localhost" || host.ends_with(".localhost") || self.knows(&host) {
@@ -42,7 +42,7 @@ impl Names {
     }
 }
 
-/// Also of an IPv4 address that is written as an IPv6 one.
+/// Covers IPv4-mapped IPv6 addresses.
 fn is_loopback(number: IpAddr) -> bool {
     match number {
         IpAddr::V4(number) => number.is_loopback(),
@@ -53,7 +53,7 @@ fn is_loopback(number: IpAddr) -> bool {
     }
 }
 
-/// The host of `host:port`, in lower case, without the dot that may end a name.
+/// The host of `host:port`, in lower case, without a trailing dot.
 fn host_of(authority: &str) -> Cow<'_, str> {
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match (authority.strip_prefix('['), authority.rsplit_once(':')) {

@@ -1,6 +1,6 @@
-//! What is to be sent to webhooks next.
+//! Pending webhook delivery attempts.
 //!
-//! Every webhook has a queue of its own and only so many attempts under way: one that never answers keeps no other waiting.
+//! Every webhook has a queue and a concurrency limit of its own, so an unresponsive endpoint doesn't delay the others.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
@@ -11,27 +11,27 @@ use crate::lock::lock;
 use crate::model::webhook_delivery::WebhookDelivery;
 use crate::state::tenant::Tenant;
 
-/// How many attempts one webhook may have under way.
+/// The maximum number of attempts in flight per webhook.
 const AT_ONCE: usize = 8;
-/// How many all of them may have.
+/// The maximum number of attempts in flight.
 const AT_ONCE_IN_ALL: usize = 64;
 
-/// An attempt that is to be made.
+/// A delivery attempt to make.
 pub(crate) struct PendingAttempt {
     pub(crate) tenant: Weak<Tenant>,
     pub(crate) delivery: Arc<WebhookDelivery>,
-    /// It is one of the plan, not a replay.
+    /// A scheduled attempt, as opposed to a replay.
     pub(crate) planned: bool,
 }
 
-/// The queues.
+/// The queues of all webhooks.
 pub(crate) struct Outbox {
-    /// How many attempts may wait for one webhook; the oldest give way.
+    /// The maximum number of waiting attempts per webhook; the oldest are dropped.
     most: usize,
     queues: Mutex<Queues>,
 }
 
-/// An attempt that waits. The event may be forgotten meanwhile.
+/// A waiting attempt. Its event may be evicted meanwhile.
 struct Waiting {
     tenant: Weak<Tenant>,
     delivery: Weak<WebhookDelivery>,
@@ -59,10 +59,10 @@ impl Waiting {
 #[derive(Default)]
 struct Queues {
     by_webhook: HashMap<Uuid, Queue>,
-    /// The webhooks for which something waits, the next one first.
+    /// The webhooks with waiting attempts, the next one first.
     turns: VecDeque<Uuid>,
     running: usize,
-    /// How many attempts wait for all webhooks, and how many may before those of forgotten events are dropped.
+    /// The number of waiting attempts, and the threshold above which those of evicted events are dropped.
     waiting: usize,
     purge_above: usize,
 }
@@ -98,7 +98,7 @@ impl Outbox {
         displaced.and_then(Waiting::open)
     }
 
-    /// The next attempt, if there is one that may be made now. Whoever takes it says when it is [`done`](Self::done).
+    /// Takes the next attempt that may be made now. The caller reports its end with [`done`](Self::done).
     pub(crate) fn next(&self) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);
         let queues = &mut *queues;
@@ -130,7 +130,7 @@ impl Outbox {
         None
     }
 
-    /// An attempt that was taken is over.
+    /// Ends an attempt that was taken.
     pub(crate) fn done(&self, webhook: Uuid) {
         let mut queues = lock(&self.queues);
         let queues = &mut *queues;
@@ -143,7 +143,7 @@ impl Outbox {
         }
     }
 
-    /// Forgets what waits. What is under way ends by itself.
+    /// Drops all waiting attempts. Those in flight end by themselves.
     pub(crate) fn clear(&self) {
         let mut queues = lock(&self.queues);
         queues.turns.clear();
@@ -156,7 +156,7 @@ impl Outbox {
 }
 
 impl Queues {
-    /// Drops the attempts of events that are forgotten, once they may be half of all.
+    /// Drops the attempts of evicted events, once they may be half of all.
     fn purge(&mut self) {
         for queue in self.by_webhook.values_mut() {
             queue.waiting.retain(|waiting| waiting.delivery.strong_count() > 0);
@@ -189,7 +189,7 @@ mod tests {
         PendingAttempt { tenant: Weak::new(), delivery: Arc::new(delivery), planned: true }
     }
 
-    /// Adds attempts for these webhooks; the events are remembered for as long as what is returned.
+    /// Adds attempts for these webhooks; the events exist for as long as the returned value.
     fn push_all(outbox: &Outbox, webhooks: impl Iterator<Item = u128>) -> Vec<Arc<WebhookDelivery>> {
         let push = |webhook| {
             let job = job(webhook);
@@ -261,6 +261,6 @@ mod tests {
             outbox.done(job.delivery.webhook);
         }
         assert_eq!(left, 500);
-        assert!(lock(&outbox.queues).by_webhook.is_empty(), "nothing is kept of what is done");
+        assert!(lock(&outbox.queues).by_webhook.is_empty(), "finished attempts leave no entry");
     }
 }

@@ -1,4 +1,4 @@
-//! The last requests and their answers, for tests.
+//! The most recent requests and responses, for tests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,36 +11,36 @@ use jiff::Timestamp;
 use crate::lock::lock;
 use crate::store::size::Size;
 
-/// A request that arrived, and how it was answered.
+/// A request and its response.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordedRequest {
-    /// Which one it is, counted from 1 since the service started.
+    /// The request's number, from 1 since the service started.
     pub number: u64,
-    /// When it arrived, by the service's clock.
+    /// The time of arrival, by the service's clock.
     pub received_at: Timestamp,
     /// GET, POST, …
     pub method: Method,
-    /// As it arrived: percent-encoded, without the query.
+    /// The path as received: percent-encoded, without the query.
     pub path: String,
-    /// Without the `?`.
+    /// The query, without the `?`.
     pub query: Option<String>,
-    /// All of them, credentials included; none if the exchange was larger than what is kept even without its bodies.
+    /// All headers, credentials included; empty if the exchange exceeded the limit even without its bodies.
     pub headers: HeaderMap,
-    /// Empty if this exchange was larger than what is kept; see [`bodies_dropped`](Self::bodies_dropped).
+    /// Empty if the exchange exceeded the limit; see [`bodies_dropped`](Self::bodies_dropped).
     pub body: Bytes,
-    /// How long the service took to answer, in real time whatever its clock says: from the whole request to the whole answer, in memory. Neither
-    /// reading nor writing it over a connection counts, nor does a scripted [`delay`](Self::delay).
+    /// The processing time, in real time whatever the service's clock shows: from the complete request to the complete response, in memory.
+    /// It excludes reading and writing over a connection, and a scripted [`delay`](Self::delay).
     pub duration: Duration,
-    /// How long a scripted fault held the answer back after that; zero without one.
+    /// The additional delay of a scripted fault; zero without one.
     pub delay: Duration,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: StatusCode,
-    /// The headers of the answer.
+    /// The headers of the response.
     pub answer_headers: HeaderMap,
-    /// The body of the answer.
+    /// The body of the response.
     pub answer_body: Bytes,
-    /// Both bodies were too large to be kept.
+    /// Both bodies exceeded the limit and were dropped.
     pub bodies_dropped: bool,
 }
 
@@ -52,7 +52,7 @@ impl Size for RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// Leaves out what is too large to be kept: the bodies, then the headers, then the address. Returns its size in bytes.
+    /// Drops what exceeds `max_bytes`: the bodies, then the headers, then the path and query. Returns the size in bytes.
     fn shorten(&mut self, most_bytes: usize) -> usize {
         let mut size = self.size();
         if size > most_bytes {
@@ -82,7 +82,7 @@ pub(crate) struct Requests {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Each with its size in bytes.
+    /// The requests, each with its size in bytes.
     requests: VecDeque<(usize, Arc<RecordedRequest>)>,
     bytes: usize,
     counted: u64,
@@ -111,12 +111,12 @@ impl Requests {
         self.shared().iter().map(|request| RecordedRequest::clone(request)).collect()
     }
 
-    /// As [`all`](Self::all), without copying them.
+    /// Like [`all`](Self::all), without copying.
     pub(crate) fn shared(&self) -> Vec<Arc<RecordedRequest>> {
         lock(&self.kept).requests.iter().map(|(_, request)| Arc::clone(request)).collect()
     }
 
-    /// The one with this number, if it is kept.
+    /// Finds the request with this number, unless it was evicted.
     pub(crate) fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
         let kept = lock(&self.kept);
         let place = kept.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
@@ -130,8 +130,7 @@ impl Requests {
     }
 }
 
-/// A copy of headers to be kept, whose values share one allocation. Those of a connection are parts of its read buffer, all of which they would
-/// keep.
+/// Copies headers into one shared allocation. The values of a connection are slices of its read buffer, which they would retain entirely.
 pub(crate) fn packed(headers: &HeaderMap) -> HeaderMap {
     let mut text = Vec::with_capacity(headers.values().map(HeaderValue::len).sum());
     headers.values().for_each(|value| text.extend_from_slice(value.as_bytes()));
@@ -139,7 +138,7 @@ pub(crate) fn packed(headers: &HeaderMap) -> HeaderMap {
     let mut copied = headers.clone();
     for value in copied.values_mut() {
         let text = text.split_to(value.len());
-        // It was a value before.
+        // It is copied from a valid value.
         if let Ok(mut packed) = HeaderValue::from_maybe_shared(text) {
             packed.set_sensitive(value.is_sensitive());
             *value = packed;

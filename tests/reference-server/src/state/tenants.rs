@@ -1,4 +1,4 @@
-//! Every tenant, and the bounds on what they remember.
+//! All tenants, and the bounds on their memory.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size::Size;
 
-/// The tenants by name, and how much they remember in all.
+/// The tenants by name, and the bounds on their memory.
 #[derive(Debug)]
 pub(crate) struct Tenants {
     by_name: RwLock<HashMap<String, Arc<Tenant>>>,
@@ -25,13 +25,13 @@ pub(crate) struct Tenants {
     tenant_limit: usize,
     record_limit: usize,
     webhook_event_limit: usize,
-    /// Of all tables of all tenants.
+    /// The budget of all tables of all tenants.
     budget: Arc<Budget>,
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
     /// Webhook events. Their number is bounded per tenant, their bytes over all tenants.
     events: Mutex<Retention<Uuid, Weak<Tenant>>>,
-    /// Of all idempotency keys of all tenants.
+    /// The budget of all idempotency keys of all tenants.
     answers: Arc<Budget>,
     pub(crate) requests: Requests,
     pub(crate) api_key_index: ApiKeyIndex,
@@ -55,12 +55,12 @@ impl Tenants {
         }
     }
 
-    /// The tenant of this name, if there is one.
+    /// Finds a tenant by name.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Tenant>> {
         read(&self.by_name).get(name).cloned()
     }
 
-    /// The tenant of this name, or a blank one that is not kept.
+    /// Finds a tenant by name, or returns an empty one that isn't stored.
     pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
         self.find(name).unwrap_or_else(|| {
             Arc::new(Tenant::new(
@@ -73,19 +73,19 @@ impl Tenants {
         })
     }
 
-    /// Every tenant, the one that was used last first.
+    /// Lists all tenants, most recently used first.
     pub(crate) fn all(&self) -> Vec<Arc<Tenant>> {
         let mut tenants: Vec<_> = read(&self.by_name).values().cloned().collect();
         tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.last_used.load(Ordering::Relaxed)));
         tenants
     }
 
-    /// The tenant for which this holds.
+    /// Finds the tenant that matches the predicate.
     pub(crate) fn find_by(&self, wanted: impl Fn(&Tenant) -> bool) -> Option<Arc<Tenant>> {
         read(&self.by_name).values().find(|tenant| wanted(tenant)).cloned()
     }
 
-    /// The tenant of this name, made if there is none.
+    /// Finds or creates the tenant of this name.
     pub(crate) fn tenant(&self, name: &str) -> Arc<Tenant> {
         let use_number = self.uses.fetch_add(1, Ordering::Relaxed);
         let tenant = self.find(name).unwrap_or_else(|| self.make(name));
@@ -117,7 +117,7 @@ impl Tenants {
         tenant
     }
 
-    /// Forgets everything of one tenant.
+    /// Deletes everything of one tenant.
     pub(crate) fn reset_tenant(&self, name: &str) {
         let tenant = write(&self.by_name).remove(name);
         if let Some(tenant) = tenant {
@@ -125,7 +125,7 @@ impl Tenants {
         }
     }
 
-    /// Forgets everything.
+    /// Deletes everything.
     pub(crate) fn reset(&self) {
         write(&self.by_name).clear();
         lock(&self.mails).clear();
@@ -155,44 +155,44 @@ impl Tenants {
         }
     }
 
-    /// Counts a new email, sent or received, and forgets the oldest ones if there are too many now.
+    /// Counts a new email, sent or received, and evicts the oldest beyond the limits.
     pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
         changes::count(bytes);
         let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
         forget_mails(gone);
     }
 
-    /// The tenant that has this email, sent or received.
+    /// Finds the tenant of an email, sent or received.
     pub(crate) fn owner(&self, email: Uuid) -> Option<Arc<Tenant>> {
         lock(&self.mails).get(email)?.upgrade()
     }
 
-    /// Counts an email anew: its size has changed.
+    /// Updates the size of an email.
     pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
         changes::count(bytes);
         let gone = lock(&self.mails).resize(id, bytes);
         forget_mails(gone);
     }
 
-    /// Counts what an email has grown by.
+    /// Adds to the size of an email.
     pub(crate) fn grow_mail(&self, id: Uuid, by: usize) {
         let gone = lock(&self.mails).grow(id, by);
         forget_mails(gone);
     }
 
-    /// Counts a new event for a webhook, and forgets the oldest ones if there are too many bytes of them now.
+    /// Counts a new webhook event, and evicts the oldest beyond the limit.
     pub(crate) fn hold_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
         let gone = lock(&self.events).hold(id, bytes, Arc::downgrade(tenant));
         remove_events(gone);
     }
 
-    /// Counts an event for a webhook anew: its size has changed.
+    /// Updates the size of a webhook event.
     pub(crate) fn resize_event(&self, id: Uuid, bytes: usize) {
         let gone = lock(&self.events).resize(id, bytes);
         remove_events(gone);
     }
 
-    /// Notes that events for webhooks are gone already.
+    /// Removes webhook events that no longer exist.
     pub(crate) fn forget_events(&self, ids: &[Uuid]) {
         let mut held = lock(&self.events);
         for id in ids {

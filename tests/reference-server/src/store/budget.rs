@@ -1,4 +1,4 @@
-//! How many bytes the records of all tables of a service take, and may take.
+//! The byte budget of the records of all tables of a service.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use http::StatusCode;
 
 use crate::wire::problem::Problem;
 
-/// A bound on bytes that many tables share. Threads that add at the same moment may exceed it by a record each.
+/// A limit on bytes shared by many tables. Concurrent threads may each exceed it by one record.
 #[derive(Debug)]
 pub(crate) struct Budget {
     most: usize,
@@ -18,7 +18,8 @@ impl Budget {
         Self { most, used: AtomicUsize::new(0) }
     }
 
-    /// Refuses a record of so many bytes in place of one that had `before`. What shrinks is never refused.
+    /// Rejects a record of `after` bytes that replaces one of `before` bytes, if the budget is exceeded. Shrinking records are always
+    /// accepted.
     pub(crate) fn check(&self, before: usize, after: usize, plural: &str) -> Result<(), Problem> {
         let used = self.used.load(Ordering::Relaxed);
         if after <= before || used.saturating_sub(before).saturating_add(after) <= self.most {
@@ -40,7 +41,7 @@ impl Budget {
         self.used.load(Ordering::Relaxed) > self.most
     }
 
-    /// Counts a record of so many bytes in place of one that had `before`.
+    /// Counts a record of `after` bytes that replaces one of `before` bytes.
     pub(crate) fn count(&self, before: usize, after: usize) {
         self.used.fetch_add(after, Ordering::Relaxed);
         self.used.fetch_sub(before, Ordering::Relaxed);

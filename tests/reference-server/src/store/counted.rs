@@ -1,11 +1,11 @@
-//! A map that knows how many bytes it takes.
+//! A map that tracks its memory use.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Iter, Values};
 
 use crate::store::size::Size;
 
-/// Values by name. A value is changed by inserting it anew.
+/// Values by name. To change a value, insert it again.
 #[derive(Debug)]
 pub(crate) struct Counted<V> {
     values: HashMap<String, V>,

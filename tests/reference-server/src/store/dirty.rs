@@ -1,10 +1,10 @@
-//! A value that knows whether it was changed.
+//! A value with a dirty flag.
 
 use std::ops::{Deref, DerefMut};
 
 use crate::store::changes;
 
-/// Reading it is free; whoever gets it to change it is believed to have done so.
+/// Reading leaves the flag unchanged; any mutable access sets it.
 #[derive(Debug)]
 pub(crate) struct Dirty<T> {
     value: T,
@@ -16,7 +16,7 @@ impl<T> Dirty<T> {
         Self { value, changed: true }
     }
 
-    /// Whether it was changed since this was asked last.
+    /// Returns and clears the dirty flag.
     pub(crate) fn take(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }

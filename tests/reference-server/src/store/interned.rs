@@ -1,4 +1,4 @@
-//! Words of the program itself, read back from where they were kept.
+//! Interned strings: constants of the program, restored from disk.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -8,18 +8,18 @@ use serde::{Deserialize, Deserializer};
 
 use crate::lock::lock;
 
-/// A word that the program has, such as the type of an event. Records are made of them without a copy each.
+/// A constant of the program, such as an event type. Records refer to it without a copy each.
 pub(crate) type Interned = &'static str;
 
-/// Every word that was read so far. There are as many as the program ever wrote.
+/// All strings restored so far. Their number is bounded by the program's constants.
 static KNOWN: Mutex<BTreeSet<Interned>> = Mutex::new(BTreeSet::new());
 
-/// Reads a word; the same one twice is the same.
+/// Deserializes a string; equal ones share one allocation.
 pub(crate) fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Interned, D::Error> {
     String::deserialize(deserializer).map(intern)
 }
 
-/// Reads when something was and why, if it was.
+/// Deserializes an optional time with its reason.
 pub(crate) fn dated<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<(Timestamp, Interned)>, D::Error> {

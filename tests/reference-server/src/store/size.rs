@@ -1,4 +1,4 @@
-//! How much memory a record takes, so that every bound counts every byte.
+//! The memory that records take, so that every limit counts bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use serde_json::Value;
 use url::Url;
 use uuid::Uuid;
 
-/// What a row costs in the ledgers, indexes and retention lists that know its ID, in bytes.
+/// The cost of a row in the ledgers, indexes and retention lists that contain its ID, in bytes.
 const ROW: usize = 256;
-/// What an entry of a [`HeaderMap`] takes beside its text, in bytes.
+/// The cost of a [`HeaderMap`] entry besides its text, in bytes.
 const HEADER: usize = size_of::<HeaderName>() + size_of::<HeaderValue>() + 40;
 
-/// A value that knows how much memory it takes.
+/// A value that knows its memory use.
 pub(crate) trait Size {
-    /// The bytes that it owns outside of itself.
+    /// The bytes that it owns on the heap.
     fn heap_size(&self) -> usize;
 
-    /// All bytes that it takes as a record, in bytes.
+    /// Its total size as a record, in bytes.
     fn size(&self) -> usize
     where
         Self: Sized,
@@ -29,7 +29,7 @@ pub(crate) trait Size {
     }
 }
 
-/// Implements [`Size`] for a struct by all of its fields: one that is left out doesn't compile.
+/// Implements [`Size`] for a struct with all of its fields: omitting one doesn't compile.
 macro_rules! heap_size {
     ($type:ident { $($field:ident),* $(,)? }) => {
         impl $crate::store::size::Size for $type {
@@ -41,7 +41,7 @@ macro_rules! heap_size {
     };
 }
 
-/// Implements [`Size`] for types that own nothing outside of themselves.
+/// Implements [`Size`] for types without heap memory.
 macro_rules! no_heap {
     ($($type:ty),* $(,)?) => {
         $(impl $crate::store::size::Size for $type {
@@ -100,7 +100,7 @@ impl<A: Size, B: Size> Size for (A, B) {
 
 impl<K: Size, V: Size> Size for BTreeMap<K, V> {
     fn heap_size(&self) -> usize {
-        // A node is half full at least.
+        // Nodes are at least half full.
         let nodes = 2 * self.len() * (size_of::<K>() + size_of::<V>());
         nodes + self.iter().map(|(key, value)| key.heap_size() + value.heap_size()).sum::<usize>()
     }
@@ -119,7 +119,7 @@ impl<T: Size> Size for BTreeSet<T> {
     }
 }
 
-/// What is shared counts for each that shares it.
+/// Shared values count for each owner.
 impl<T: Size> Size for Arc<T> {
     fn heap_size(&self) -> usize {
         size_of::<T>() + T::heap_size(self)
@@ -139,7 +139,7 @@ impl Size for Value {
             Self::String(text) => text.heap_size(),
             Self::Array(items) => items.heap_size(),
             Self::Object(fields) => {
-                // An entry has its hash beside it, and both its place in the table, which is half full at least.
+                // An entry has its hash, and both its position in the table, which is at least half full.
                 let entry = size_of::<String>() + size_of::<Self>() + 4 * size_of::<usize>();
                 let texts = fields.iter().map(|(name, value)| name.heap_size() + value.heap_size());
                 2 * fields.len() * entry + texts.sum::<usize>()

@@ -1,7 +1,8 @@
-//! The moment at which nothing changes.
+//! The lock for consistent snapshots.
 //!
-//! What is kept must fit together: a mail without its email would be nonsense. So whoever changes something is inside the gate while it does, and the
-//! keeper looks only when everybody is out. Who wants in while too much is unwritten waits for the keeper ([`Backlog`]).
+//! Persisted records must be consistent: a captured email needs its email. So every thread that changes something holds the lock for
+//! reading, and the writer takes a snapshot while it holds the lock exclusively. While too many changes are unwritten, threads wait before
+//! they enter ([`Backlog`]).
 
 use std::cell::RefCell;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,16 +17,16 @@ pub(crate) struct SnapshotLock {
 }
 
 thread_local! {
-    /// The gates inside which this thread is, by their addresses, as often as it has come in. Who is inside need not wait at the same gate
-    /// again; it would wait for a keeper that waits for it. (One thread may be inside the gates of several services.)
+    /// The locks that this thread holds, by address, once per entry. A thread that holds a lock must not wait for it again; it would
+    /// deadlock with a writer that waits for the thread. (A thread may hold the locks of several services.)
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While it lives, its thread may change things.
+/// While it exists, its thread may change things.
 #[derive(Debug)]
 pub(crate) struct ReadGuard<'a> {
     gate: &'a SnapshotLock,
-    /// Where a thread came in that was outside: with what it had counted before.
+    /// The outermost entry of the thread, with its change count at that time.
     open: Option<(RwLockReadGuard<'a, ()>, usize)>,
 }
 
@@ -43,17 +44,17 @@ impl SnapshotLock {
         ReadGuard { gate: self, open }
     }
 
-    /// A gate doesn't move while a thread is inside.
+    /// The lock doesn't move while a thread holds it.
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Waits until nobody is inside, and lets nobody in.
+    /// Waits until no thread is inside, and blocks others from entering.
     pub(crate) fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.inside.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the keeper has not written yet.
+    /// The unwritten changes.
     pub(crate) fn backlog(&self) -> &Backlog {
         &self.backlog
     }

@@ -17,25 +17,25 @@ use crate::store::size::{Size, no_heap};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 
-/// What a table has to know of its records: the key that no two of them share, and the groups that they are looked up by.
+/// A record of a table: its unique key, and the groups that it is looked up by.
 pub(crate) trait Record: Size {
-    /// What they are, for the message when the table is full: `templates`.
+    /// The plural name for error messages: `templates`.
     const PLURAL: &'static str;
 
-    /// A set of records that is looked up or shown page by page; [`NoGroup`] where there is none.
+    /// A set of records that is looked up or shown page by page; [`NoGroup`] if there is none.
     type Group: Clone + Debug + Ord + Size;
 
-    /// What names this record beside its ID. No two records of a table share it.
+    /// The unique key of this record, besides its ID.
     fn key(&self) -> Option<&str> {
         None
     }
 
-    /// The form in which two equal keys are the same text.
+    /// Normalizes a key for comparison.
     fn normalize(key: &str) -> Cow<'_, str> {
         Cow::Borrowed(key)
     }
 
-    /// Why this record can't have the key that another one holds.
+    /// The error when another record has the same key.
     fn conflict(&self, holder: &Self) -> Problem {
         Problem::validation(format!("Two {} can't share the key {:?}.", Self::PLURAL, holder.key()))
     }
@@ -46,7 +46,7 @@ pub(crate) trait Record: Size {
     }
 }
 
-/// A key whose case doesn't count.
+/// Normalizes a case-insensitive key.
 pub(crate) fn lower_case(key: &str) -> Cow<'_, str> {
     if key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Owned(key.to_ascii_lowercase());
@@ -54,16 +54,16 @@ pub(crate) fn lower_case(key: &str) -> Cow<'_, str> {
     Cow::Borrowed(key)
 }
 
-/// The group of records that have none.
+/// The group type of records without groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NoGroup {}
 
 no_heap!(NoGroup);
 
-/// Records in the order of their creation, and not more of them, nor of their bytes, than the settings allow.
+/// Records in the order of their creation, limited in number and bytes by the settings.
 ///
-/// Every lookup costs O(log n) in the number of records, and every page what the page itself costs. Records are shared while they are read, so
-/// that responses are written without the lock, and copied when they are changed meanwhile.
+/// Every lookup costs O(log n) in the number of records, and every page the cost of the page itself. Records are shared with readers, so
+/// that responses are serialized without the lock, and copied when they change meanwhile.
 #[derive(Debug)]
 pub(crate) struct Table<T: Record> {
     most: usize,
@@ -71,21 +71,21 @@ pub(crate) struct Table<T: Record> {
     rows: Mutex<Rows<T>>,
 }
 
-/// The content of a table, while it is locked.
+/// The content of a locked table.
 #[derive(Debug)]
 pub(crate) struct Rows<T: Record> {
     records: Ledger<Arc<T>>,
-    /// The places of records by their normalized keys.
+    /// The positions of records by their normalized keys.
     keys: HashMap<String, u64>,
-    /// The places of the members of each group.
+    /// The positions of the members of each group.
     members: BTreeSet<(T::Group, u64)>,
-    /// The bytes of the record at each place, and of all of them.
+    /// The size of the record at each position, and of all of them.
     sizes: HashMap<u64, usize>,
     bytes: usize,
     budget: Arc<Budget>,
 }
 
-/// What the indexes have of a record.
+/// The index entries of a record.
 struct Entries<G> {
     key: Option<String>,
     groups: Vec<G>,
@@ -99,7 +99,7 @@ impl<T: Record> Table<T> {
     /// Adds a record.
     ///
     /// # Errors
-    /// If another record has its key, or the table is full.
+    /// Fails if another record has its key, or if the table is full.
     pub(crate) fn add(&self, id: Uuid, record: T) -> Result<(), Problem> {
         let mut rows = self.lock();
         rows.check_key(&record, None)?;
@@ -119,11 +119,11 @@ impl<T: Record> Table<T> {
         Problem::new(
             StatusCode::FORBIDDEN,
             "validation_error",
-            format!("This sandbox keeps at most {} {}; delete some first.", self.most, T::PLURAL),
+            format!("This sandbox stores at most {} {}; delete some first.", self.most, T::PLURAL),
         )
     }
 
-    /// Refuses what lets a record grow by so many bytes if there is no memory for it.
+    /// Rejects a growth by this number of bytes if the budget doesn't allow it.
     pub(crate) fn check_growth(&self, bytes: usize) -> Result<(), Problem> {
         self.budget.check(0, bytes, T::PLURAL)
     }
@@ -140,17 +140,17 @@ impl<T: Record> Table<T> {
         self.lock().get(id).cloned()
     }
 
-    /// The record with this key.
+    /// Finds the record with this key.
     pub(crate) fn by_key(&self, key: &str) -> Option<Arc<T>> {
         self.lock().by_key(key).cloned()
     }
 
-    /// Every record, newest first.
+    /// Lists all records, newest first.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         self.lock().records.newest_first().cloned().collect()
     }
 
-    /// The members of a group, newest first.
+    /// Lists the members of a group, newest first.
     pub(crate) fn members(&self, group: &T::Group) -> Vec<Arc<T>> {
         self.lock().members(group).rev().cloned().collect()
     }
@@ -164,12 +164,12 @@ impl<T: Record> Table<T> {
         self.lock().remove(id)
     }
 
-    /// The page of all records that a window shows.
+    /// One page of all records.
     pub(crate) fn page(&self, window: &Window) -> Result<Page<Arc<T>>, Problem> {
         window.show(&self.lock().records)
     }
 
-    /// The page of what belongs to one of these groups. The cursor can be any record that `knows` lets through.
+    /// One page of the members of these groups. The cursor may be any record that `knows` accepts.
     pub(crate) fn page_of(
         &self,
         window: &Window,
@@ -181,7 +181,7 @@ impl<T: Record> Table<T> {
         window.show(&Members { rows: &rows, groups: groups.into_iter().collect() })
     }
 
-    /// The page of the records with these IDs. The cursor can be any record.
+    /// One page of the records with these IDs. The cursor may be any record.
     pub(crate) fn page_with(
         &self,
         window: &Window,
@@ -192,20 +192,20 @@ impl<T: Record> Table<T> {
         window.show(&Selection { rows: &rows, places })
     }
 
-    /// The rows themselves, to look and act under one lock.
+    /// Locks the rows, for several operations under one lock.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<T>> {
         lock(&self.rows)
     }
 }
 
 impl<T: Record + Clone> Table<T> {
-    /// Changes a record in a way that hardly lets it grow. None if there is none with this ID.
+    /// Changes a record without significant growth. Returns `None` if no record has this ID.
     pub(crate) fn change<R>(&self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.lock().change(id, change)
     }
 
-    /// Changes a record, unless the change fails, takes the key of another or more memory than there is; nothing is changed then. None if there is none
-    /// with this ID.
+    /// Changes a record, unless the change fails, conflicts with another record's key or exceeds the budget; nothing is changed then.
+    /// Returns `None` if no record has this ID.
     pub(crate) fn try_change<R>(
         &self,
         id: Uuid,
@@ -233,10 +233,10 @@ impl<T: Record + Clone> Table<T> {
         }
     }
 
-    /// Writes into the record with this key; if there is none, a `blank` one is added first. Returns its ID.
+    /// Updates the record with this key, or adds a `blank` one first. Returns its ID.
     ///
     /// # Errors
-    /// If a record would have to be added and the table is full, or the record would take more memory than there is.
+    /// Fails if a record must be added and the table is full, or if the record exceeds the budget.
     pub(crate) fn put(
         &self,
         key: &str,
@@ -277,7 +277,7 @@ impl<T: Record> Rows<T> {
         }
     }
 
-    /// Counts that the record at a place has so many bytes now; 0 once it is gone.
+    /// Sets the size of the record at a position; 0 once it is removed.
     fn count(&mut self, place: u64, bytes: usize) {
         let before = if bytes == 0 { self.sizes.remove(&place) } else { self.sizes.insert(place, bytes) };
         let before = before.unwrap_or_default();
@@ -313,7 +313,7 @@ impl<T: Record> Rows<T> {
         self.members.range(range).map(|(_, place)| *place)
     }
 
-    /// Refuses a record whose key another one holds.
+    /// Rejects a record whose key belongs to another.
     fn check_key(&self, record: &T, id: Option<Uuid>) -> Result<(), Problem> {
         let holder = record.key().and_then(|key| self.keys.get(&*T::normalize(key)));
         match holder.and_then(|place| self.records.at(*place)) {
@@ -322,7 +322,7 @@ impl<T: Record> Rows<T> {
         }
     }
 
-    /// Adds a record whose key is known to be free.
+    /// Adds a record whose key is known to be unique.
     pub(crate) fn insert(&mut self, id: Uuid, record: Arc<T>) {
         let entries = Entries::of(&*record);
         let size = full_size(&*record, &entries);
@@ -339,7 +339,7 @@ impl<T: Record> Rows<T> {
         Some(record)
     }
 
-    /// Removes the record that was added first.
+    /// Removes the oldest record.
     pub(crate) fn remove_oldest(&mut self) -> Option<Arc<T>> {
         let (place, record) = self.records.take_oldest()?;
         self.count(place, 0);
@@ -347,7 +347,7 @@ impl<T: Record> Rows<T> {
         Some(record)
     }
 
-    /// Notes that a record has changed within itself.
+    /// Marks a record as changed.
     pub(crate) fn touch(&mut self, id: Uuid) {
         self.records.touch(id);
     }
@@ -407,14 +407,14 @@ impl<G> Entries<G> {
     }
 }
 
-/// The bytes of a record with its entries in the indexes.
+/// The size of a record with its index entries.
 fn full_size<T: Record>(record: &T, entries: &Entries<T::Group>) -> usize {
-    // A node of the set of members is half full at least.
+    // Nodes of the set of members are at least half full.
     let groups = entries.groups.iter().map(|group| 2 * size_of::<(T::Group, u64)>() + group.heap_size());
     record.size() + entries.key.heap_size() + groups.sum::<usize>()
 }
 
-/// The records of a tenant that is forgotten count no more.
+/// Releases the budget of an evicted tenant's records.
 impl<T: Record> Drop for Rows<T> {
     fn drop(&mut self) {
         self.budget.count(self.bytes, 0);
@@ -442,7 +442,7 @@ impl<T: Record> Persist<T> for Rows<T> {
     }
 }
 
-/// What belongs to one of these groups.
+/// The members of some groups.
 struct Members<'a, T: Record> {
     rows: &'a Rows<T>,
     groups: BTreeSet<T::Group>,
@@ -476,7 +476,7 @@ impl<T: Record> Ordered for Members<'_, T> {
     }
 }
 
-/// Some records, by their places.
+/// A selection of records, by their positions.
 struct Selection<'a, T: Record> {
     rows: &'a Rows<T>,
     places: BTreeSet<u64>,

@@ -1,8 +1,8 @@
-//! One contact's mail: the broadcast's message with this contact's values in place of the placeholders.
+//! One contact's email: the broadcast's message with the contact's values in place of the placeholders.
 //!
-//! Placeholders are `FIRST_NAME`, `LAST_NAME`, `EMAIL`, `SERVICE_UNSUBSCRIBE_URL`, and `contact.` with a property, or with one of the
-//! contact's own fields. What a contact lacks is what stands behind the `|`, else the property's own fallback value, else nothing. A name
-//! that is none of these stays as it was written, so that a misspelling shows; the specification is silent here.
+//! Placeholders are `FIRST_NAME`, `LAST_NAME`, `EMAIL`, `SERVICE_UNSUBSCRIBE_URL`, and `contact.` with a property or one of the contact's
+//! own fields. A missing value is replaced by the text behind the `|`, else by the property's fallback value, else by nothing. Other names
+//! stay unchanged, so that a misspelling is visible; the specification doesn't define this.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::model::email::recipients::Mailbox;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 
-/// Makes the mails of one step of a broadcast.
+/// Creates the emails of one step of a broadcast.
 pub(crate) struct MessageBuilder<'a> {
     tenant: &'a Tenant,
     common: &'a Arc<Common>,
     fallbacks: Arc<HashMap<String, String>>,
-    /// Of the bodies and the preview, to know how large they become.
+    /// The outlines of the bodies and the preview, which predict their sizes.
     outlines: Vec<Outline<'a>>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> MessageBuilder<'a> {
         Self { tenant, common, fallbacks: Arc::new(audience::fallbacks(tenant)), outlines }
     }
 
-    /// The mail for one contact; none if its address is none that a mail can be sent to, or if its values make it larger than any mail may be.
+    /// Creates the email for one contact; `None` if its address is invalid, or if its values exceed the size limit of an email.
     pub(super) fn to(&self, contact: Arc<Contact>, state: &State) -> Option<Draft> {
         let to = Mailbox::parse(&contact.email).ok()?;
         let message = self.common.message();
@@ -55,7 +55,7 @@ impl<'a> MessageBuilder<'a> {
             reply_to: message.reply_to.clone(),
             subject,
             bodies: Bodies::Personal(Arc::new(personal)),
-            // RFC 2369, and RFC 8058 for the button in a mail program.
+            // RFC 2369, and RFC 8058 for the unsubscribe button of mail clients.
             headers: vec![
                 ("List-Unsubscribe".to_owned(), format!("<{link}>")),
                 ("List-Unsubscribe-Post".to_owned(), unsubscribe::ONE_CLICK.to_owned()),

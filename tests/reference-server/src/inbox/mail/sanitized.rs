@@ -1,12 +1,12 @@
-//! The HTML of a mail as a document that can do nothing.
+//! The HTML of an email as an isolated document.
 //!
-//! The document's policy does the work: in a sandbox there is no script, no form and no way out of the frame, and nothing may be loaded but
-//! pictures that are in the document itself. But browsers open connections also for what they will not load, in order to be faster: for
-//! frames, for `link`, and for a link as soon as the mouse is pressed on it. A policy doesn't reach that, so it is taken out of the text:
-//! such elements become unknown ones, and a link leads to `#` and says in `data-to` where it led.
+//! Most of the work is done by the document's Content-Security-Policy: in a sandbox there are no scripts, no forms and no navigation out of
+//! the frame, and only images embedded in the document are loaded. But browsers also preconnect to resources that they won't load: for
+//! frames, for `link`, and for a link as soon as the mouse button is pressed on it. A policy doesn't prevent that, so these references are
+//! removed from the text: such elements are renamed to unknown ones, and a link leads to `#`, with its target in `data-to`.
 //!
-//! This is done wherever the letters stand, also in text that only looks like a tag: to overlook one would be worse than to change a mail that
-//! quotes HTML without escaping it. All else stays as the sender wrote it, and the source is shown as it is.
+//! This applies wherever the text occurs, even if it only looks like a tag: a missed one would be worse than a changed email that quotes
+//! HTML without escaping it. Everything else stays unchanged, and the source is shown unmodified.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,15 +19,15 @@ use percent_encoding::percent_decode_str;
 
 use crate::wire::cancel::Cancellation;
 
-/// How many bytes of pictures are put into a document; after that they stay away.
+/// The maximum number of bytes of embedded images; further ones are omitted.
 const MOST_PICTURES: usize = 32 << 20;
-/// How many places are looked at before the client is.
+/// The number of replacements between two checks for a disconnected client.
 const STEPS: usize = 1 << 10;
-/// Elements that are made unknown ones. The policy lets none of them show anything.
+/// Elements that are renamed to unknown ones. The policy prevents all of them from showing anything.
 const UNMADE: [&str; 10] =
     ["link", "meta", "base", "iframe", "frame", "frameset", "object", "embed", "fencedframe", "portal"];
 
-/// A link opens in a window, which the sandbox has none of, so that a click does nothing; where it leads is shown instead.
+/// Links open in a new window, which the sandbox forbids, so that a click has no effect; their target is shown instead.
 const OWN: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-to]:focus-visible::after{content:attr(data-to)!important;\
     position:fixed!important;inset:auto auto 0 0!important;z-index:2147483647!important;max-width:100%!important;max-height:40%!important;\
     overflow:hidden!important;box-sizing:border-box!important;padding:5px 10px!important;border-radius:0 6px 0 0!important;\
@@ -38,11 +38,11 @@ const OWN: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-t
 const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'";
 
-/// The pictures of a mail, by their content ids: their media types and their bytes.
+/// The images of an email by content ID: media type and content.
 pub(in crate::inbox) type Pictures = HashMap<String, (String, Bytes)>;
 
-/// The document, in time and space that grow with the HTML and no faster. `pictures` is asked once, if the HTML refers to any as `cid:…`. None if the
-/// client has gone meanwhile.
+/// Renders the document, in time and space linear in the size of the HTML. `pictures` is called once, if the HTML refers to any as `cid:…`.
+/// Returns `None` if the client disconnects meanwhile.
 pub(in crate::inbox) fn document(
     html: &str,
     pictures: impl FnOnce() -> Pictures,
@@ -66,7 +66,7 @@ pub(in crate::inbox) fn document(
             page.push_str(name);
             1 + name.len()
         } else if let Some(length) = link(&page, found) {
-            // Unquoted, as it may stand between quotes; before what was there, as the first of two attributes counts.
+            // Unquoted, since it may be inside quotes; before the original attribute, since the first of two counts.
             page.push_str(" href=# data-to=");
             length
         } else if let Some((reference, id)) = references.content_id(found) {
@@ -85,7 +85,7 @@ pub(in crate::inbox) fn document(
     Some(page)
 }
 
-/// The pictures that are put into a document, as long as there is room.
+/// The images embedded in a document, within the size limit.
 struct Embedded<F> {
     source: Option<F>,
     pictures: Pictures,
@@ -108,7 +108,7 @@ impl<F: FnOnce() -> Pictures> Embedded<F> {
     }
 }
 
-/// Where the document type ends, or 0 if there is none; white space and comments may stand before it.
+/// The end of the document type, or 0 if there is none; white space and comments may precede it.
 fn end_of_doctype(html: &str) -> usize {
     let mut rest = html;
     loop {
@@ -123,7 +123,7 @@ fn end_of_doctype(html: &str) -> usize {
     end.map_or(0, |end| html.len() - rest.len() + end + 1)
 }
 
-/// The name of the element that begins here, if it is one of those.
+/// The name of the element that starts here, if it must be renamed.
 fn unmade(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix('<')?;
     UNMADE.iter().find_map(|unmade| {
@@ -134,7 +134,7 @@ fn unmade(tag: &str) -> Option<&str> {
     })
 }
 
-/// How long the `href=` is that begins here, if it is the attribute of a link that leads out of the document.
+/// The length of the `href=` that starts here, if it is the attribute of an external link.
 fn link(before: &str, text: &str) -> Option<usize> {
     let name = text.get(..4).filter(|name| name.eq_ignore_ascii_case("href"))?;
     let space = |char: char| char.is_ascii_whitespace();
@@ -149,14 +149,14 @@ fn link(before: &str, text: &str) -> Option<usize> {
     (!stays).then(|| text.len() - value.len())
 }
 
-/// Finds references, and where they end, without reading any letter twice.
+/// Finds references in a single pass.
 struct References {
-    /// How many bytes of the HTML there are from the next character on that no id has.
+    /// The number of bytes up to the next character that can't be part of an ID.
     end: usize,
 }
 
 impl References {
-    /// The reference `cid:…` that begins here, and the id in it.
+    /// The reference `cid:…` that starts here, and its ID.
     fn content_id<'a>(&mut self, text: &'a str) -> Option<(&'a str, Cow<'a, str>)> {
         let id = text.get(..4).filter(|scheme| scheme.eq_ignore_ascii_case("cid:")).map(|_| &text[4..])?;
         if self.end > id.len() {
@@ -164,13 +164,13 @@ impl References {
             self.end = id.find(ends).map_or(0, |end| id.len() - end);
         }
         let id = &id[..id.len() - self.end];
-        // No id is longer than a line of a header.
+        // No ID is longer than a header line.
         let fits = !id.is_empty() && id.len() <= 998;
         fits.then(|| (&text[..4 + id.len()], percent_decode_str(id).decode_utf8_lossy()))
     }
 }
 
-/// Whether this is the media type of a picture, and nothing more than that.
+/// Whether this is a plain media type of an image.
 fn is_picture(kind: &str) -> bool {
     kind.strip_prefix("image/").is_some_and(|subtype| {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-');
@@ -269,11 +269,11 @@ mod tests {
             &[" href", "\n"],
         ];
         for piece in pieces {
-            // Also where all of one kind comes before all of the next.
+            // Including HTML in which all of one kind precedes all of the next.
             let of =
                 |size: usize| piece.iter().map(|piece| piece.repeat(size / piece.len())).collect::<String>();
             let (small, large) = (of(20_000), of(80_000));
-            // What else the machine does can hide a linear cost in one attempt, and can't hide another one in all.
+            // Noise can hide a linear cost in one attempt; a superlinear cost shows in all.
             let linear = (0..20).any(|_| cost(&large, 400) <= cost(&small, 100) * 6);
             assert!(linear, "{piece:?}");
         }
@@ -292,7 +292,7 @@ mod tests {
         let canceled = Cancellation::default();
         let html = "cid:a ".repeat(100_000);
         let gone = canceled.on_drop();
-        // It goes while the files are looked up for the first reference.
+        // The client disconnects while the files are looked up for the first reference.
         let files = || {
             drop(gone);
             HashMap::new()

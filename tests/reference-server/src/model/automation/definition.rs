@@ -1,9 +1,8 @@
-//! The definition of an automation: its steps, and the connections that say which follows which.
+//! The definition of an automation: its steps, and the connections between them.
 //!
-//! The specification is silent on what a definition may look like. Here a key names one step; connections name steps that exist; one
-//! step at least is a trigger, and nothing leads to it; a step has one connection of each type at most, so that a run goes one way; the
-//! types that depend on an outcome belong to conditions and waits; and no connection leads back to a step on the way to it, so that a
-//! run ends.
+//! The specification doesn't define which definitions are valid. Here step keys are unique; connections refer to existing steps; at least
+//! one step is a trigger, and no connection leads to it; a step has at most one connection of each type, so that a run follows a single
+//! path; types that depend on an outcome belong to conditions and waits; and connections form no cycle, so that every run ends.
 
 pub(crate) mod action;
 pub(crate) mod graph;
@@ -21,29 +20,29 @@ use crate::wire::validation::{Fields, Ignored, Problems};
 
 pub(crate) use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
 
-/// The most steps of an automation.
+/// The maximum number of steps.
 const MOST_STEPS: usize = 150;
 
-/// What an automation does.
+/// The steps of an automation, with their connections.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Definition {
     pub(crate) steps: Vec<Step>,
     pub(crate) connections: Vec<Connection>,
 }
 
-/// One thing that is done.
+/// A step of an automation.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Step {
     pub(crate) key: String,
-    /// Its type's name on the wire.
+    /// The wire name of its type.
     #[serde(deserialize_with = "word")]
     pub(crate) kind: Interned,
-    /// Its configuration as it was given.
+    /// The configuration as received.
     pub(crate) config: Value,
     pub(crate) action: Action,
 }
 
-/// One step follows another.
+/// A connection from one step to the next.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Connection {
     pub(crate) from: String,
@@ -56,7 +55,7 @@ heap_size!(Step { key, kind, config, action });
 heap_size!(Connection { from, to, kind });
 no_heap!(BranchKind);
 
-/// When a connection is taken.
+/// The type of a connection: the outcome that it is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(crate) enum BranchKind {
     Default,
@@ -79,7 +78,7 @@ impl BranchKind {
         WAYS.iter().find(|(_, way)| *way == self).map_or("default", |(name, _)| name)
     }
 
-    /// The type of the steps that have this outcome; none if all have.
+    /// The type of the steps that have this outcome; `None` if all have.
     fn belongs_to(self) -> Option<&'static str> {
         match self {
             Self::Default => None,
@@ -89,15 +88,15 @@ impl BranchKind {
     }
 }
 
-/// How the service's own events may begin in definitions, and custom ones never.
+/// A prefix of the service's own events in definitions, which custom events can't have.
 pub(crate) const RESERVED_PREFIX: &str = "resend:";
 
-/// What an event is called in definitions.
+/// The name of an event in definitions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventName<'a> {
-    /// One that `POST /events/send` names.
+    /// A custom event, as `POST /events/send` names it.
     Custom(&'a str),
-    /// One of the service's own, such as `email.opened`; also with the prefix that custom events can't have.
+    /// An event of the service, such as `email.opened`; also with the reserved prefix.
     Service(&'a str),
 }
 
@@ -108,7 +107,7 @@ impl<'a> EventName<'a> {
         }
     }
 
-    /// All names that mean it.
+    /// All names of the event.
     pub(crate) fn names(self) -> impl Iterator<Item = Cow<'a, str>> {
         let prefixed = match self {
             Self::Custom(_) => None,
@@ -123,7 +122,7 @@ impl<'a> EventName<'a> {
 }
 
 impl Definition {
-    /// Takes `steps` and `connections`, which are both there.
+    /// Reads `steps` and `connections`, which are both present.
     pub(crate) fn take(
         fields: &mut Fields<'_>,
         problems: &mut Problems,
@@ -157,14 +156,14 @@ impl Definition {
         })
     }
 
-    /// The place of the first trigger that this event fires.
+    /// The index of the first trigger for this event.
     pub(crate) fn trigger(&self, event: EventName<'_>) -> Option<usize> {
         self.steps
             .iter()
             .position(|step| matches!(&step.action, Action::Trigger { event_name } if event.is(event_name)))
     }
 
-    /// The place of the step that follows the one at `place` on this way; the default way leads on where the outcome has none of its own.
+    /// The index of the step that follows on this branch; the default branch applies if the outcome has none.
     pub(crate) fn next(&self, place: usize, way: BranchKind) -> Option<usize> {
         let from = &self.steps.get(place)?.key;
         let to = |way: BranchKind| self.connections.iter().find(|one| one.from == *from && one.kind == way);
@@ -182,7 +181,7 @@ fn take_items<'a>(fields: &mut Fields<'a>, name: &str, problems: &mut Problems) 
     fields.take_array(name, problems)
 }
 
-/// Reads all items, also behind one that can't be read.
+/// Reads all items, continuing after invalid ones.
 fn read_all<T>(
     items: &[&RawValue],
     name: &str,

@@ -9,19 +9,19 @@ use crate::store::size::Size;
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
-/// The longest name or value, in characters.
+/// The maximum length of a name or value, in characters.
 const LONGEST: usize = 256;
 
-/// A name and a value that the sender attached to an email.
+/// A name and a value attached to an email by its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
     /// ASCII letters, digits, `_` and `-`; at most 256 characters.
     pub name: String,
-    /// As the name.
+    /// Same rules as the name.
     pub value: String,
 }
 
-/// Shared by an email and what is needed to send it.
+/// Shared by an email and its draft.
 impl Size for Arc<[Tag]> {
     fn heap_size(&self) -> usize {
         size_of_val::<[Tag]>(self) + self.iter().map(Size::heap_size).sum::<usize>()

@@ -1,4 +1,4 @@
-//! HTML and text that belong to one email alone; a text that is derived from the HTML is made when it is read.
+//! HTML and text that belong to one email alone; a text derived from the HTML is created on first access.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::text::derive;
 
-/// How much of a text body a search looks into, in bytes.
+/// The number of bytes of a text body that a search covers.
 const LOOKED_INTO: usize = 64 << 10;
 
-/// Stands for a link while a text is derived: one short word, of a character without a meaning. A link as long as the real one would be broken where a
-/// line of the text ends.
+/// Stands for a link while a text is derived: one short word, of a private-use character. A line break could divide a link as long as the
+/// real one.
 pub(crate) const STAND_IN: &str = "\u{e000}link\u{e000}";
 
 /// Bodies that belong to this email alone.
@@ -25,7 +25,7 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub(crate) enum Text {
     ValueSource(Option<Arc<str>>),
-    /// Derived from the HTML, once it is read; for most emails as it stands.
+    /// Derived from the HTML on first access; for most emails from the HTML as it is.
     Derived(Option<Box<Derivation>>, OnceLock<Arc<str>>),
 }
 
@@ -34,12 +34,12 @@ pub(crate) enum Text {
 pub(crate) struct Derivation {
     /// A link that no line break may divide.
     pub(crate) link: Option<Box<str>>,
-    /// What the text leaves out: the bytes of the hidden preview in the HTML.
+    /// The byte range of the hidden preview in the HTML, which the text omits.
     pub(crate) hidden: Option<Range<usize>>,
 }
 
 impl Derivation {
-    /// None if the text is derived from the HTML as it stands.
+    /// `None` if the text is derived from the HTML as it is.
     pub(super) fn into_box(self) -> Option<Box<Self>> {
         (self.link.is_some() || self.hidden.is_some()).then(|| Box::new(self))
     }
@@ -56,7 +56,7 @@ impl Derivation {
     }
 }
 
-/// Whether the beginning of a text has this word in lower case, whatever its own case.
+/// Whether the beginning of a text contains this word, ignoring case; the word is in lower case.
 pub(crate) fn has_word(text: &str, word: &str) -> bool {
     text[..text.floor_char_boundary(LOOKED_INTO)].to_lowercase().contains(word)
 }
@@ -76,7 +76,7 @@ impl Written {
         }
         let html = self.html.as_deref()?;
         let text: Arc<str> = how.as_deref().map_or_else(|| derive(html), |how| how.derive(html)).into();
-        // No more is kept than was counted.
+        // Stores no more than was counted.
         if text.len() <= html.len() {
             return Some(Arc::clone(made.get_or_init(|| text)));
         }

@@ -1,19 +1,19 @@
-//! What becomes of a mail, by the names of its recipients.
+//! Simulated outcomes, by the local parts of the recipients.
 //!
-//! `delivered@`, `opened@`, `clicked@`, `bounced@`, `complained@`, `delayed@`, `suppressed@`, `failed@` and `no-tls@`,
-//! at any domain and with any `+label`, meet that fate; everybody else is delivered to.
+//! `delivered@`, `opened@`, `clicked@`, `bounced@`, `complained@`, `delayed@`, `suppressed@`, `failed@` and `no-tls@`, at any domain and
+//! with any `+label`, have that outcome; all other recipients are delivered to.
 
 use jiff::SignedDuration;
 
 use crate::model::email::Event;
 use crate::model::email::recipients::Mailbox;
 
-/// What happens to an email, and when after it leaves.
+/// The events of an email, relative to the time of sending.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SimulatedOutcome {
-    /// Whether there is anybody left to send it to.
+    /// Whether any recipient remains to send to.
     pub(crate) leaves: bool,
-    /// In order.
+    /// In chronological order.
     pub(crate) events: Vec<(SignedDuration, Event)>,
 }
 
@@ -23,7 +23,8 @@ const LATER: SignedDuration = SignedDuration::from_secs(2);
 const LAST: SignedDuration = SignedDuration::from_secs(3);
 const AFTER_DELAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// The steps of one recipient, also where the sender's domain enforces TLS. None at once: the mail leaves for it.
+/// The events of one recipient, depending on whether the sender's domain enforces TLS. An event at time zero means that nothing is sent to
+/// it.
 fn steps(mailbox: &Mailbox, enforced: bool) -> &'static [(SignedDuration, Event)] {
     let local = mailbox.local_part();
     let name = local.split_once('+').map_or(local, |(name, _)| name);
@@ -36,7 +37,7 @@ fn steps(mailbox: &Mailbox, enforced: bool) -> &'static [(SignedDuration, Event)
         "suppressed" => &[(AT_ONCE, Event::Suppressed)],
         "failed" => &[(AT_ONCE, Event::Failed)],
         "no-tls" if enforced => &[(AT_ONCE, Event::Failed)],
-        // `no-tls@` too: a mail falls back to an unencrypted connection unless its domain forbids that.
+        // Includes `no-tls@`: without enforcement, delivery falls back to an unencrypted connection.
         _ => &[(SOON, Event::Delivered)],
     }
 }
@@ -45,7 +46,7 @@ pub(crate) fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
     steps(mailbox, enforced).iter().any(|(after, _)| after.is_zero())
 }
 
-/// What happens to an email with these recipients.
+/// The simulated outcome of an email with these recipients.
 pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> SimulatedOutcome {
     let mut events = Vec::with_capacity(2);
     let mut leaves = false;
@@ -60,7 +61,7 @@ pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced
     if leaves {
         events.push((AT_ONCE, Event::Sent));
     }
-    // Of the same instant the one further along comes last; so an email that left for anybody is `sent`.
+    // At the same time, the more advanced event comes last; so an email with any recipient becomes `sent`.
     events.sort_unstable();
     SimulatedOutcome { leaves, events }
 }

@@ -1,19 +1,19 @@
-//! `AUTH PLAIN` (RFC 4616) and `AUTH LOGIN`: the password is an API key, and the user says what it is used for.
+//! `AUTH PLAIN` (RFC 4616) and `AUTH LOGIN`: the password is an API key, and the user selects its purpose.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use smtp_proto::{AUTH_LOGIN, AUTH_PLAIN};
 
-/// What is still to come.
+/// The input that is expected next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Login {
     Plain,
     UserName,
-    /// With the user.
+    /// With the user name that was received.
     Password(String),
 }
 
-/// What came of a line.
+/// The result of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LoginStep {
     /// This is asked for, already in Base64.

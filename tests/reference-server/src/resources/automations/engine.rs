@@ -1,4 +1,4 @@
-//! What moves runs: an event that is sent, and the clock.
+//! Advances runs: when events are sent, and when delays end.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -23,16 +23,16 @@ use crate::state::tenant::Tenant;
 use crate::store::size::Size as _;
 use crate::wire::problem::Problem;
 
-/// An event that has happened to a contact.
+/// An event that concerns a contact.
 pub(crate) struct Occurrence<'a> {
     pub(crate) name: EventName<'a>,
-    /// Whether it starts runs.
+    /// Whether it triggers runs.
     pub(crate) triggers: bool,
     pub(crate) contact: Uuid,
     pub(crate) payload: Arc<Value>,
 }
 
-/// Moves the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't wait for it.
+/// Resumes the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't also consume it.
 pub(crate) fn happened(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -61,7 +61,7 @@ pub(crate) fn happened(
     if !event.triggers {
         return Ok(());
     }
-    // Oldest first, as they would have been found one by one.
+    // Oldest first, in the order of their creation.
     let triggered = |name: Cow<'_, str>| tenant.automations.members(&Group::Trigger(name.into_owned()));
     let mut automations: Vec<_> = event.name.names().flat_map(triggered).collect();
     automations.reverse();
@@ -99,12 +99,12 @@ pub(crate) fn email_event(
             contact: contact.id,
             payload: Arc::clone(payload),
         };
-        // At the limit of runs none starts, and there is no request that could report it.
+        // At the limit no run starts, and there is no request to report it to.
         let _ = happened(state, tenant, &event, at);
     }
 }
 
-/// Adds a run. Where there are too many, the oldest one that has ended is forgotten: nobody can delete runs one by one.
+/// Adds a run. At the limit, the oldest ended one is evicted: runs can't be deleted individually.
 fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
     if tenant.runs.is_full()
         && let Some(ended) = tenant.runs.oldest(&run::Group::Ended)
@@ -114,7 +114,7 @@ fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
     tenant.runs.add(id, run)
 }
 
-/// A time that a run waited for has come.
+/// Resumes a run whose delay has ended.
 pub(crate) fn wake(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
     let woken = tenant.runs.change(run, |run| {
         let place = run.woken_by_time(number)?;
@@ -126,7 +126,7 @@ pub(crate) fn wake(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, 
     }
 }
 
-/// Notes what came of a step, and does what follows until the run waits or has ended. It ends: no connection leads back.
+/// Settles a step and executes the following ones until the run waits or has ended. Connections form no cycle, so this terminates.
 fn go_on(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -154,16 +154,16 @@ fn go_on(
     }
 }
 
-/// Does a step. The table of runs is not locked meanwhile.
+/// Executes a step. The table of runs isn't locked meanwhile.
 fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timestamp) -> Outcome {
     let Some(step) = run.definition.steps.get(place) else {
-        return Outcome::Failed("The step is not there.".into());
+        return Outcome::Failed("The step does not exist.".into());
     };
     let contact = step::contact_facts(tenant, run.contact);
     let facts = Facts { event: &run.event, contact: &contact };
     let teller = ContactService { state, tenant, at };
     let done = match &step.action {
-        // Nothing leads to a trigger.
+        // No connection leads to a trigger.
         Action::Trigger { .. } => Ok(None),
         Action::Delay(duration) => return Outcome::Waits(Some(plus(at, *duration))),
         Action::WaitForEvent { timeout, .. } => {

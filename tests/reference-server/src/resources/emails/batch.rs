@@ -1,8 +1,7 @@
 //! `POST /emails/batch`: up to 100 emails in one request.
 //!
-//! The specification is silent on a batch with an invalid email. By default it is refused as a whole, nothing is sent,
-//! and the error names the index. With the header `x-batch-validation: permissive` the valid ones go, and the others
-//! are listed in `errors`.
+//! The specification doesn't define a batch with an invalid email. By default it is rejected as a whole, nothing is sent, and the error
+//! names the index. With the header `x-batch-validation: permissive` the valid ones are sent, and the others are listed in `errors`.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -19,7 +18,7 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Problems, kind, well_formed};
 
-/// The most emails in a batch (`SPEC.md`, Limits).
+/// The maximum number of emails in a batch (`SPEC.md`, Limits).
 const MOST: usize = 100;
 
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -47,13 +46,13 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         let checked = match (draft, problems.into_problem()) {
             (_, Some(problem)) => Err(problem),
             (Some(draft), None) => api_keys::check_sender(context, &draft.from).map(|()| draft),
-            (None, None) => Err(Problem::application("An email was refused without a reason.")),
+            (None, None) => Err(Problem::application("An email was rejected without a reason.")),
         };
         match checked {
             Ok(draft) => drafts.push(draft),
             Err(problem) if permissive => errors.push(Refused { index, message: problem.message }),
             Err(problem) => {
-                // Problems of a field name their index already; others do not.
+                // Problems of a field contain the index already; others don't.
                 let message = if problem.message.contains(&format!("[{index}]")) {
                     problem.message
                 } else {

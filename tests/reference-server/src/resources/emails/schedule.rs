@@ -1,8 +1,8 @@
-//! An email that waits for its time: `PATCH /emails/{id}` gives it another, `POST /emails/{id}/cancel` takes it back.
+//! Scheduled emails: `PATCH /emails/{id}` reschedules one, `POST /emails/{id}/cancel` cancels it.
 //!
-//! The specification names the update and shows neither. Only an email that was scheduled and has not left can be changed; any other is
-//! refused with 403 `validation_error`, the answer of this service where a state forbids what was asked. Both may be repeated: an email
-//! that was canceled stays so and answers the same again.
+//! The specification names the update and defines neither. Only a scheduled email that hasn't been sent can be changed; others are rejected
+//! with 403 `validation_error`, this service's error for an operation that the state forbids. Both are idempotent: canceling a canceled
+//! email responds the same again.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::{answers, schedule};
 
-/// `PATCH /emails/{id}`: another time.
+/// `PATCH /emails/{id}`: reschedules an email.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = find(context)?;
     let now = context.now();

@@ -1,4 +1,4 @@
-//! What a request to create or to change a template says, read and checked.
+//! The input of a request that creates or updates a template.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::wire::problem::Problem;
 use crate::wire::validation::{Change, Fields, Ignored, Problems};
 use crate::wire::variable::check_key;
 
-/// The most variables of a template (`SPEC.md`, Limits).
+/// The maximum number of variables of a template (`SPEC.md`, Limits).
 const MOST_VARIABLES: usize = 50;
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl TemplateInput {
         })
     }
 
-    /// Whether it makes another version: all but the name and the alias does.
+    /// Whether it creates a new version: every change except of the name and the alias does.
     pub(super) fn changes_content(&self) -> bool {
         !(self.from == Change::Keep
             && self.subject == Change::Keep
@@ -81,7 +81,7 @@ impl TemplateInput {
             && matches!(self.variables, Change::Keep))
     }
 
-    /// Writes what was wished for into a template.
+    /// Applies the input to a template.
     pub(super) fn apply(self, template: &mut Template) {
         if let Some(name) = self.name {
             template.name = name;
@@ -120,7 +120,8 @@ fn take_filled(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) ->
     Some(text.into_owned())
 }
 
-/// An alias has to be told from an id, and stands in paths. The specification is silent on its characters: any but control characters.
+/// An alias must be distinguishable from an ID, and appears in paths. The specification doesn't define its characters: any except control
+/// characters.
 fn take_alias(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
     let alias = fields.take_line("alias", problems)?;
     if alias.trim().is_empty() || uuid::Uuid::try_parse(&alias).is_ok() {
@@ -147,7 +148,7 @@ fn take_from(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Mailbox
     }
 }
 
-/// No address at all is none: the specification is silent on an empty list, and a mail has no empty header.
+/// An empty list means no address: the specification doesn't define it, and a header can't be empty.
 fn take_reply_to(fields: &mut Fields<'_>, problems: &mut Problems) -> Change<Vec<Mailbox>> {
     let reply_to = fields.take_change("reply_to", |fields| recipients::take(fields, "reply_to", problems));
     if matches!(&reply_to, Change::Set(list) if list.is_empty()) { Change::Clear } else { reply_to }
@@ -169,7 +170,7 @@ fn take_variables(
                 items.len()
             )
         });
-        // Each is compared with all before it, which takes long where there are very many.
+        // Each is compared with all before it, which is slow for a large number.
         return None;
     }
     let mut variables: Vec<Variable> = Vec::with_capacity(items.len());

@@ -1,6 +1,6 @@
-//! What a webhook was told: `/webhooks/{webhook_id}/events`, each event's attempts, and telling it again.
+//! The events of a webhook: `/webhooks/{webhook_id}/events`, their attempts, and replays.
 //!
-//! The specification is silent on these; they have the shapes of the public service that speaks this format. Their lists are walked to older items only.
+//! The specification doesn't define these; they have the shapes of the public service. Their lists page to older items only.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(list(&page.show(webhook_delivery::Item)))
 }
 
-/// `GET /webhooks/{webhook_id}/events/{event_id}`, with what is sent.
+/// `GET /webhooks/{webhook_id}/events/{event_id}`, with the payload.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let delivery = event(context)?;
     let payload = serde_json::from_slice::<&RawValue>(&delivery.payload)
@@ -53,7 +53,8 @@ pub(crate) fn attempts(context: &Context<'_>) -> Result<Response<Bytes>, Problem
     Ok(list(&page.show(webhook_delivery::AttemptItem)))
 }
 
-/// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook is told nothing, so this is refused then.
+/// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook receives no events, so the replay
+/// is rejected.
 pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let webhook = named(context)?;
     let delivery = event(context)?;
@@ -61,14 +62,14 @@ pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         return Err(Problem::new(
             StatusCode::FORBIDDEN,
             "validation_error",
-            "The webhook is disabled; enable it before telling it an event again.",
+            "The webhook is disabled; enable it before replaying an event.",
         ));
     }
     tell_again(context.state, &context.tenant, &delivery);
     Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: delivery.message_id() }))
 }
 
-/// The event that the path names.
+/// Finds the event of the path.
 fn event(context: &Context<'_>) -> Result<Arc<WebhookDelivery>, Problem> {
     let webhook = named(context)?.id;
     let text = context.parameter(1);
@@ -81,13 +82,13 @@ fn event(context: &Context<'_>) -> Result<Arc<WebhookDelivery>, Problem> {
     context.tenant.deliveries.get(webhook, id).ok_or_else(|| Problem::not_found("Webhook event not found."))
 }
 
-/// An id behind its prefix.
+/// Parses an ID with a prefix.
 fn read(text: &str, prefix: &str) -> Option<Uuid> {
     let digits = text.strip_prefix(prefix).filter(|digits| digits.len() == 32)?;
     Uuid::try_parse(digits).ok()
 }
 
-/// The part of the list that is asked for. Cursors have the prefix of the list's ids.
+/// The requested page. Cursors have the prefix of the list's IDs.
 fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
     let query = context.request.uri().query().unwrap_or_default();
     let mut plain = form_urlencoded::Serializer::new(String::new());
@@ -95,7 +96,7 @@ fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
         match &*name {
             "before" => {
                 return Err(Problem::validation(
-                    "`before` can't be used here: this list is walked with `after` only.",
+                    "`before` can't be used here: this list is paged with `after` only.",
                 ));
             }
             "after" => {

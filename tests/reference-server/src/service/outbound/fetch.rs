@@ -12,19 +12,19 @@ use crate::model::email::attachments::{MOST, base64_size, encoded_size};
 use crate::service::Service;
 use crate::state::fetches::{FetchError, FetchJob, Fetched};
 
-/// How long one file may take.
+/// The timeout of one file.
 const FILE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long all files of an email may take.
+/// The timeout of all files of an email.
 const EMAIL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Runs the errands that may run now, each in a task of its own. One that ends makes room for others.
+/// Starts the fetches that may run now, each in a task of its own. A task that ends starts the next.
 pub(crate) fn run_all(service: &Arc<Service>) {
     while let Ok(permit) = Arc::clone(&service.state().fetches.running).try_acquire_owned() {
         let Some(job) = service.next_fetch() else { return };
         let service = Arc::clone(service);
         tokio::spawn(async move {
             let outcome = timeout(EMAIL_TIMEOUT, fetch(&service, &job)).await;
-            let outcome = outcome.unwrap_or_else(|_| Err("the files took too long".into()));
+            let outcome = outcome.unwrap_or_else(|_| Err("timed out fetching the files".into()));
             service.finish_fetch(job, outcome);
             drop(permit);
             run_all(&service);
@@ -43,8 +43,8 @@ async fn fetch(service: &Service, job: &FetchJob) -> Result<Vec<Fetched>, FetchE
     Ok(files)
 }
 
-/// Fetches a file of at most `most` characters of Base64. A redirect isn't followed: it could lead from an address that the sender may use
-/// to one that only this machine reaches.
+/// Fetches a file of at most `max` characters of Base64. Redirects aren't followed: they could lead from an address that the sender may use
+/// to one that only this machine can reach.
 async fn fetch_one(service: &Service, url: &Url, most: usize) -> Result<Bytes, FetchError> {
     let unreachable = |reason: &dyn fmt::Display| FetchError::Unreachable(format!("{url}: {reason}"));
     let client = service.state().http_clients.to(url).map_err(|error| unreachable(&error))?;
@@ -67,6 +67,6 @@ async fn fetch_one(service: &Service, url: &Url, most: usize) -> Result<Bytes, F
         }
         content.extend_from_slice(&chunk);
     }
-    // Boxed, so that no spare capacity is kept for as long as the mail.
+    // Boxed, so that the email doesn't retain spare capacity.
     Ok(content.into_boxed_slice().into())
 }

@@ -9,10 +9,10 @@ use url::Url;
 use crate::delivery::webhooks::post::{Posted, WebhookPost};
 use crate::service::Service;
 
-/// How much of an answer is kept, in bytes.
+/// The maximum length of a recorded response, in bytes.
 const SHOWN: usize = 4 << 10;
 
-/// Makes every attempt that may be made now, each in a task of its own. One that ends makes room for others.
+/// Makes the attempts that may run now, each in a task of its own. A task that ends starts the next.
 pub(crate) fn run_all(service: &Arc<Service>) {
     while let Some(post) = service.next_post() {
         let service = Arc::clone(service);
@@ -40,7 +40,7 @@ async fn send(service: &Service, post: &WebhookPost) -> Posted {
             return Posted { status: None, response: format!("no answer within {patience}") };
         }
     };
-    // The status has decided; the body is for whoever looks, as far as it comes in time.
+    // The status decides; the body is informational, as far as it arrives in time.
     let mut body = Vec::new();
     while body.len() < SHOWN {
         match timeout_at(deadline, answer.chunk()).await {
@@ -55,7 +55,7 @@ fn shown(patience: Duration) -> String {
     format!("{} s", patience.as_secs_f64())
 }
 
-/// An error with what it came from; the address is known already.
+/// An error with its causes, without the address, which the delivery has already.
 fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
     let mut reasons = Vec::new();
     let mut cause = error.source().or(Some(error));

@@ -1,4 +1,4 @@
-//! What a step does, by its type's configuration.
+//! The actions of steps, with their configuration.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::store::size::{Size, heap_size};
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Change, Fields, Ignored, Problems, kind};
 
-/// The types of steps.
+/// The step types.
 pub(crate) const KINDS: [&str; 8] = [
     "trigger",
     "send_email",
@@ -24,7 +24,7 @@ pub(crate) const KINDS: [&str; 8] = [
     "add_to_segment",
 ];
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) enum Action {
     Trigger { event_name: String },
@@ -37,10 +37,10 @@ pub(crate) enum Action {
     AddToSegment(Uuid),
 }
 
-/// An email from a template.
+/// Sends an email from a template.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct EmailAction {
-    /// The template's id or alias.
+    /// The template's ID or alias.
     pub(crate) template: String,
     pub(crate) variables: Vec<(String, ValueSource)>,
     pub(crate) subject: Option<String>,
@@ -48,7 +48,7 @@ pub(crate) struct EmailAction {
     pub(crate) reply_to: Option<String>,
 }
 
-/// What of a contact changes.
+/// The field of a contact that changes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Part {
     FirstName,
@@ -57,7 +57,7 @@ pub(crate) enum Part {
     Property(String),
 }
 
-/// A value, or the name of what the run knows.
+/// A value, or the name of a variable of the run.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum ValueSource {
     Fixed(Value),
@@ -250,7 +250,7 @@ fn take_mailbox(fields: &mut Fields<'_>, name: &str, problems: &mut Problems) ->
 }
 
 impl ValueSource {
-    /// Takes a value that may be null, or `{"var": …}`; what else it may be is told by `what`.
+    /// Reads a value that may be null or `{"var": …}`; `what` names the other accepted types.
     fn take(
         fields: &mut Fields<'_>,
         name: &str,
