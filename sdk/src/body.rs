@@ -1,7 +1,7 @@
-//! A request body as a list of chunks that can be sent again: bytes, or a file that is Base64-encoded while it goes out.
+//! A replayable request body: a list of chunks, each either bytes or a file that is Base64-encoded while it is sent.
 //!
-//! The length is known before the first byte leaves, so the service can refuse early and a proxy sees no surprise;
-//! and a second attempt sends the same bytes as the first, or fails: an idempotency key promises that.
+//! The length is known before the first byte is sent, so the request has a `Content-Length` and the service can reject it early.
+//! A second attempt sends the same bytes as the first or fails, as an idempotency key requires.
 
 use std::{fs::Metadata, io, path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -11,10 +11,10 @@ use futures_core::Stream;
 use futures_util::stream;
 use tokio::{fs::File, io::AsyncReadExt as _};
 
-/// Bytes read from a file at a time: a multiple of three, so that Base64 needs no padding in between.
+/// The size of a read from a file, in bytes: a multiple of three, so that Base64 needs no padding in between.
 const PIECE: usize = 96 * 1024;
 
-/// What a request carries. Cloning it is cheap, and each clone can be sent.
+/// A request body. Cloning is cheap, and each clone can be sent.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Body {
     chunks: Vec<Chunk>,
@@ -28,19 +28,19 @@ enum Chunk {
     File(Arc<FileSource>),
 }
 
-/// A file as it was when it was attached.
+/// A file in its state when it was attached.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileSource {
     path: PathBuf,
     version: FileVersion,
 }
 
-/// What tells two contents of a file apart without reading it.
+/// File metadata that changes with the content, so that a change is detected without reading the file.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FileVersion {
     len: u64,
     modified: Option<SystemTime>,
-    /// Device and inode: a file that replaced another one can have its length and time.
+    /// Device and inode: a file that replaces another one can have the same length and modification time.
     inode: Option<(u64, u64)>,
 }
 
@@ -57,15 +57,15 @@ impl FileVersion {
     }
 }
 
-/// A piece of a body, as [`Preview`](crate::Preview) shows it.
+/// A part of a body, as [`Preview`](crate::Preview) shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyPart {
-    /// Text that is sent as it is.
+    /// Text, sent as is.
     Text(Bytes),
-    /// The Base64 text of an attachment's content.
+    /// The content of an attachment, Base64-encoded when it is sent.
     Encoded {
-        /// Which attachment, from 0, of those that carry their content.
+        /// The attachment's index, counted from 0 over those that carry content.
         attachment: usize,
         /// The content's size before Base64, in bytes.
         bytes: u64,
@@ -92,17 +92,17 @@ impl Body {
         self
     }
 
-    /// The body's length on the wire, in bytes.
+    /// Returns the body's length on the wire, in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether nothing is carried.
+    /// Returns whether the body is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The whole body, when it is in memory in one piece (as it is without attachments).
+    /// Returns the whole body if it is held in memory in one piece, as it is without attachments.
     pub fn as_bytes(&self) -> Option<Bytes> {
         match self.chunks.as_slice() {
             [] => Some(Bytes::new()),
@@ -111,10 +111,10 @@ impl Body {
         }
     }
 
-    /// The body from its first byte, in pieces of at most a few hundred KiB. Files are read as they go out.
+    /// Returns the body from its first byte, in chunks of at most a few hundred KiB. Files are read while they are sent.
     ///
     /// # Errors
-    /// A file can't be read, or is no longer what it was when the attachment was made.
+    /// A file can't be read, or has changed since it was attached.
     pub fn stream(&self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
         let chunks = self.chunks.clone().into_iter();
         stream::try_unfold((chunks, None), |(mut chunks, open)| async move {
@@ -156,7 +156,7 @@ impl From<Vec<u8>> for Body {
     }
 }
 
-/// How many characters Base64 with padding takes for so many bytes.
+/// Returns the length of `bytes` bytes in padded Base64.
 pub(crate) fn encoded_len(bytes: u64) -> u64 {
     bytes.div_ceil(3) * 4
 }
@@ -187,7 +187,7 @@ struct OpenFile {
 }
 
 impl FileSource {
-    /// Looks at a file: it must be a regular one that can be opened.
+    /// Reads a file's metadata. The file has to be regular and readable.
     pub(crate) async fn look(path: PathBuf) -> io::Result<Self> {
         let found = tokio::fs::metadata(&path).await?;
         if !found.is_file() {
@@ -234,7 +234,7 @@ impl OpenFile {
             return Err(if shrunk { self.source.changed() } else { self.source.named(&error) });
         }
         self.left -= wanted as u64;
-        // Before the last chunk leaves: the service can't take an incomplete body for a whole one.
+        // Checked before the last chunk is sent: the service can't mistake an incomplete body for a complete one.
         if self.left == 0 {
             let now = self.file.metadata().await.map_err(|error| self.source.named(&error))?;
             if FileVersion::of(&now) != self.source.version {

@@ -1,4 +1,4 @@
-//! How often, and after how long, a request is sent again. Whether it may be is decided by [`CallState`](super::state::CallState).
+//! The number of attempts and their delays. [`CallState`](super::state::CallState) decides whether a retry is safe.
 
 use std::{
     sync::{
@@ -15,13 +15,13 @@ use crate::{
     transport::{TransportError, TransportErrorKind},
 };
 
-/// The longest pause that a service can ask for and get; above it the error is returned, with the pause in it.
+/// The longest `Retry-After` that a call waits for; above it the call fails with the delay in its error.
 const MAX_ASKED_PAUSE: Duration = Duration::from_mins(1);
 
-/// How often and how patiently a call is tried.
+/// How often a call is attempted, and with which delays.
 ///
-/// The pause before attempt n + 1 is a random part of min(`cap`, `base` · 2ⁿ) ("full jitter"). A `Retry-After` of the service wins
-/// when it is longer; one of more than 60 s ends the call with the error instead, which then tells the pause.
+/// The delay before attempt n + 1 is a random part of min(`cap`, `base` · 2ⁿ) ("full jitter"). A longer `Retry-After` of the service takes
+/// precedence; one of more than 60 s ends the call with an error, whose [`Error::retry_after`](crate::Error::retry_after) has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     attempts: u32,
@@ -30,33 +30,33 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// Three attempts, 0.5 s at first, 20 s at most.
+    /// Three attempts, with a delay of at most 0.5 s at first and 20 s later.
     fn default() -> Self {
         Self { attempts: 3, base: Duration::from_millis(500), cap: Duration::from_secs(20) }
     }
 }
 
 impl RetryPolicy {
-    /// One attempt and no more.
+    /// One attempt, without retries.
     pub fn never() -> Self {
         Self { attempts: 1, ..Self::default() }
     }
 
-    /// How many times the request may be sent in all; at least 1.
+    /// Sets the maximum number of attempts, including the first; at least 1.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts.max(1);
         self
     }
 
-    /// The most that the first pause can be.
+    /// Sets the maximum of the first delay.
     #[must_use]
     pub fn base(mut self, base: Duration) -> Self {
         self.base = base;
         self
     }
 
-    /// The most that any pause can be which the service did not ask for.
+    /// Sets the maximum of all delays; a `Retry-After` of the service may exceed it.
     #[must_use]
     pub fn cap(mut self, cap: Duration) -> Self {
         self.cap = cap;
@@ -67,7 +67,8 @@ impl RetryPolicy {
         self.attempts
     }
 
-    /// The pause after so many attempts, unless the service asked for a longer one than a call waits; `chance` is a random number in 0..1.
+    /// Returns the delay after `attempts_made` attempts, or `None` if the service requests a longer one than a call waits for. `chance` is a random number
+    /// in 0..1.
     pub(crate) fn pause(&self, attempts_made: u32, cause: &Cause, chance: f64) -> Option<Duration> {
         if attempts_made >= self.attempts || cause.asks_too_much() {
             return None;
@@ -77,37 +78,37 @@ impl RetryPolicy {
         let most = base.saturating_mul(doubled).min(self.cap.max(cause.least));
         let jittered = most.mul_f64(chance.clamp(0.0, 1.0)).max(cause.least);
         Some(match cause.asked {
-            // All clients that are asked for five seconds would otherwise return at the same moment.
+            // Otherwise all clients with the same `Retry-After` would return at the same time.
             Some(asked) => jittered.max(asked + asked.mul_f64(0.25 * chance)),
             None => jittered,
         })
     }
 }
 
-/// One pause before another attempt.
+/// A delay before a retry.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RetryEvent {
     /// The attempt that failed, from 1.
     pub attempt: u32,
-    /// How long the client waits now.
+    /// How long the client waits.
     pub pause: Duration,
-    /// Why: `503 service_unavailable`.
+    /// The cause, such as `503 service_unavailable`.
     pub cause: String,
 }
 
 pub(crate) type RetryListener = Arc<dyn Fn(&RetryEvent) + Send + Sync>;
 
-/// Why a request is sent again.
+/// The cause of a retry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cause {
     pub(crate) what: String,
-    /// The pause that the service asked for.
+    /// The `Retry-After` of the service.
     asked: Option<Duration>,
-    /// The pause below which another attempt is pointless.
+    /// The minimum delay below which a retry is pointless.
     least: Duration,
     timeout: bool,
-    /// Neither a pause nor the budget applies.
+    /// Whether delay and budget don't apply.
     pub(crate) at_once: bool,
 }
 
@@ -135,23 +136,23 @@ impl Cause {
         Self::new(format!("{} with an unreadable body", status.as_u16()))
     }
 
-    /// The access token was rejected; the session renews it.
+    /// The access token was rejected; the session refreshes it.
     pub(crate) fn token_rejected() -> Self {
         Self { at_once: true, ..Self::new("401 with an access token") }
     }
 
-    /// Whether the service asked for a pause that is too long to wait within a call.
+    /// Whether the service requests a longer delay than a call waits for.
     fn asks_too_much(&self) -> bool {
         self.asked.is_some_and(|asked| asked > MAX_ASKED_PAUSE)
     }
 
-    /// What a retry takes from the budget.
+    /// The cost of a retry, taken from the budget.
     fn cost(&self) -> i64 {
         if self.timeout { 10 } else { 5 }
     }
 }
 
-/// A budget that all calls of a client share, so that an outage is not answered with three times the traffic.
+/// The retry budget that all calls of a client share, so that an outage doesn't triple the traffic.
 #[derive(Debug)]
 pub(crate) struct Budget(AtomicI64);
 
@@ -162,7 +163,7 @@ impl Budget {
         Self(AtomicI64::new(Self::FULL))
     }
 
-    /// Takes what one retry costs, if it is there.
+    /// Withdraws the cost of one retry, if the budget covers it.
     pub(crate) fn take(&self, cause: &Cause) -> bool {
         let spend = |left| if left >= cause.cost() { Some(left - cause.cost()) } else { None };
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok()
@@ -170,7 +171,7 @@ impl Budget {
 
     pub(crate) fn succeeded(&self) {
         let more = |left| (left < Self::FULL).then(|| left + 1);
-        // A full budget stays as it is.
+        // A full budget stays full.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 }

@@ -1,6 +1,6 @@
 //! Contacts, their segments and their topic subscriptions.
 //!
-//! A path names a contact by its ID or by its address ([`ContactRef`]).
+//! Operations refer to a contact by its ID or its address ([`ContactRef`]).
 
 mod new;
 mod operations;

@@ -1,4 +1,4 @@
-//! Emails: one at a time, in batches, and those that were sent.
+//! Emails: sent one at a time or in batches, and sent emails.
 
 mod attachment;
 mod fields;

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The part of the metadata that a login needs.
+/// The part of the metadata that the authorization flow needs.
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -34,20 +34,20 @@ struct Metadata {
 }
 
 impl AuthorizationServer {
-    /// Reads the metadata of the issuer at this address: `/.well-known/oauth-authorization-server`, or else
+    /// Discovers the metadata of an issuer: `/.well-known/oauth-authorization-server`, or else
     /// `/.well-known/openid-configuration`.
     ///
     /// # Errors
-    /// [`AuthError::NoMetadata`] when there is neither; [`AuthError::Metadata`] when the metadata is invalid or unsupported: it names another
-    /// issuer, has an endpoint without encryption, or lacks PKCE with S256.
+    /// [`AuthError::NoMetadata`] if neither exists; [`AuthError::Metadata`] if the metadata is invalid or unsupported: it has another
+    /// issuer, has an unencrypted endpoint, or lacks PKCE with S256.
     pub async fn discover(issuer: &str) -> Result<Self> {
         Self::discover_through(issuer, HttpClient::default()).await
     }
 
-    /// The same over a transport of the application, which the server then uses for all its requests.
+    /// Like [`discover`](Self::discover), over a custom transport, which the server then uses for all its requests.
     ///
     /// # Errors
-    /// As [`discover`](Self::discover).
+    /// Those of [`discover`](Self::discover).
     pub async fn discover_over(issuer: &str, transport: impl Transport) -> Result<Self> {
         Self::discover_through(issuer, HttpClient::over(transport)).await
     }
@@ -64,7 +64,7 @@ impl AuthorizationServer {
     }
 }
 
-/// The URLs of an issuer's metadata: before its path (RFC 8414, 3.1), or behind it (OpenID Connect Discovery, 4.1).
+/// The metadata URLs of an issuer: before its path (RFC 8414, 3.1), or after it (OpenID Connect Discovery, 4.1).
 fn metadata_urls(issuer: &Url) -> [Url; 2] {
     let path = issuer.path().trim_end_matches('/');
     let at = |path: String| {
@@ -78,7 +78,7 @@ fn metadata_urls(issuer: &Url) -> [Url; 2] {
     ]
 }
 
-/// The metadata in a response; `None` if the server has none at this URL.
+/// Parses the metadata in a response; `None` if the server has none at this URL.
 fn read(response: HttpResponse, url: &Url) -> Result<Option<Metadata>, AuthError> {
     match response.status {
         StatusCode::OK => {}
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::transport::{BoxFuture, ResponseBody, TransportError, TransportRequest};
 
-    /// Answers each path with what was written for it, else 404.
+    /// Responds to each path with a fixed body, or with 404.
     struct Pages(Vec<(&'static str, String)>, Arc<Mutex<Vec<String>>>);
 
     impl Transport for Pages {

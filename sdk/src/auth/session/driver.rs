@@ -1,4 +1,4 @@
-//! Carries out the commands of the protocol, against a store, a token endpoint and two clocks.
+//! Executes the commands of the protocol with a store, a token endpoint and two clocks.
 
 use std::{
     future::{Future, poll_fn},
@@ -28,7 +28,7 @@ use crate::{
     transport::TransportErrorKind,
 };
 
-/// One refresh. It runs in a task of its own, so a caller that stops waiting doesn't stop it.
+/// One refresh. It runs in a task of its own, so it continues when its caller stops waiting.
 pub(super) struct Run {
     shared: Arc<Shared>,
     /// The epoch in which it began.
@@ -37,10 +37,10 @@ pub(super) struct Run {
     rejected: Option<u64>,
     locked: Option<Box<dyn LockedStore>>,
     token: Option<Token>,
-    /// What the exchange brought, and when it was asked for.
+    /// The tokens from the token endpoint, and when they were requested.
     brought: Option<(Brought, Now)>,
     trouble: Option<AuthError>,
-    /// Delivered when the refresh is over: between the response and the save no code of the application runs but the store's.
+    /// Delivered at the end of the refresh: between the response and the save, the store is the only application code that runs.
     events: Vec<SessionEvent>,
 }
 
@@ -121,7 +121,7 @@ impl Run {
         token.left(self.shared.clocks.now())
     }
 
-    /// What the store has, unless this process knows better.
+    /// Returns the stored record, or the newer one in memory if an earlier save failed.
     fn found(&mut self, record: TokenRecord) -> Held {
         let stored = self.shared.fingerprint(&record);
         let unsaved = self.shared.unsaved().filter(|unsaved| unsaved.spent == stored);
@@ -192,12 +192,12 @@ impl Run {
                 self.trouble = Some(AuthError::NotSaved(error));
                 Event::Failed
             }
-            // What the service said holds, written or not.
+            // The service's response is authoritative, whether it could be saved or not.
             (Change::Ended(_) | Change::AccessToken, Err(error)) => {
                 self.token = Some(next);
                 self.failed(error)
             }
-            // Of a mark that could not be taken back, the error before it is what matters.
+            // If the mark could not be removed, the earlier error matters more.
             (Change::Pending(_), Err(error)) => {
                 self.trouble.get_or_insert(AuthError::Store(error));
                 Event::Failed
@@ -215,7 +215,7 @@ impl Run {
     async fn exchange(&mut self) -> Event {
         let Some(token) = &self.token else { return Event::Failed };
         let record = Arc::clone(&token.record);
-        // Counting begins before the request leaves, so the access token never ends earlier than it is taken to.
+        // The lifetime counts from before the request, so that the access token never ends earlier than assumed.
         let asked = self.shared.clocks.now();
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let outcome = match self.shared.endpoint.refresh(&record).await {
@@ -264,7 +264,10 @@ impl Run {
         match (verdict, self.token.take()) {
             (Verdict::Use, Some(token)) => {
                 if let Some(trouble) = trouble {
-                    tracing::debug!(trouble = crate::error::chain(&trouble), "going on with what there is");
+                    tracing::debug!(
+                        trouble = crate::error::chain(&trouble),
+                        "continuing with the current tokens"
+                    );
                 }
                 Ok(token)
             }
@@ -295,7 +298,7 @@ impl Run {
     }
 }
 
-/// Runs code of the application; `None` if it panics.
+/// Runs application code; returns `None` if it panics.
 async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {

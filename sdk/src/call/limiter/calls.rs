@@ -1,4 +1,4 @@
-//! The limiter as an application meets it: through a client's calls.
+//! The limiter as an application uses it: through a client's calls.
 
 use std::{
     collections::VecDeque,
@@ -17,7 +17,7 @@ use crate::{
 
 type Answer = (u16, &'static [(&'static str, &'static str)]);
 
-/// Answers as written, and then accepts everything after 50 ms.
+/// Responds as scripted, and then accepts everything after 50 ms.
 #[derive(Default)]
 struct Service {
     answers: Mutex<VecDeque<Answer>>,
@@ -53,7 +53,7 @@ fn client(limit: RateLimit, answers: &[Answer]) -> (Client, Arc<Service>) {
     (client.unwrap(), service)
 }
 
-/// Sends an email, and returns the time until it left, unless it failed.
+/// Sends an email, and returns the time until it was sent, unless it failed.
 async fn send(client: &Client, limit: Duration) -> Result<Duration> {
     let email = Email::new("a@example.com", "b@example.com", "Hi").text("Hi");
     let start = Instant::now();

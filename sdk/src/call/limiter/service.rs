@@ -10,7 +10,7 @@ use super::*;
 /// How a service counts requests.
 #[derive(Clone, Copy, Debug)]
 enum Counter {
-    /// In consecutive seconds, the first of which is so many milliseconds old when the test starts.
+    /// In consecutive seconds; the first began this many milliseconds before the test.
     Fixed(u64),
     /// In the second before each request.
     Sliding,
@@ -73,7 +73,7 @@ impl Service {
     }
 }
 
-/// What a load test found: the share of the limit that was used, and of the requests that were answered with 429.
+/// The result of a load test: the used share of the limit, and the share of requests rejected with 429.
 #[derive(Debug)]
 struct Figures {
     used: f64,
@@ -81,7 +81,7 @@ struct Figures {
     throttled: u32,
 }
 
-/// Sends as fast as the limiter permits from `tasks` tasks. A request takes 20 to 100 ms, of which `way` is the way to the service.
+/// Sends as fast as the limiter permits from `tasks` tasks. A request takes 20 to 100 ms, of which `way` is the latency until it is counted.
 async fn load(limiter: Limiter, service: Service, tasks: u64, period: Duration, way: Range<u64>) -> Figures {
     let (limiter, service) = (Arc::new(limiter), Arc::new(service));
     let end = Instant::now() + period;
@@ -112,9 +112,9 @@ async fn load(limiter: Limiter, service: Service, tasks: u64, period: Duration, 
     Figures { used, refused: throttled / (admitted + throttled), throttled: log.throttled }
 }
 
-/// A way of 10 to 20 ms, in microseconds: the rest of the latency is spent after the service has counted the request.
+/// A latency of 10 to 20 ms before the service counts the request, in microseconds; the rest of the round trip follows.
 const STEADY: Range<u64> = 10_000..20_000;
-/// A way that takes half of a latency of 20 to 100 ms.
+/// Half of a round trip of 20 to 100 ms.
 const JITTERY: Range<u64> = 10_000..50_000;
 
 const COUNTERS: [Counter; 5] =

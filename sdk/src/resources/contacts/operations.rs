@@ -37,13 +37,13 @@ operations! {
     /// Creates a contact: `POST /contacts`.
     ///
     /// The specification is silent on an address that another contact has. The sandbox updates that contact and returns its ID; a service
-    /// may also refuse it with 409. Either way an address identifies one contact, so the client retries when the outcome is unknown.
+    /// may also respond with 409. Either way an address identifies one contact, so the client retries when the outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContact::check`] finds, before anything is sent.
     fn create() with (contact: &NewContact) -> Call<Reference<ContactId>> = POST["/contacts"].repeatable();
 
-    /// Lists contacts, newest first: `GET /contacts`, all on one page unless a limit is given.
+    /// Lists contacts, newest first: `GET /contacts`. Awaited without a page size, it returns all of them.
     /// [`List::segment_id`] filters it.
     fn list() -> List<ContactSummary> = GET["/contacts"];
 
@@ -60,13 +60,13 @@ operations! {
     /// Deletes a contact with its memberships and subscriptions: `DELETE /contacts/{id_or_email}`.
     fn delete(contact: ContactRef) -> Call<DeletedContact> = DELETE["/contacts/" contact];
 
-    /// Lists the segments of a contact: `GET /contacts/{id_or_email}/segments`, all on one page unless a limit is given.
+    /// Lists the segments of a contact: `GET /contacts/{id_or_email}/segments`. Awaited without a page size, it returns all of them.
     ///
-    /// [`Segment::created_at`] is when the segment was created. (Some descriptions of this format say: when the contact joined it. The
-    /// specification calls the items segment items, and the sandbox follows it.)
+    /// [`Segment::created_at`] is when the segment was created. (Some descriptions of this API define it as the time when the contact joined.
+    /// The specification calls the items segment items, and the sandbox follows it.)
     fn segments(contact: ContactRef) -> List<Segment> = GET["/contacts/" contact "/segments"];
 
-    /// Adds a contact to a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. It is safe to repeat.
+    /// Adds a contact to a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. It is idempotent.
     fn add_to_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
         = POST["/contacts/" contact "/segments/" segment].repeatable();
 
@@ -74,9 +74,9 @@ operations! {
     fn remove_from_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
         = DELETE["/contacts/" contact "/segments/" segment];
 
-    /// Lists a contact's subscription to each topic: `GET /contacts/{id_or_email}/topics`, all on one page unless a limit is given.
+    /// Lists a contact's subscription to each topic: `GET /contacts/{id_or_email}/topics`. Awaited without a page size, it returns all of them.
     ///
-    /// Topics without a choice of the contact have their default. (The specification is silent on them.)
+    /// Topics without an explicit subscription have their default. (The specification is silent on them.)
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -90,8 +90,8 @@ operations! {
 }
 
 impl Contacts<'_> {
-    /// Updates a contact's topic subscriptions: `PATCH /contacts/{id_or_email}/topics`. Other topics keep their subscription; of several
-    /// choices for one topic, the last one applies.
+    /// Updates a contact's topic subscriptions: `PATCH /contacts/{id_or_email}/topics`. Other topics keep their subscription; if a topic
+    /// occurs several times, the last occurrence applies.
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -103,7 +103,7 @@ impl Contacts<'_> {
     /// # }
     /// ```
     ///
-    /// The body is a bare array, the form that other clients of this format send.
+    /// The body is a bare array, as other clients of this API send it.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if an ID is empty or a subscription is unknown, before anything is sent.

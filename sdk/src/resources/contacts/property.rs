@@ -2,10 +2,10 @@
 
 use crate::{problem::Validator, resources::shared::PropertyValue};
 
-/// Characters of a property's key.
+/// The maximum length of a property's key, in characters.
 const KEY_CHARS: usize = 50;
 
-/// Checks a property that is to be sent, at its place.
+/// Validates a property at the current location.
 pub(super) fn check(v: &mut Validator, key: &str, value: Option<&PropertyValue>) {
     if key.is_empty() {
         v.report("empty", "a property's key must not be empty");

@@ -1,15 +1,15 @@
-//! What the name of a domain and a label of it may look like (RFC 1035, 2.3; RFC 1123, 2.1; `SPEC.md` says "domain name" and "label").
+//! The syntax of domain names and labels (RFC 1035, 2.3; RFC 1123, 2.1; `SPEC.md` says "domain name" and "label").
 
 use url::Host;
 
 use crate::problem::Validator;
 
-/// Characters of one label.
+/// The maximum length of a label, in characters.
 const LABEL_CHARS: usize = 63;
-/// Characters of a whole name.
+/// The maximum length of a name, in characters.
 const NAME_CHARS: usize = 253;
 
-/// Checks the name of a domain at the current place.
+/// Validates a domain name at the current location.
 pub(super) fn check_domain(v: &mut Validator, name: &str) {
     let found = name.escape_debug();
     if name.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn check_domain(v: &mut Validator, name: &str) {
     }
 }
 
-/// Checks the label of a subdomain at the current place.
+/// Validates the label of a subdomain at the current location.
 pub(super) fn check_label(v: &mut Validator, label: &str) {
     let found = label.escape_debug();
     if label.is_empty() {

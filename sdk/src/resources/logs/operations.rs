@@ -19,7 +19,7 @@ operations! {
     /// Returns the operations on the service's log of API requests.
     accessor logs;
 
-    /// Lists API requests, newest first: `GET /logs`, 20 per page unless a limit is given.
+    /// Lists API requests, newest first: `GET /logs`, 20 per page by default.
     fn list() -> List<LogEntrySummary> = GET["/logs"];
 
     /// Gets an API request with its bodies: `GET /logs/{log_id}`.

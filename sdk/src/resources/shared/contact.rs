@@ -6,7 +6,7 @@ use super::property::HeldProperty;
 use crate::types::{ContactId, Timestamp};
 
 record! {
-    /// A contact in a list: all of [`Contact`] except its properties.
+    /// A contact in a list, without its properties.
     pub struct ContactSummary {
         /// The contact's ID.
         pub id: ContactId,
@@ -22,7 +22,7 @@ record! {
         pub unsubscribed: bool,
     }
 
-    /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification does not show the record.)
+    /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification names the operation and is silent on the fields.)
     pub struct Contact: ContactSummary {
         /// The contact properties by key.
         pub properties: BTreeMap<String, HeldProperty>,

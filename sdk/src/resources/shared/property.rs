@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::types::lenient::{self, Lenient, Reading};
 
 open_enum! {
-    /// The type of a contact property. (The specification has seen `string`.)
+    /// The type of a contact property. (The specification documents `string`.)
     PropertyType {
         /// A string.
         String = "string",
@@ -32,9 +32,9 @@ open_enum! {
 pub enum PropertyValue {
     /// A string.
     Text(String),
-    /// A number, as exact as the service wrote it.
+    /// A number, with the precision in which the service wrote it.
     Number(serde_json::Number),
-    /// A boolean. The specification is silent on booleans: they are always read, and sent as given.
+    /// A boolean. (The specification is silent on booleans; they are accepted in records and sent as given.)
     Boolean(bool),
     /// A value of another type. The client doesn't send it.
     Other(Value),
@@ -69,7 +69,7 @@ impl From<&str> for PropertyValue {
     }
 }
 
-/// Infinity and NaN have no form on the wire; validation refuses them.
+/// Infinity and NaN have no representation on the wire; validation rejects them.
 impl From<f64> for PropertyValue {
     fn from(number: f64) -> Self {
         serde_json::Number::from_f64(number).map_or(Self::Other(Value::Null), Self::Number)
@@ -92,7 +92,7 @@ conversions! {
     Number: serde_json::Number, i8, i16, i32, i64, u8, u16, u32, u64;
 }
 
-/// A property of a contact.
+/// The value of a contact property, as a contact has it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct HeldProperty {
@@ -100,7 +100,7 @@ pub struct HeldProperty {
     pub kind: Option<PropertyType>,
     /// The value.
     pub value: PropertyValue,
-    /// The service sent `"key": value` instead of `"key": {"type": …, "value": …}`.
+    /// Whether the service sent `"key": value` instead of `"key": {"type": …, "value": …}`.
     plain: bool,
 }
 
