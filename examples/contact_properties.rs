@@ -11,7 +11,7 @@ async fn define(client: &Client) -> posthaste::Result<()> {
 }
 
 async fn find(client: &Client, key: &str) -> posthaste::Result<Option<ContactProperty>> {
-    let list = client.contact_properties().list().limit(100).await?;
+    let list = client.contact_properties().list().page_size(100).await?;
     Ok(list.data.into_iter().find(|property| property.key == key))
 }
 

@@ -29,7 +29,7 @@ async fn save(
 async fn main() -> posthaste::Result<()> {
     let client = Client::from_env()?;
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
-    for email in client.received().list().limit(10).await?.data {
+    for email in client.received().list().page_size(10).await?.data {
         println!("{}", email.subject.as_deref().unwrap_or("(no subject)"));
         for path in save(&client, &email, &folder).await? {
             println!("  {}", path.display());

@@ -46,14 +46,14 @@ async fn series(client: &Client) -> posthaste::Result<AutomationId> {
 
 /// Called where somebody signs up.
 async fn signed_up(client: &Client, name: &str, address: &str, plan: &str) -> posthaste::Result<()> {
-    let event = EventOccurrence::of_email("user.created", address).with("name", name).with("plan", plan);
+    let event = EventOccurrence::for_email("user.created", address).field("name", name).field("plan", plan);
     client.events().send(&event).await?;
     Ok(())
 }
 
 /// What the series has done for the last one who signed up.
 async fn last_run(client: &Client, series: &AutomationId) -> posthaste::Result<Option<AutomationRun>> {
-    match client.automations().runs(series).limit(1).await?.data.first() {
+    match client.automations().runs(series).page_size(1).await?.data.first() {
         Some(run) => Ok(Some(client.automations().run(series, &run.id).await?)),
         None => Ok(None),
     }

@@ -12,7 +12,7 @@ use futures_util::stream;
 use tokio::{fs::File, io::AsyncReadExt as _};
 
 /// The size of a read from a file, in bytes: a multiple of three, so that Base64 needs no padding in between.
-const PIECE: usize = 96 * 1024;
+const CHUNK: usize = 96 * 1024;
 
 /// A request body. Cloning is cheap, and each clone can be sent.
 #[derive(Clone, Debug, Default, Hash)]
@@ -171,7 +171,7 @@ impl OpenChunk {
         match self {
             Self::Memory(bytes) if bytes.is_empty() => Ok(None),
             Self::Memory(bytes) => {
-                let piece = bytes.split_to(bytes.len().min(PIECE));
+                let piece = bytes.split_to(bytes.len().min(CHUNK));
                 Ok(Some(encode(&piece)))
             }
             Self::File(file) => file.next().await,
@@ -188,7 +188,7 @@ struct OpenFile {
 
 impl FileSource {
     /// Reads a file's metadata. The file has to be regular and readable.
-    pub(crate) async fn look(path: PathBuf) -> io::Result<Self> {
+    pub(crate) async fn inspect(path: PathBuf) -> io::Result<Self> {
         let found = tokio::fs::metadata(&path).await?;
         if !found.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -204,7 +204,7 @@ impl FileSource {
 
     async fn open(self: Arc<Self>) -> io::Result<OpenFile> {
         let mut file = File::open(&self.path).await.map_err(|error| self.named(&error))?;
-        file.set_max_buf_size(PIECE);
+        file.set_max_buf_size(CHUNK);
         let now = file.metadata().await.map_err(|error| self.named(&error))?;
         if FileVersion::of(&now) != self.version {
             return Err(self.changed());
@@ -227,7 +227,7 @@ impl OpenFile {
         if self.left == 0 {
             return Ok(None);
         }
-        let wanted = usize::try_from(self.left).unwrap_or(PIECE).min(PIECE);
+        let wanted = usize::try_from(self.left).unwrap_or(CHUNK).min(CHUNK);
         self.buffer.resize(wanted, 0);
         if let Err(error) = self.file.read_exact(&mut self.buffer).await {
             let shrunk = error.kind() == io::ErrorKind::UnexpectedEof;
@@ -272,9 +272,9 @@ mod tests {
     #[tokio::test]
     async fn a_file_goes_out_as_the_base64_of_its_bytes_every_time() {
         // EMAIL-31
-        let content: Vec<u8> = (0..=255).cycle().take(PIECE * 2 + 77).collect();
+        let content: Vec<u8> = (0..=255).cycle().take(CHUNK * 2 + 77).collect();
         let path = scratch("twice", &content);
-        let source = Arc::new(FileSource::look(path.clone()).await.unwrap());
+        let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
         let body = Body::default().plain("[\"").file(source).plain("\"]");
         let expected = format!("[\"{}\"]", STANDARD.encode(&content)).into_bytes();
         assert_eq!(body.len(), expected.len() as u64);
@@ -290,7 +290,7 @@ mod tests {
     async fn a_file_that_grew_or_shrank_is_refused() {
         for now in [b"12345678901".as_slice(), b"1"] {
             let path = scratch(&format!("changed{}", now.len()), b"1234567890");
-            let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+            let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
             std::fs::write(&path, now).unwrap();
             let error = sent(&body).await.unwrap_err().to_string();
             assert!(error.contains("changed"), "{error}");
@@ -301,8 +301,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_edit_of_the_same_length_during_the_upload_is_noticed() {
-        let path = scratch("edited", &vec![b'a'; PIECE * 2]);
-        let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+        let path = scratch("edited", &vec![b'a'; CHUNK * 2]);
+        let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
         let mut pieces = std::pin::pin!(body.stream());
         assert!(pieces.try_next().await.unwrap().is_some());
         let later = SystemTime::now() + std::time::Duration::from_secs(5);
@@ -317,7 +317,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_replaced_another_one_of_the_same_length_and_time_is_noticed() {
         let (path, other) = (scratch("replaced", b"1234567890"), scratch("replacement", b"0987654321"));
-        let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+        let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
         std::fs::OpenOptions::new().write(true).open(&other).unwrap().set_modified(modified).unwrap();
         std::fs::rename(&other, &path).unwrap();
@@ -327,8 +327,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_regular_files_can_be_attached() {
-        assert!(FileSource::look(std::env::temp_dir()).await.is_err());
-        assert!(FileSource::look("/nonexistent/report.pdf".into()).await.is_err());
-        assert!(FileSource::look("/dev/null".into()).await.is_err());
+        assert!(FileSource::inspect(std::env::temp_dir()).await.is_err());
+        assert!(FileSource::inspect("/nonexistent/report.pdf".into()).await.is_err());
+        assert!(FileSource::inspect("/dev/null".into()).await.is_err());
     }
 }

@@ -75,7 +75,7 @@ pub enum Error {
     #[error(transparent)]
     RateLimit(RateLimitError),
     /// Nothing reached the service; or, for a read, no complete response arrived.
-    #[error("no answer from the service; nothing was done")]
+    #[error("no response from the service; nothing was done")]
     Unreachable(#[source] Box<TransportFailure>),
     /// The service returned an error response.
     #[error(transparent)]
@@ -212,7 +212,7 @@ fn count(problems: &Problems) -> String {
 /// The client's own rate limit has no slot for a call before its deadline.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "the client's rate limit{} leaves no turn before the deadline (next in {} s); nothing was sent",
+    "the client's rate limit{} has no slot before the deadline (next in {} s); nothing was sent",
     .per_second.map(|pace| format!(" of {pace}/s")).unwrap_or_default(), .available_in.as_secs_f64().ceil()
 )]
 #[non_exhaustive]

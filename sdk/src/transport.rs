@@ -162,11 +162,11 @@ impl fmt::Display for TransportError {
         f.write_str(match self.kind {
             TransportErrorKind::Connect => return write!(f, "no connection to {host}"),
             TransportErrorKind::Tls => return write!(f, "no trusted TLS connection to {host}"),
-            TransportErrorKind::Timeout => "the service did not answer in time",
-            TransportErrorKind::Closed => "the connection ended before the answer was complete",
-            TransportErrorKind::TooLarge => "the answer is larger than the limit",
+            TransportErrorKind::Timeout => "the service did not respond in time",
+            TransportErrorKind::Closed => "the connection ended before the response was complete",
+            TransportErrorKind::TooLarge => "the response is larger than the limit",
             TransportErrorKind::Body => "the body could not be read",
-            TransportErrorKind::Other => "the request failed on its way",
+            TransportErrorKind::Other => "the request failed in transit",
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The version of the record format. A record of a later version is rejected and left unchanged.
-const FORM: u32 = 1;
+const FORMAT: u32 = 1;
 
 /// A login as a [`TokenStore`](super::TokenStore) stores it: its tokens, the origin they are bound to, and the state of the refresh.
 ///
@@ -99,7 +99,7 @@ impl TokenRecord {
         refresh_token: RefreshToken,
     ) -> Self {
         Self {
-            form: FORM,
+            form: FORMAT,
             generation: 1,
             origin: origin.into(),
             token_endpoint: token_endpoint.into(),
@@ -130,8 +130,10 @@ impl TokenRecord {
                 StoreError::unreadable(format!("`{}` is missing or not what it must be", error.path()))
             })?;
         match record.form {
-            FORM => Ok(record),
-            form => Err(StoreError::unreadable(format!("it has form {form}, and this version reads {FORM}"))),
+            FORMAT => Ok(record),
+            form => {
+                Err(StoreError::unreadable(format!("it has form {form}, and this version reads {FORMAT}")))
+            }
         }
     }
 
@@ -152,7 +154,7 @@ mod tests {
         record.access_token = Some(AccessToken::new("at_sentinel").unwrap());
         record.pending = Some(RefreshPending { since: SystemTime::UNIX_EPOCH, attempts: 2 });
         record.ended = Some(Ended {
-            why: EndReason::LostAnswer { since: SystemTime::UNIX_EPOCH },
+            reason: EndReason::ResponseLost { since: SystemTime::UNIX_EPOCH },
             at: SystemTime::UNIX_EPOCH,
         });
         record

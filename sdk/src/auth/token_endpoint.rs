@@ -52,5 +52,5 @@ pub(crate) struct Tokens {
     /// `None`: unchanged (RFC 6749, 5.1).
     pub(crate) scope: Option<String>,
     /// Deviations in the rest of the response, for a warning.
-    pub(crate) oddities: Vec<String>,
+    pub(crate) deviations: Vec<String>,
 }

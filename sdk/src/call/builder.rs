@@ -158,7 +158,7 @@ impl<T> Call<T> {
 
 impl<T: DeserializeOwned> Call<T> {
     /// Returns the value together with the response: status, headers and body.
-    pub fn raw(self) -> Call<WithResponse<T>> {
+    pub fn with_response(self) -> Call<WithResponse<T>> {
         Call { core: self.core, operation: self.operation, decode: decode_with_response::<T> }
     }
 

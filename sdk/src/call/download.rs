@@ -40,7 +40,7 @@ impl Call<Bytes> {
         // A range counts encoded bytes.
         operation.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let deadline = operation.timeout.or(core.timeout).and_then(|limit| Instant::now().checked_add(limit));
-        let attempts = operation.retry.as_ref().unwrap_or(&core.retry).max_attempts();
+        let attempts = operation.retry.as_ref().unwrap_or(&core.retry).attempt_limit();
         let (mut written, mut resumed) = (0, 0);
         let (head, mut body) = execute::open(&core, operation.clone()).await?.into_parts();
         let range = range_validator(&head.headers);

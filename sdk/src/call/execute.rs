@@ -59,7 +59,7 @@ async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) ->
             },
             Err(failure) => failure,
         };
-        call.pause_after(failure).await?;
+        call.delay_after(failure).await?;
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Resp
         loop {
             match call.attempt().await {
                 Ok(response) => return Ok(response),
-                Err(failure) => call.pause_after(failure).await?,
+                Err(failure) => call.delay_after(failure).await?,
             }
         }
     };
@@ -350,11 +350,11 @@ impl<'a> Execution<'a> {
     }
 
     /// Delays the next attempt if policy, budget and deadline allow one; otherwise returns the error.
-    async fn pause_after(&mut self, failure: Failure) -> Result<()> {
+    async fn delay_after(&mut self, failure: Failure) -> Result<()> {
         let attempts = self.state.attempts;
         let Failure { error, retry } = failure;
-        let pause = retry.as_ref().and_then(|cause| self.pause(cause));
-        let (Some(cause), Some(pause)) = (retry, pause) else {
+        let delay = retry.as_ref().and_then(|cause| self.delay(cause));
+        let (Some(cause), Some(delay)) = (retry, delay) else {
             // The caller has to learn that the service accepted, whatever the result of a later attempt.
             let unread = self.unread.take().map(|unread| Error::Decode(unread.after(self.state.summary())));
             let Some(error) = unread.or(error) else { return Ok(()) };
@@ -362,26 +362,26 @@ impl<'a> Execution<'a> {
             return Err(error);
         };
         self.last_error = error;
-        tracing::debug!(attempt = attempts, cause = cause.what, ?pause, "retrying");
-        if cause.at_once {
+        tracing::debug!(attempt = attempts, cause = cause.what, ?delay, "retrying");
+        if cause.immediate {
             return Ok(());
         }
         if let Some(listener) = &self.operation.on_retry {
-            listener(&RetryEvent { attempt: attempts, pause, cause: cause.what });
+            listener(&RetryEvent { attempt: attempts, delay, cause: cause.what });
         }
-        sleep(pause).await;
+        sleep(delay).await;
         Ok(())
     }
 
-    fn pause(&self, cause: &Cause) -> Option<Duration> {
-        let pause = self.policy.pause(self.state.attempts, cause, rand::random())?;
-        if cause.at_once {
+    fn delay(&self, cause: &Cause) -> Option<Duration> {
+        let delay = self.policy.delay(self.state.attempts, cause, rand::random())?;
+        if cause.immediate {
             return Some(Duration::ZERO);
         }
         let in_time = self.deadline.is_none_or(|deadline| {
-            Instant::now().checked_add(pause).is_some_and(|resumed| resumed < deadline)
+            Instant::now().checked_add(delay).is_some_and(|resumed| resumed < deadline)
         });
-        (in_time && self.core.budget.take(cause)).then_some(pause)
+        (in_time && self.core.budget.take(cause)).then_some(delay)
     }
 
     fn attempt_end(&self) -> Option<Instant> {

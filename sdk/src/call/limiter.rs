@@ -89,7 +89,7 @@ const EARLY: u32 = 4;
 /// The number of responses after which the slow start ends.
 const RAMP: u32 = 62;
 /// The maximum time that the slow start waits for a response before it allows more requests in flight.
-const RAMP_PATIENCE: Duration = Duration::from_secs(1);
+const RAMP_TIMEOUT: Duration = Duration::from_secs(1);
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -113,7 +113,7 @@ pub enum RateLimit {
     /// stays just below the rate that caused it, and periodically tries a higher one. A new client starts
     /// with one request in flight and adds one for every two responses, up to 32, before it sends without limit.
     #[default]
-    Learn,
+    Adaptive,
     /// At most this many requests per second, evenly spaced; fewer if the service announces a lower limit.
     ///
     /// Must be positive and finite: [`ClientBuilder::build`](crate::ClientBuilder::build) rejects other numbers.
@@ -175,9 +175,9 @@ impl Limiter {
     pub(crate) fn new(limit: RateLimit) -> Self {
         let configured = match limit {
             RateLimit::PerSecond(rate) => Some(rate),
-            RateLimit::Learn | RateLimit::Off => None,
+            RateLimit::Adaptive | RateLimit::Off => None,
         };
-        let ramp = (limit == RateLimit::Learn).then(Ramp::default);
+        let ramp = (limit == RateLimit::Adaptive).then(Ramp::default);
         Self {
             limit,
             open: AtomicBool::new(limit == RateLimit::Off),
@@ -535,7 +535,7 @@ struct Ramp {
 impl Ramp {
     fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
         if self.in_flight > self.answers / 2 {
-            let patience = self.latest.map_or(now, |latest| later(latest, RAMP_PATIENCE));
+            let patience = self.latest.map_or(now, |latest| later(latest, RAMP_TIMEOUT));
             if patience > now {
                 return Err(patience);
             }

@@ -37,7 +37,7 @@ impl Preview {
     }
 
     /// Returns the idempotency key.
-    pub fn key(&self) -> Option<&IdempotencyKey> {
+    pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
         self.operation.key.as_ref()
     }
 

@@ -122,7 +122,7 @@ impl ClientBuilder {
     }
 
     /// Authenticates with an OAuth session, whose access token is refreshed when a call needs it. The session must belong to the origin of the base URL: its
-    /// tokens are sent nowhere else ([`AuthError::OtherOrigin`](crate::auth::AuthError::OtherOrigin)).
+    /// tokens are sent nowhere else ([`AuthError::OriginMismatch`](crate::auth::AuthError::OriginMismatch)).
     #[cfg(feature = "oauth")]
     pub fn session(mut self, session: crate::auth::Session) -> Self {
         self.credentials = Some(Ok(Credentials::session(session)));

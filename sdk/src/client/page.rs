@@ -113,7 +113,7 @@ enum Cursor {
 /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
 /// use futures_util::TryStreamExt;
 ///
-/// let newest = client.emails().list().limit(10).await?;
+/// let newest = client.emails().list().page_size(10).await?;
 /// println!("{} emails, more: {}", newest.data.len(), newest.has_more);
 ///
 /// let mut all = client.emails().list().stream();
@@ -127,14 +127,14 @@ enum Cursor {
 pub struct List<T> {
     client: Client,
     operation: Operation,
-    limit: Option<u8>,
+    page_size: Option<u8>,
     cursor: Option<Cursor>,
     item: PhantomData<fn() -> T>,
 }
 
 impl<T: Item> List<T> {
     pub(crate) fn new(client: &Client, operation: Operation) -> Self {
-        Self { client: client.clone(), operation, limit: None, cursor: None, item: PhantomData }
+        Self { client: client.clone(), operation, page_size: None, cursor: None, item: PhantomData }
     }
 
     /// Adds a query parameter, which filters this list.
@@ -145,8 +145,8 @@ impl<T: Item> List<T> {
 
     /// Sets the maximum number of items per page, 1 to 100. Default when awaited: the service's own, 20 or on some lists all items. Default when
     /// streamed: 100.
-    pub fn limit(mut self, items: u8) -> Self {
-        self.limit = Some(items);
+    pub fn page_size(mut self, items: u8) -> Self {
+        self.page_size = Some(items);
         self
     }
 
@@ -179,7 +179,7 @@ impl<T: Item> List<T> {
         List {
             client: self.client,
             operation: self.operation,
-            limit: self.limit,
+            page_size: self.page_size,
             cursor: self.cursor,
             item: PhantomData,
         }
@@ -188,7 +188,7 @@ impl<T: Item> List<T> {
     /// Returns the call that requests one page, to set its other options.
     pub fn call(&self) -> Call<Page<T>> {
         let mut operation = self.operation.clone();
-        if let Some(limit) = self.limit {
+        if let Some(limit) = self.page_size {
             if !(1..=limits::PAGE_SIZE_MAX).contains(&limit) {
                 let problem = Problem::new("/limit", "range", "a page has 1 to 100 items").found(limit);
                 operation.problems = Some(problem.into());
@@ -203,7 +203,7 @@ impl<T: Item> List<T> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Returns all items, page by page, as one stream. It requests pages of 100 items unless [`limit`](Self::limit) is set, and the next
+    /// Returns all items, page by page, as one stream. It requests pages of 100 items unless [`page_size`](Self::page_size) is set, and the next
     /// page only when all items of the last have been yielded.
     ///
     /// From [`before`](Self::before) the stream goes towards newer items, beginning with the oldest of them.
@@ -215,8 +215,8 @@ impl<T: Item> List<T> {
 
     /// Returns all pages as a stream.
     pub fn pages(mut self) -> Pages<T> {
-        self.limit = Some(self.limit.unwrap_or(limits::PAGE_SIZE_MAX));
-        Pages { list: Some(self), asked: None, seen: RecentCursors::default() }
+        self.page_size = Some(self.page_size.unwrap_or(limits::PAGE_SIZE_MAX));
+        Pages { list: Some(self), request: None, seen: RecentCursors::default() }
     }
 }
 
@@ -226,7 +226,7 @@ impl<T> Clone for List<T> {
         Self {
             client: self.client.clone(),
             operation: self.operation.clone(),
-            limit: self.limit,
+            page_size: self.page_size,
             cursor: self.cursor.clone(),
             item: PhantomData,
         }
@@ -250,14 +250,14 @@ impl<T> fmt::Debug for List<T> {
 }
 
 /// A page request in flight.
-type Asked<T> = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
+type PageRequest<T> = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
 
 /// The pages of a list, as a stream.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Pages<T> {
     /// The next page to request; `None` after the last page or an error.
     list: Option<List<T>>,
-    asked: Option<Asked<T>>,
+    request: Option<PageRequest<T>>,
     /// The cursors of the pages so far.
     seen: RecentCursors,
 }
@@ -318,9 +318,9 @@ impl<T: Item> Stream for Pages<T> {
         let Some(list) = &this.list else {
             return Poll::Ready(None);
         };
-        let mut asked = this.asked.take().unwrap_or_else(|| list.call().into_future());
-        let Poll::Ready(answer) = asked.as_mut().poll(context) else {
-            this.asked = Some(asked);
+        let mut request = this.request.take().unwrap_or_else(|| list.call().into_future());
+        let Poll::Ready(answer) = request.as_mut().poll(context) else {
+            this.request = Some(request);
             return Poll::Pending;
         };
         let list = this.list.take();

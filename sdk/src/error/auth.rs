@@ -65,12 +65,12 @@ pub enum AuthError {
     #[error("{}", ended(.0))]
     Ended(Ended),
     /// The login is bound to another origin. Nothing was sent.
-    #[error("the login is for {stored}, not for {asked}; nothing was sent")]
-    OtherOrigin {
+    #[error("the login is for {stored}, not for {requested}; nothing was sent")]
+    OriginMismatch {
         /// The origin that the tokens are bound to.
         stored: String,
         /// The origin of the client's base URL.
-        asked: String,
+        requested: String,
     },
     /// Another process is refreshing the login and did not finish in time.
     #[error("another process is refreshing the login: {0}")]
@@ -109,7 +109,7 @@ pub enum AuthError {
         /// The path of the URL.
         path: String,
     },
-    /// The delegate that refreshes for this session failed (`SessionBuilder::renew_with`).
+    /// The delegate that refreshes for this session failed (`SessionBuilder::refresh_with`).
     #[error("{message}")]
     Delegate {
         /// Its error message.
@@ -227,7 +227,8 @@ impl AuthError {
 #[non_exhaustive]
 pub struct Ended {
     /// The reason.
-    pub why: EndReason,
+    #[serde(rename = "why")]
+    pub reason: EndReason,
     /// When it was detected.
     #[serde(with = "instant")]
     pub at: SystemTime,
@@ -241,7 +242,8 @@ pub enum EndReason {
     /// The service rejected the refresh token at its first use: it is older than 60 days, or the grant was revoked.
     Rejected,
     /// The response to an earlier refresh was lost, so the service treats the replaced token as stolen.
-    LostAnswer {
+    #[serde(rename = "lost_answer")]
+    ResponseLost {
         /// When that refresh began.
         #[serde(with = "instant")]
         since: SystemTime,
@@ -254,7 +256,7 @@ pub enum EndReason {
 pub enum CallbackError {
     /// It is for another URL.
     #[error("this is not the redirect URI of this login")]
-    Address,
+    Url,
     /// Its `state` is missing or doesn't match.
     #[error("its `state` is not the one of this login")]
     State,
@@ -271,14 +273,14 @@ fn ended(ended: &Ended) -> String {
     let at = |time: SystemTime| {
         jiff::Timestamp::try_from(time).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
     };
-    match &ended.why {
+    match &ended.reason {
         EndReason::Rejected => {
             format!(
                 "the login has ended: the service rejected its refresh token at {}; log in again",
                 at(ended.at)
             )
         }
-        EndReason::LostAnswer { since } => format!(
+        EndReason::ResponseLost { since } => format!(
             "the login has ended: the response to a refresh was lost at {}, and the service treats the old token as stolen; log in again",
             at(*since)
         ),

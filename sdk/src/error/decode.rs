@@ -8,7 +8,7 @@ use super::{headers::request_id, summary::CallSummary, text::printable};
 use crate::{transport::TransportError, types::IdempotencyKey};
 
 /// The number of bytes kept as a sample of an unreadable body.
-const SAMPLE: usize = 512;
+const MAX_SAMPLE: usize = 512;
 
 /// A successful response that is incomplete or doesn't match the specification.
 #[derive(thiserror::Error)]
@@ -66,7 +66,7 @@ impl DecodeError {
             status: head.status,
             headers: head.headers,
             path,
-            sample: printable(&String::from_utf8_lossy(&body[..body.len().min(SAMPLE)]), SAMPLE),
+            sample: printable(&String::from_utf8_lossy(&body[..body.len().min(MAX_SAMPLE)]), MAX_SAMPLE),
             attempts: 0,
             idempotency_key: None,
             source,

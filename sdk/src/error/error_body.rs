@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The maximum length of a text body used as the message, in characters.
-const TEXT: usize = 300;
+const MAX_TEXT: usize = 300;
 
 /// Returns name and message; empty if there is none.
 ///
@@ -64,7 +64,7 @@ fn from_text(text: &str) -> String {
 }
 
 fn first_line(text: &str) -> String {
-    text.trim().lines().next().unwrap_or_default().chars().take(TEXT).collect()
+    text.trim().lines().next().unwrap_or_default().chars().take(MAX_TEXT).collect()
 }
 
 #[cfg(test)]

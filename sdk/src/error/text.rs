@@ -2,11 +2,11 @@
 
 use std::error::Error as StdError;
 
-/// External text on one line: control and direction characters escaped, truncated to `most` characters.
-pub(crate) fn printable(text: &str, most: usize) -> String {
+/// External text on one line: control and direction characters escaped, truncated to `max` characters.
+pub(crate) fn printable(text: &str, max: usize) -> String {
     let mut shown = String::new();
     for (i, c) in text.chars().enumerate() {
-        if i == most {
+        if i == max {
             shown.push('…');
             break;
         }

@@ -9,7 +9,7 @@ use std::{
 use super::limits;
 
 /// The number of characters of an offending value that a problem repeats.
-const FOUND_CHARS: usize = 80;
+const MAX_FOUND_CHARS: usize = 80;
 
 /// A validation problem of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Problem {
     /// Adds the offending value, truncated to 80 characters. Formatting stops there, so a large value costs no more.
     #[must_use]
     pub fn found(mut self, what: impl fmt::Display) -> Self {
-        let mut shown = Shortened { text: String::new(), left: FOUND_CHARS };
+        let mut shown = Shortened { text: String::new(), left: MAX_FOUND_CHARS };
         if write!(shown, "{what}").is_err() {
             shown.text.push('…');
         }

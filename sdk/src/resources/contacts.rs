@@ -12,7 +12,7 @@ mod reference;
 pub use new::NewContact;
 pub use operations::Contacts;
 pub use patch::ContactPatch;
-pub use record::{DeletedContact, Membership, TopicSubscription, TopicsUpdated};
+pub use record::{DeletedContact, Membership, TopicSubscription, UpdatedTopics};
 pub use reference::ContactRef;
 
-pub use super::shared::{Contact, ContactSummary, HeldProperty, PropertyValue};
+pub use super::shared::{Contact, ContactPropertyValue, ContactSummary, PropertyValue};

@@ -228,7 +228,7 @@ async fn a_batch_answer_must_name_every_email() {
 async fn every_2xx_is_a_success() {
     for status in [200, 201, 202, 206, 299] {
         let script = Script::of([Step::Answer(status, json!({"id": "e1", "object": "email", "new": [1]}))]);
-        let raw = script.client().emails().send(&email()).raw().await.unwrap();
+        let raw = script.client().emails().send(&email()).with_response().await.unwrap();
         assert_eq!((raw.status.as_u16(), raw.value.id.as_str()), (status, "e1"));
         assert!(raw.body.starts_with(b"{"));
     }
@@ -301,7 +301,7 @@ async fn listeners_hear_of_retries_and_previews_send_nothing() {
     let preview = client.emails().send(&email()).idempotency_key("k").preview().unwrap();
     assert_eq!((preview.method().as_str(), preview.path_and_query().as_str()), ("POST", "/emails"));
     assert!(preview.headers().get("authorization").is_none());
-    assert_eq!((preview.key().unwrap().as_str(), preview.body_parts().len()), ("k", 1));
+    assert_eq!((preview.idempotency_key().unwrap().as_str(), preview.body_parts().len()), ("k", 1));
     assert!(script.seen().is_empty());
 }
 
@@ -356,7 +356,7 @@ async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_brings() {
 
 #[tokio::test(start_paused = true)]
 async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empty() {
-    let event = posthaste::EventOccurrence::of_email("user.created", "ada@example.com");
+    let event = posthaste::EventOccurrence::for_email("user.created", "ada@example.com");
     let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
     let error = script.client().events().send(&event).idempotency_key("k").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::Accepted, false, 1));

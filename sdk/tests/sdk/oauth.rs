@@ -18,7 +18,7 @@ use super::script::{Script, Step};
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 
 fn server(script: &Script) -> AuthorizationServer {
-    AuthorizationServer::of("http://127.0.0.1:9/prefix").unwrap().transport(script.clone())
+    AuthorizationServer::new("http://127.0.0.1:9/prefix").unwrap().transport(script.clone())
 }
 
 fn authorized(server: &AuthorizationServer) -> (AuthorizationRequest, AuthorizationCode) {
@@ -160,7 +160,7 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
     ])
     .odd();
     let transport: Arc<dyn Transport> = Arc::new(script.clone());
-    let server = AuthorizationServer::of("http://127.0.0.1:9").unwrap().transport(Arc::clone(&transport));
+    let server = AuthorizationServer::new("http://127.0.0.1:9").unwrap().transport(Arc::clone(&transport));
     let (authorization, code) = authorized(&server);
     let mut login = server.exchange(&authorization, &code).await.unwrap();
     login.expires_in = Duration::ZERO;

@@ -112,7 +112,7 @@ enum Operation {
 
 async fn run(operation: Operation, client: &Client) -> Result<(), Error> {
     let email = Email::new("a@x.test", "b@x.test", "s").text("t");
-    let event = EventOccurrence::of_email("user.created", "b@x.test");
+    let event = EventOccurrence::for_email("user.created", "b@x.test");
     match operation {
         Operation::Send => client.emails().send(&email).await.map(drop),
         Operation::Event => client.events().send(&event).idempotency_key("k").await.map(drop),
@@ -127,7 +127,9 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
         .base_url("http://127.0.0.1:9")
         .api_key("re_test")
         .rate_limit(RateLimit::Off)
-        .retry(RetryPolicy::default().attempts(u32::try_from(attempts).unwrap()).base(Duration::ZERO))
+        .retry(
+            RetryPolicy::default().max_attempts(u32::try_from(attempts).unwrap()).base_delay(Duration::ZERO),
+        )
         .transport(Sequence(Arc::clone(&steps)))
         .build()
         .unwrap();

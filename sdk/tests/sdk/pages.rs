@@ -23,14 +23,14 @@ async fn parameters_go_out_only_when_they_were_given() {
     let client = script.client();
     let first = client.emails().list().await.unwrap();
     assert_eq!((first.data.len(), first.has_more, first.next_cursor()), (1, true, Some("a")));
-    client.emails().list().limit(100).after("x y").await.unwrap();
+    client.emails().list().page_size(100).after("x y").await.unwrap();
     client.emails().list().before("b").await.unwrap();
     client.emails().list().after("a").before("b").await.unwrap();
     let urls: Vec<_> =
         script.seen().into_iter().map(|seen| seen.url.replace("http://127.0.0.1:9/prefix", "")).collect();
     assert_eq!(urls, ["/emails", "/emails?limit=100&after=x+y", "/emails?before=b", "/emails?before=b"]);
     for limit in [0, 101, 255] {
-        assert!(matches!(client.emails().list().limit(limit).await.unwrap_err(), Error::Invalid(_)));
+        assert!(matches!(client.emails().list().page_size(limit).await.unwrap_err(), Error::Invalid(_)));
     }
     assert!(script.seen().is_empty());
 }
@@ -69,7 +69,7 @@ async fn a_stream_walks_to_the_last_page_and_stops() {
     // LIST-12
     let script = Script::of([page(&["e", "d"], true), page(&["c", "b"], true), page(&["a"], false)]);
     let all: Vec<_> = script.client().emails().list().stream().try_collect().await.unwrap();
-    let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmail| email.id.as_str()).collect();
+    let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmailSummary| email.id.as_str()).collect();
     assert_eq!(ids, ["e", "d", "c", "b", "a"]);
     let queries: Vec<_> =
         script.seen().into_iter().map(|seen| seen.url.split('?').nth(1).unwrap().to_owned()).collect();
@@ -80,7 +80,7 @@ async fn a_stream_walks_to_the_last_page_and_stops() {
 async fn a_stream_towards_newer_items_yields_the_oldest_first() {
     let script = Script::of([page(&["d", "c"], true), page(&["f", "e"], false)]);
     let all: Vec<_> = script.client().emails().list().before("b").stream().try_collect().await.unwrap();
-    let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmail| email.id.as_str()).collect();
+    let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmailSummary| email.id.as_str()).collect();
     assert_eq!(ids, ["c", "d", "e", "f"]);
     assert!(script.seen()[1].url.ends_with("before=d"));
 }
@@ -116,8 +116,8 @@ async fn a_list_that_contradicts_itself_is_an_error_and_not_a_loop() {
 #[tokio::test(start_paused = true)]
 async fn a_list_is_cloned_with_its_filters_and_read_with_its_response() {
     let script = Script::of([page(&["a"], false), page(&["a"], false)]);
-    let list = script.client().contacts().list().segment_id("s1").limit(2);
-    let read = list.clone().call().raw().await.unwrap();
+    let list = script.client().contacts().list().segment_id("s1").page_size(2);
+    let read = list.clone().call().with_response().await.unwrap();
     assert_eq!((read.status.as_u16(), read.value.data.len()), (200, 1));
     assert!(!read.body.is_empty());
     list.await.unwrap();

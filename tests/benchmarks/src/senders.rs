@@ -58,7 +58,8 @@ impl Sdk {
     /// # Errors
     /// The address is malformed.
     pub fn new(base: &str) -> Result<Self, Failure> {
-        let builder = Client::builder().base_url(base).api_key("re_benchmark").rate_limit(RateLimit::Learn);
+        let builder =
+            Client::builder().base_url(base).api_key("re_benchmark").rate_limit(RateLimit::Adaptive);
         Ok(Self(builder.build()?))
     }
 

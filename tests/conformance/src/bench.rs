@@ -121,7 +121,8 @@ impl Bench {
 
     /// The settings of [`client`](Self::client), to be changed.
     pub fn builder(&self) -> ClientBuilder {
-        let retry = RetryPolicy::default().base(Duration::from_millis(1)).cap(Duration::from_millis(2));
+        let retry =
+            RetryPolicy::default().base_delay(Duration::from_millis(1)).max_delay(Duration::from_millis(2));
         let builder = Client::builder().base_url(self.base_url()).api_key(self.server.api_key());
         builder.rate_limit(RateLimit::Off).retry(retry)
     }

@@ -18,7 +18,7 @@ use crate::{
 const STATE_BYTES: u32 = 32;
 const VERIFIER_BYTES: u32 = 64;
 /// The maximum length of a redirect parameter, decoded, in characters.
-const PARAMETER: usize = 2048;
+const MAX_PARAMETER: usize = 2048;
 
 impl AuthorizationServer {
     /// Starts building an authorization request for a client and a redirect URI.
@@ -120,12 +120,12 @@ impl AuthorizationRequest {
     /// # Errors
     /// [`AuthError::Callback`] when the URL is not the response to this request; [`AuthError::Refused`] when it is an error response.
     pub fn code_from(&self, redirected: &str) -> Result<AuthorizationCode, AuthError> {
-        let url = Url::parse(redirected.trim()).map_err(|_| CallbackError::Address)?;
+        let url = Url::parse(redirected.trim()).map_err(|_| CallbackError::Url)?;
         let here = |url: &Url| {
             (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port(), url.path().to_owned())
         };
         if here(&url) != here(&self.redirect) {
-            return Err(CallbackError::Address.into());
+            return Err(CallbackError::Url.into());
         }
         self.code_from_query(url.query().unwrap_or_default())
     }
@@ -214,7 +214,7 @@ fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<S
     let mut found = [const { None }; N];
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let Some(at) = names.iter().position(|known| *known == name) else { continue };
-        if value.chars().count() > PARAMETER {
+        if value.chars().count() > MAX_PARAMETER {
             return Err(CallbackError::Parameters("a parameter has more than 2048 characters"));
         }
         if found[at].replace(value.into_owned()).is_some() {
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     fn server() -> AuthorizationServer {
-        AuthorizationServer::of("https://api.example.com").unwrap()
+        AuthorizationServer::new("https://api.example.com").unwrap()
     }
 
     fn authorization() -> AuthorizationRequest {
@@ -370,7 +370,7 @@ mod tests {
             let address = format!("{elsewhere}?state={state}&code=a");
             assert!(matches!(
                 authorization.code_from(&address),
-                Err(AuthError::Callback(CallbackError::Address))
+                Err(AuthError::Callback(CallbackError::Url))
             ));
         }
     }

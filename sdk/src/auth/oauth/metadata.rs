@@ -48,7 +48,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// Those of [`discover`](Self::discover).
-    pub async fn discover_over(issuer: &str, transport: impl Transport) -> Result<Self> {
+    pub async fn discover_with(issuer: &str, transport: impl Transport) -> Result<Self> {
         Self::discover_through(issuer, HttpClient::over(transport)).await
     }
 
@@ -161,7 +161,7 @@ mod tests {
         });
         change(&mut page);
         let pages = Pages(vec![(place, page.to_string())], Arc::default());
-        AuthorizationServer::discover_over(issuer, pages).await
+        AuthorizationServer::discover_with(issuer, pages).await
     }
 
     const RFC: &str = "/.well-known/oauth-authorization-server";
@@ -170,7 +170,7 @@ mod tests {
     async fn the_endpoints_are_taken_from_either_place() {
         let server = discover("https://api.example.com", RFC, |_| {}).await.unwrap();
         assert_eq!(server.token.as_str(), "https://auth.example.com/token");
-        assert_eq!((server.origin(), server.registers()), ("https://api.example.com", false));
+        assert_eq!((server.origin(), server.supports_registration()), ("https://api.example.com", false));
         let found =
             discover("https://api.example.com/mail", "/.well-known/oauth-authorization-server/mail", |_| {})
                 .await;

@@ -97,7 +97,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// The server can't be reached, or fails.
-    pub async fn knows(&self, client_id: &str, redirect_uri: &str) -> Result<bool> {
+    pub async fn is_registered(&self, client_id: &str, redirect_uri: &str) -> Result<bool> {
         let mut url = self.authorization.clone();
         url.query_pairs_mut()
             .append_pair("client_id", client_id)
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn server(status: u16, body: &'static str) -> AuthorizationServer {
-        AuthorizationServer::of("https://api.example.com").unwrap().transport(Always(status, body))
+        AuthorizationServer::new("https://api.example.com").unwrap().transport(Always(status, body))
     }
 
     #[tokio::test]
@@ -173,7 +173,7 @@ mod tests {
             (500, None),
             (200, None),
         ] {
-            let known = server(status, "").knows("c", "http://127.0.0.1:1/callback").await;
+            let known = server(status, "").is_registered("c", "http://127.0.0.1:1/callback").await;
             assert_eq!(known.ok(), expected, "{status}");
         }
     }
@@ -202,6 +202,6 @@ mod tests {
         }
         let mut none = server(201, "{}");
         none.registration = None;
-        assert!(!none.registers() && none.register(&client).await.is_err());
+        assert!(!none.supports_registration() && none.register(&client).await.is_err());
     }
 }

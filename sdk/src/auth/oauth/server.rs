@@ -25,7 +25,7 @@ use crate::{
 ///     auth::{AuthorizationServer, RedirectListener, MemoryStore, Scope, Session},
 /// };
 ///
-/// let server = AuthorizationServer::of("https://api.example.com")?;
+/// let server = AuthorizationServer::new("https://api.example.com")?;
 /// let receiver = RedirectListener::bind().await?;
 /// let authorization = server.authorize("client_123", receiver.redirect_uri()).scope(Scope::EmailsSend).build()?;
 /// println!("Open {} in your browser.", authorization.url());
@@ -57,7 +57,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// The URL is not a valid base URL. Nothing is sent.
-    pub fn of(base_url: &str) -> Result<Self> {
+    pub fn new(base_url: &str) -> Result<Self> {
         let base = endpoint::address(base_url)?;
         let at = |path: &str| {
             let mut url = base.clone();
@@ -105,7 +105,7 @@ impl AuthorizationServer {
     }
 
     /// Returns whether the server supports client registration.
-    pub fn registers(&self) -> bool {
+    pub fn supports_registration(&self) -> bool {
         self.registration.is_some()
     }
 

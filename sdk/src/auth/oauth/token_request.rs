@@ -57,8 +57,8 @@ impl AuthorizationServer {
             }
             RefreshOutcome::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }.into()),
         };
-        for oddity in &tokens.oddities {
-            tracing::warn!(oddity, "the token response deviates from the specification");
+        for deviation in &tokens.deviations {
+            tracing::warn!(deviation, "the token response deviates from the specification");
         }
         let mut record = TokenRecord::new(
             self.origin.clone(),

@@ -93,14 +93,14 @@ fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
                 access_token: None,
                 expires_in: DEFAULT_LIFETIME,
                 scope: None,
-                oddities: vec![format!("only its refresh token could be read{incomplete}")],
+                deviations: vec![format!("only its refresh token could be read{incomplete}")],
             }),
             None => unknown(format!("the response could not be read{incomplete}"), None),
         };
     };
-    let mut oddities = Vec::new();
-    let expires_in = lifetime(fields.get("expires_in"), &mut oddities);
-    let access_token = bearer(&fields, &mut oddities);
+    let mut deviations = Vec::new();
+    let expires_in = lifetime(fields.get("expires_in"), &mut deviations);
+    let access_token = bearer(&fields, &mut deviations);
     let refresh_token = fields.get("refresh_token").and_then(Value::as_str).filter(|text| !text.is_empty());
     let Some(refresh_token) = refresh_token.map(|text| RefreshToken::from(text.to_owned())) else {
         return unknown(
@@ -113,7 +113,7 @@ fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
         return unknown(reason, access_token.map(|token| (token, expires_in)));
     }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
-    RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, scope, oddities })
+    RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, scope, deviations })
 }
 
 fn unknown(reason: String, access_token: Option<(AccessToken, Duration)>) -> RefreshOutcome {
@@ -124,24 +124,24 @@ fn same(token: &RefreshToken, sent: Option<&RefreshToken>) -> bool {
     sent.is_some_and(|sent| sent.expose() == token.expose())
 }
 
-fn bearer(fields: &serde_json::Map<String, Value>, oddities: &mut Vec<String>) -> Option<AccessToken> {
+fn bearer(fields: &serde_json::Map<String, Value>, deviations: &mut Vec<String>) -> Option<AccessToken> {
     match fields.get("token_type").and_then(Value::as_str) {
         Some(kind) if kind.eq_ignore_ascii_case("bearer") => {}
         Some(kind) => {
-            oddities.push(format!("`token_type` is not Bearer but {}", printable(kind, 40)));
+            deviations.push(format!("`token_type` is not Bearer but {}", printable(kind, 40)));
             return None;
         }
-        None => oddities.push("`token_type` is missing".to_owned()),
+        None => deviations.push("`token_type` is missing".to_owned()),
     }
     let token = fields.get("access_token").and_then(Value::as_str);
     let token = token.and_then(|token| AccessToken::new(token).ok());
     if token.is_none() {
-        oddities.push("`access_token` is missing or malformed".to_owned());
+        deviations.push("`access_token` is missing or malformed".to_owned());
     }
     token
 }
 
-fn lifetime(said: Option<&Value>, oddities: &mut Vec<String>) -> Duration {
+fn lifetime(said: Option<&Value>, deviations: &mut Vec<String>) -> Duration {
     let seconds = match said {
         Some(Value::Number(number)) => number.as_f64(),
         Some(Value::String(text)) => text.trim().parse::<f64>().ok(),
@@ -151,7 +151,7 @@ fn lifetime(said: Option<&Value>, oddities: &mut Vec<String>) -> Duration {
     let sensible = seconds.filter(|seconds| *seconds >= 1.0 && *seconds <= MAX_LIFETIME as f64);
     sensible.map_or_else(
         || {
-            oddities.push("`expires_in` is missing or invalid".to_owned());
+            deviations.push("`expires_in` is missing or invalid".to_owned());
             DEFAULT_LIFETIME
         },
         |seconds| Duration::from_secs_f64(seconds.floor()),
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(tokens.access_token.unwrap().expose(), "at");
         assert_eq!(tokens.expires_in, Duration::from_mins(15));
         assert_eq!(tokens.scope.as_deref(), Some("emails:send"));
-        assert_eq!(tokens.oddities, Vec::<String>::new());
+        assert_eq!(tokens.deviations, Vec::<String>::new());
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Shared<'_> {
 
     /// Handles one request. The first valid response is kept; all later ones get the same page.
     fn receive(&self, request: &http::Request<Incoming>) -> (Response<Bytes>, bool) {
-        let query = match request::judge(request, self.host) {
+        let query = match request::classify(request, self.host) {
             Decision::Refuse(status) => return (page::refusal(status), false),
             Decision::Done if self.has_answer() => return (page::received(), true),
             Decision::Done => return (page::refusal(http::StatusCode::NOT_FOUND), false),

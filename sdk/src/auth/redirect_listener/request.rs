@@ -7,7 +7,7 @@ pub(super) const CALLBACK: &str = "/callback";
 /// The path of the final page.
 pub(super) const DONE: &str = "/done";
 /// The maximum length of a request target, in bytes.
-const TARGET: usize = 8 * 1024;
+const MAX_TARGET: usize = 8 * 1024;
 
 /// How to respond to a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum Decision<'a> {
 }
 
 /// Checks everything but the query.
-pub(super) fn judge<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'a> {
+pub(super) fn classify<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'a> {
     let headers = request.headers();
     let refuse = Decision::Refuse;
     let mut hosts = headers.get_all(header::HOST).iter();
@@ -37,7 +37,7 @@ pub(super) fn judge<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'a> 
     if uri.authority().is_some() || target.starts_with("//") || request.version() > Version::HTTP_11 {
         return refuse(StatusCode::BAD_REQUEST);
     }
-    if target.len() > TARGET {
+    if target.len() > MAX_TARGET {
         return refuse(StatusCode::URI_TOO_LONG);
     }
     if uri.path() != CALLBACK && uri.path() != DONE {

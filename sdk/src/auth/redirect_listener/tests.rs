@@ -28,7 +28,7 @@ impl Login {
         change: impl FnOnce(&mut AuthorizationServer),
         timeout: Duration,
     ) -> Self {
-        let mut server = AuthorizationServer::of("https://api.example.com").unwrap();
+        let mut server = AuthorizationServer::new("https://api.example.com").unwrap();
         change(&mut server);
         let authorization =
             server.authorize("c", receiver.redirect_uri()).scope(Scope::EmailsSend).build().unwrap();
@@ -314,7 +314,7 @@ async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
 #[tokio::test]
 async fn an_answer_that_was_pasted_is_judged_as_one_that_was_received() {
     let receiver = RedirectListener::bind().await.unwrap();
-    let server = AuthorizationServer::of("https://api.example.com").unwrap();
+    let server = AuthorizationServer::new("https://api.example.com").unwrap();
     let authorization = server.authorize("c", receiver.redirect_uri()).build().unwrap();
     let state = authorization.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
     let pasted = format!("{}?code=%ZZ&state={state}", receiver.redirect_uri());

@@ -56,7 +56,7 @@ impl SessionBuilder {
     /// Sets the time after which a request without a response can no longer reach the service. Default: 60 s.
     ///
     /// A refresh token with an unknown state is not sent again before. Each further attempt doubles the time, up to ten minutes.
-    pub fn settle(mut self, time: Duration) -> Self {
+    pub fn settle_time(mut self, time: Duration) -> Self {
         self.policy.settle = time;
         self
     }
@@ -64,7 +64,7 @@ impl SessionBuilder {
     /// Sets how long the service accepts a replaced refresh token as a retry instead of a theft. Default: zero, as specified.
     ///
     /// Within that time a refresh without a response is retried immediately.
-    pub fn grace(mut self, time: Duration) -> Self {
+    pub fn grace_period(mut self, time: Duration) -> Self {
         self.policy.grace = time;
         self
     }
@@ -85,13 +85,13 @@ impl SessionBuilder {
     }
 
     /// Delegates refreshes, for example to a process that outlives this one. The delegate opens the same store and calls
-    /// [`Session::renew`] with the request; when the future completes, this session reads the store again.
-    pub fn renew_with<F, Done>(mut self, renew: F) -> Self
+    /// [`Session::refresh`] with the request; when the future completes, this session reads the store again.
+    pub fn refresh_with<F, Done>(mut self, refresh: F) -> Self
     where
         F: Fn(RefreshRequest) -> Done + Send + Sync + 'static,
         Done: Future<Output = Result<(), AuthError>> + Send + 'static,
     {
-        self.delegate = Some(Arc::new(move |request| Box::pin(renew(request))));
+        self.delegate = Some(Arc::new(move |request| Box::pin(refresh(request))));
         self
     }
 

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::{
     event::SessionEvent,
-    protocol::{Change, Command, Event, Held, Now, Outcome, Renewal, Verdict},
+    protocol::{Change, Command, Event, Held, Now, Outcome, Refresh, Verdict},
     shared::Shared,
     state::Unsaved,
     token::Token,
@@ -38,13 +38,13 @@ pub(super) struct Run {
     locked: Option<Box<dyn LockedStore>>,
     token: Option<Token>,
     /// The tokens from the token endpoint, and when they were requested.
-    brought: Option<(Brought, Now)>,
+    received: Option<(Received, Now)>,
     trouble: Option<AuthError>,
     /// Delivered at the end of the refresh: between the response and the save, the store is the only application code that runs.
     events: Vec<SessionEvent>,
 }
 
-enum Brought {
+enum Received {
     Tokens(Tokens),
     AccessToken(crate::types::AccessToken, Duration),
 }
@@ -52,7 +52,7 @@ enum Brought {
 impl Run {
     pub(super) fn new(shared: Arc<Shared>, epoch: u64, rejected: Option<u64>) -> Self {
         let events = Vec::new();
-        Self { shared, epoch, rejected, locked: None, token: None, brought: None, trouble: None, events }
+        Self { shared, epoch, rejected, locked: None, token: None, received: None, trouble: None, events }
     }
 
     /// Refreshes, and returns the token to use and the events to deliver.
@@ -60,12 +60,12 @@ impl Run {
         mut self,
         token: Token,
     ) -> (Result<Token, AuthError>, Vec<SessionEvent>) {
-        let mut renewal = Renewal::new(self.shared.policy);
+        let mut refresh = Refresh::new(self.shared.policy);
         let (hard, _) = self.shared.clocks.limits(token.record.expires_in);
         let mut event = Event::Wanted { left: self.left(&token), hard };
         self.token = Some(token);
         loop {
-            match renewal.next(event, self.shared.clocks.now()) {
+            match refresh.next(event, self.shared.clocks.now()) {
                 Command::Finish(verdict) => {
                     let outcome = self.finish(verdict);
                     return (outcome, self.events);
@@ -153,11 +153,11 @@ impl Run {
             Change::Ended(ended) => record.ended = Some(ended.clone()),
             Change::Again => {}
             Change::Tokens | Change::AccessToken => {
-                let Some((brought, at)) = &self.brought else { return Event::Failed };
+                let Some((received, at)) = &self.received else { return Event::Failed };
                 record.obtained_at = at.wall;
                 asked = Some(at.monotonic);
-                match brought {
-                    Brought::Tokens(tokens) => {
+                match received {
+                    Received::Tokens(tokens) => {
                         record.generation = record.generation.saturating_add(1);
                         record.refresh_token = tokens.refresh_token.clone();
                         record.access_token.clone_from(&tokens.access_token);
@@ -167,7 +167,7 @@ impl Run {
                             record.scope.clone_from(scope);
                         }
                     }
-                    Brought::AccessToken(token, expires_in) => {
+                    Received::AccessToken(token, expires_in) => {
                         record.access_token = Some(token.clone());
                         record.expires_in = *expires_in;
                     }
@@ -220,11 +220,11 @@ impl Run {
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let outcome = match self.shared.endpoint.refresh(&record).await {
             RefreshOutcome::Tokens(tokens) => {
-                self.events.extend(tokens.oddities.iter().cloned().map(SessionEvent::Deviation));
+                self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
                 if let Some(now) = tokens.scope.clone().filter(|scope| *scope != record.scope) {
                     self.events.push(SessionEvent::ScopeChanged { before: record.scope.clone(), now });
                 }
-                self.brought = Some((Brought::Tokens(tokens), asked));
+                self.received = Some((Received::Tokens(tokens), asked));
                 Outcome::Tokens
             }
             RefreshOutcome::NotSent(error) => {
@@ -251,8 +251,8 @@ impl Run {
             RefreshOutcome::Unknown { reason, access_token } => {
                 self.events.push(SessionEvent::ResponseLost { reason });
                 let access_for = access_token.as_ref().map(|(_, lifetime)| *lifetime);
-                self.brought =
-                    access_token.map(|(token, lifetime)| (Brought::AccessToken(token, lifetime), asked));
+                self.received =
+                    access_token.map(|(token, lifetime)| (Received::AccessToken(token, lifetime), asked));
                 Outcome::Unknown { access_for }
             }
         };

@@ -41,7 +41,7 @@ impl fmt::Display for SessionEvent {
     }
 }
 
-/// A request to another process to refresh the login: see [`SessionBuilder::renew_with`](super::SessionBuilder::renew_with).
+/// A request to another process to refresh the login: see [`SessionBuilder::refresh_with`](super::SessionBuilder::refresh_with).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefreshRequest {
     /// The generation of the record to refresh.
@@ -57,7 +57,7 @@ pub enum Revocation {
     /// The service revoked the grant.
     Revoked,
     /// There was no grant: the store held no login, or the grant had already ended.
-    Nothing,
+    NoGrant,
     /// The service has no revocation endpoint, could not be reached, or rejected the request: the grant stays valid until it expires. The record was
     /// removed anyway.
     NotRevoked(AuthError),

@@ -48,11 +48,11 @@ impl Session {
         Ok(self.shared.store.read().await.map_err(AuthError::Store)?)
     }
 
-    /// Refreshes on behalf of another process: see [`SessionBuilder::renew_with`](super::SessionBuilder::renew_with).
+    /// Refreshes on behalf of another process: see [`SessionBuilder::refresh_with`](super::SessionBuilder::refresh_with).
     ///
     /// # Errors
     /// [`Error::Auth`](crate::Error::Auth).
-    pub async fn renew(&self, request: RefreshRequest) -> Result<()> {
+    pub async fn refresh(&self, request: RefreshRequest) -> Result<()> {
         if request.rejected {
             self.shared.state().rejected = Some(request.generation);
         }
@@ -171,8 +171,8 @@ impl Shared {
     async fn log_out(&self) -> Result<Revocation, AuthError> {
         let mut locked = self.store.lock(self.policy.max_wait).await.map_err(lock_error)?;
         let revocation = match locked.read().await {
-            Ok(None) => Revocation::Nothing,
-            Ok(Some(record)) if record.ended.is_some() => Revocation::Nothing,
+            Ok(None) => Revocation::NoGrant,
+            Ok(Some(record)) if record.ended.is_some() => Revocation::NoGrant,
             Ok(Some(record)) => {
                 let stored = self.fingerprint(&record);
                 let unsaved = self.unsaved().filter(|unsaved| unsaved.spent == stored);
@@ -197,9 +197,10 @@ impl Shared {
 /// Checks that a token is sent only to the origin it is bound to.
 fn bound(token: &Token, origin: Option<&str>) -> Result<(), AuthError> {
     match origin {
-        Some(asked) if asked != token.record.origin => {
-            Err(AuthError::OtherOrigin { stored: token.record.origin.clone(), asked: asked.to_owned() })
-        }
+        Some(requested) if requested != token.record.origin => Err(AuthError::OriginMismatch {
+            stored: token.record.origin.clone(),
+            requested: requested.to_owned(),
+        }),
         _ => Ok(()),
     }
 }

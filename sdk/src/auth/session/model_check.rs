@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::protocol::{Change, Command, Event, Held, Now, Outcome, Policy, Renewal, Verdict};
+use super::protocol::{Change, Command, Event, Held, Now, Outcome, Policy, Refresh, Verdict};
 use crate::auth::record::RefreshPending;
 
 const STEP: Duration = Duration::from_mins(1);
@@ -96,20 +96,20 @@ enum Process {
     Idle,
     /// About to execute this command, which it received at this step.
     About {
-        machine: Renewal,
+        machine: Refresh,
         held: Stored,
-        brought: Option<u8>,
+        received: Option<u8>,
         command: Command,
         since: u8,
     },
     /// Its request is in flight.
     Sent {
-        machine: Renewal,
+        machine: Refresh,
         held: Stored,
     },
     /// The response is in flight: a new token, or `invalid_grant`.
     Answered {
-        machine: Renewal,
+        machine: Refresh,
         held: Stored,
         answer: Option<u8>,
     },
@@ -236,7 +236,7 @@ impl World {
         }
         let on_the_way = self.processes.iter().any(|(process, _)| match process {
             Process::Answered { answer, .. } => *answer == Some(self.good),
-            Process::About { brought, .. } => *brought == Some(self.good),
+            Process::About { received, .. } => *received == Some(self.good),
             _ => false,
         });
         if on_the_way || self.stored.as_ref().is_some_and(|stored| stored.token == self.good && !stored.ended)
@@ -267,8 +267,8 @@ impl World {
                 {
                     let left = self.left(stored);
                     let settle = if setting.variant == Variant::RetryAtOnce { Duration::ZERO } else { STEP };
-                    let machine = Renewal::new(Policy { settle, ..Policy::default() });
-                    next.told(who, machine, stored.clone(), None, Event::Wanted { left, hard: HARD });
+                    let machine = Refresh::new(Policy { settle, ..Policy::default() });
+                    next.step_process(who, machine, stored.clone(), None, Event::Wanted { left, hard: HARD });
                 }
                 search(Ok(next));
             }
@@ -278,15 +278,15 @@ impl World {
             })),
             Process::Answered { machine, held, answer } => {
                 let outcome = if answer.is_some() { Outcome::Tokens } else { Outcome::InvalidGrant };
-                next.told(who, machine, held, answer, Event::RefreshOutcome(outcome));
+                next.step_process(who, machine, held, answer, Event::RefreshOutcome(outcome));
                 search(Ok(next));
             }
-            Process::About { machine, held, brought, command, since } => {
+            Process::About { machine, held, received, command, since } => {
                 if matches!(command, Command::Write(_)) && self.stored.is_none() {
                     search(Err(Harm::RestoredAfterLogout));
                 }
                 let harm = self.faults == setting.faults && !setting.logout && is_failure(&command);
-                match next.carry_out(who, setting, machine, held, brought, command, since) {
+                match next.carry_out(who, setting, machine, held, received, command, since) {
                     _ if harm => search(Err(Harm::FailedWithoutAFault)),
                     true => search(Ok(next)),
                     false => {}
@@ -296,13 +296,20 @@ impl World {
     }
 
     /// Passes an event to a process and stores its next command. Steps that no other process can observe are executed immediately.
-    fn told(&mut self, who: usize, mut machine: Renewal, held: Stored, brought: Option<u8>, event: Event) {
+    fn step_process(
+        &mut self,
+        who: usize,
+        mut machine: Refresh,
+        held: Stored,
+        received: Option<u8>,
+        event: Event,
+    ) {
         let command = machine.next(event, self.now());
         if matches!(command, Command::Finish(Verdict::Use)) {
             self.processes[who].0 = Process::Idle;
             return;
         }
-        self.processes[who].0 = Process::About { machine, held, brought, command, since: self.step };
+        self.processes[who].0 = Process::About { machine, held, received, command, since: self.step };
     }
 
     /// Executes a command, if that is possible now.
@@ -311,9 +318,9 @@ impl World {
         &mut self,
         who: usize,
         setting: Setting,
-        machine: Renewal,
+        machine: Refresh,
         mut held: Stored,
-        brought: Option<u8>,
+        received: Option<u8>,
         command: Command,
         since: u8,
     ) -> bool {
@@ -346,14 +353,14 @@ impl World {
                     Change::Pending(_) if setting.variant == Variant::NoMark => {}
                     Change::Pending(pending) => held.pending = pending,
                     Change::Tokens => {
-                        let (token, until) = (brought.unwrap_or_default(), self.step + LIFE);
+                        let (token, until) = (received.unwrap_or_default(), self.step + LIFE);
                         held = Stored { token, until, pending: None, ended: false };
                     }
                     Change::Ended(_) => held.ended = true,
                     Change::AccessToken | Change::Again => {}
                 }
                 self.stored = Some(held.clone());
-                self.told(who, machine, held, None, Event::Written);
+                self.step_process(who, machine, held, None, Event::Written);
                 return true;
             }
             Command::Exchange => {
@@ -371,7 +378,7 @@ impl World {
                 return true;
             }
         };
-        self.told(who, machine, held, brought, event);
+        self.step_process(who, machine, held, received, event);
         true
     }
 
@@ -383,17 +390,17 @@ impl World {
         if let Process::Sent { machine, held } = process {
             // The request is lost.
             let mut next = one();
-            next.told(who, machine.clone(), held.clone(), None, lost.clone());
+            next.step_process(who, machine.clone(), held.clone(), None, lost.clone());
             search(Ok(next));
             // The client gives up on it while it is still in flight.
             let mut next = one();
             next.strays.push(held.token);
-            next.told(who, machine.clone(), held.clone(), None, lost.clone());
+            next.step_process(who, machine.clone(), held.clone(), None, lost.clone());
             search(Ok(next));
         }
         if let Process::Answered { machine, held, .. } = process {
             let mut next = one();
-            next.told(who, machine.clone(), held.clone(), None, lost);
+            next.step_process(who, machine.clone(), held.clone(), None, lost);
             search(Ok(next));
         }
         if !matches!(process, Process::Idle | Process::Killed | Process::Done) {

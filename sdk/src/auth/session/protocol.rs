@@ -14,13 +14,13 @@ use crate::{
 };
 
 /// The maximum settle time between two attempts with the same refresh token.
-const LONGEST_SETTLE: Duration = Duration::from_mins(10);
+const MAX_SETTLE: Duration = Duration::from_mins(10);
 /// The maximum age of the mark at the request. A stale one is written again, so that the settle time never counts from too early.
 const STALE_MARK: Duration = Duration::from_secs(10);
 /// The number of requests of one refresh, if they were not sent or were throttled.
-const SENDS: u8 = 3;
+const MAX_SENDS: u8 = 3;
 /// The number of attempts to save the new tokens.
-const SAVES: u8 = 3;
+const MAX_SAVES: u8 = 3;
 
 /// The settings of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -152,7 +152,7 @@ pub(crate) enum Verdict {
 
 /// One refresh.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Renewal {
+pub(crate) struct Refresh {
     policy: Policy,
     phase: Phase,
     /// Whether it doesn't wait for other holders of the lock.
@@ -171,7 +171,7 @@ pub(crate) struct Renewal {
     /// The mark whose settle time was awaited here, whatever the wall clock says.
     settled: Option<RefreshPending>,
     /// Whether a writer that takes no lock has replaced the record.
-    stranger: bool,
+    foreign_writer: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -206,7 +206,7 @@ enum After {
     Wait(Duration, RefreshPending),
 }
 
-impl Renewal {
+impl Refresh {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -219,7 +219,7 @@ impl Renewal {
             mark: None,
             sends: 0,
             settled: None,
-            stranger: false,
+            foreign_writer: false,
         }
     }
 
@@ -241,9 +241,9 @@ impl Renewal {
             // Nothing is ever sent without the lock.
             (Phase::Locking, Event::Busy) => Command::Finish(self.or_use(Verdict::Busy, now)),
             (Phase::Locking, Event::Failed) => Command::Finish(self.or_use(Verdict::Failed, now)),
-            (Phase::Reading, Event::Found(Some(held))) => self.judge(held, now),
+            (Phase::Reading, Event::Found(Some(held))) => self.decide(held, now),
             (Phase::Reading | Phase::Rereading, Event::Found(None)) => self.unlock(Verdict::LoggedOut),
-            (Phase::SavingAgain(held), Event::Written) => self.judge(Held { unsaved: false, ..held }, now),
+            (Phase::SavingAgain(held), Event::Written) => self.decide(Held { unsaved: false, ..held }, now),
             // If the tokens can't be saved now, those of another exchange couldn't either.
             (Phase::SavingAgain(held), Event::Failed) => {
                 let verdict = if held.left.is_zero() { Verdict::Failed } else { Verdict::UseUnsaved };
@@ -264,23 +264,25 @@ impl Renewal {
             (Phase::Pausing, Event::Resumed) => self.mark(now),
             (Phase::Saving { .. } | Phase::SavingAccessToken, Event::Written)
             | (Phase::SavingAccessToken, Event::Failed) => self.unlock(Verdict::Use),
-            (Phase::Saving { tries }, Event::Failed) if tries < SAVES => self
+            (Phase::Saving { tries }, Event::Failed) if tries < MAX_SAVES => self
                 .go(Phase::PausingSave { tries }, Command::Pause(Duration::from_millis(100) * tries.into())),
             (Phase::Saving { .. }, Event::Failed) => self.unlock(Verdict::UseUnsaved),
             (Phase::PausingSave { tries }, Event::Resumed) => self.save(tries + 1),
             // A mark that remains only causes a delay.
             (Phase::Restoring(verdict), Event::Written | Event::Failed) => self.unlock(verdict),
             (Phase::Rereading, Event::Found(Some(held))) if held.ended => self.unlock(Verdict::Ended),
-            (Phase::Rereading, Event::Found(Some(held))) if held.token != self.token && !self.stranger => {
-                self.stranger = true;
-                self.judge(held, now)
+            (Phase::Rereading, Event::Found(Some(held)))
+                if held.token != self.token && !self.foreign_writer =>
+            {
+                self.foreign_writer = true;
+                self.decide(held, now)
             }
             (Phase::Rereading, Event::Found(Some(_))) => {
-                let why = match &self.before {
-                    Some(lost) => EndReason::LostAnswer { since: lost.since },
+                let reason = match &self.before {
+                    Some(lost) => EndReason::ResponseLost { since: lost.since },
                     None => EndReason::Rejected,
                 };
-                self.go(Phase::Ending, Command::Write(Change::Ended(Ended { why, at: now.wall })))
+                self.go(Phase::Ending, Command::Write(Change::Ended(Ended { reason, at: now.wall })))
             }
             (Phase::Ending, Event::Written | Event::Failed) => self.unlock(Verdict::Ended),
             (Phase::Unlocking(After::Finish(verdict)), Event::Unlocked) => Command::Finish(verdict),
@@ -304,7 +306,7 @@ impl Renewal {
     }
 
     /// Decides under the lock, with the current record.
-    fn judge(&mut self, held: Held, now: Now) -> Command {
+    fn decide(&mut self, held: Held, now: Now) -> Command {
         if held.ended {
             return self.unlock(Verdict::Ended);
         }
@@ -343,7 +345,7 @@ impl Renewal {
         if elapsed < self.policy.grace || self.settled.as_ref() == Some(mark) {
             return Duration::ZERO;
         }
-        let longest = LONGEST_SETTLE.max(self.policy.settle);
+        let longest = MAX_SETTLE.max(self.policy.settle);
         let doubled = 2_u32.saturating_pow(mark.attempts.saturating_sub(1));
         let settle = self.policy.settle.saturating_mul(doubled).min(longest);
         settle.saturating_add(self.policy.grace).saturating_sub(elapsed)
@@ -364,7 +366,7 @@ impl Renewal {
     }
 
     fn exchanged(&mut self, outcome: Outcome, now: Now) -> Command {
-        let again = self.sends < SENDS && !self.usable(now);
+        let again = self.sends < MAX_SENDS && !self.usable(now);
         match outcome {
             // Before anything else in the response is considered: the old token is spent.
             Outcome::Tokens => self.save(1),

@@ -66,7 +66,7 @@ pub(crate) struct Token {
     pub(crate) header: Option<HeaderValue>,
     /// When it was first seen, and its maximum remaining lifetime from then.
     seen: Duration,
-    most: Duration,
+    max: Duration,
 }
 
 impl Token {
@@ -74,9 +74,9 @@ impl Token {
     pub(crate) fn new(record: TokenRecord, now: Now, since: Option<Duration>) -> Self {
         let header = record.access_token.as_ref().map(crate::types::AccessToken::header);
         let seen = since.unwrap_or(now.monotonic);
-        let mut token = Self { most: record.expires_in, record: Arc::new(record), header, seen };
+        let mut token = Self { max: record.expires_in, record: Arc::new(record), header, seen };
         if since.is_none() {
-            token.most = token.by_wall(now.wall);
+            token.max = token.by_wall(now.wall);
         }
         token
     }
@@ -91,7 +91,7 @@ impl Token {
         if self.header.is_none() {
             return Duration::ZERO;
         }
-        let by_monotonic = self.most.saturating_sub(now.monotonic.saturating_sub(self.seen));
+        let by_monotonic = self.max.saturating_sub(now.monotonic.saturating_sub(self.seen));
         by_monotonic.min(self.by_wall(now.wall))
     }
 

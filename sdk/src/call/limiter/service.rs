@@ -129,7 +129,7 @@ async fn an_announced_limit_is_used_to_97_percent_in_a_minute_without_a_429() {
     for limit in [2, 10, 100] {
         for service in services(limit) {
             let case = format!("{limit}/s, {:?}", service.counter);
-            let limiter = Limiter::new(RateLimit::Learn);
+            let limiter = Limiter::new(RateLimit::Adaptive);
             let service = service.announcing().retry_after(1);
             let figures = load(limiter, service, 50, Duration::from_mins(1), STEADY).await;
             assert!(figures.used >= 0.97 && figures.throttled == 0, "{case}: {figures:?}");
@@ -143,7 +143,7 @@ async fn jitter_costs_at_most_one_429_per_minute_in_fixed_windows_and_four_in_sl
         let counter = service.counter;
         let service = service.announcing().retry_after(1);
         let figures =
-            load(Limiter::new(RateLimit::Learn), service, 20, Duration::from_mins(1), JITTERY).await;
+            load(Limiter::new(RateLimit::Adaptive), service, 20, Duration::from_mins(1), JITTERY).await;
         let (used, throttled) = if let Counter::Fixed(_) = counter { (0.95, 1) } else { (0.88, 4) };
         assert!(figures.used >= used && figures.throttled <= throttled, "{counter:?}: {figures:?}");
     }
@@ -152,7 +152,7 @@ async fn jitter_costs_at_most_one_429_per_minute_in_fixed_windows_and_four_in_sl
 /// Loads a service that announces nothing, and expects 92 % of its limit with at most 0.5 % of 429s.
 async fn assert_learned(service: Service, minutes: u64, way: Range<u64>) {
     let case = format!("{}/s for {minutes} min, {:?}, {way:?}", service.limit, service.counter);
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let figures = load(limiter, service, 50, Duration::from_mins(minutes), way).await;
     println!("{case}: {figures:?}");
     assert!(figures.used >= 0.92 && figures.refused <= 0.005, "{case}: {figures:?}");

@@ -31,7 +31,7 @@ fn per_second(rate: f64) -> Limiter {
 
 /// A limiter beyond its slow start.
 fn open() -> Limiter {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     limiter.lock().ramp = None;
     limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
     assert!(limiter.open.load(Ordering::Relaxed));
@@ -91,7 +91,8 @@ fn a_rate_that_is_not_positive_and_finite_is_an_invalid_setting() {
         let error = builder.rate_limit(RateLimit::PerSecond(rate)).build().unwrap_err();
         assert!(error.to_string().starts_with("rate_limit must be a positive"), "{error}");
     }
-    for limit in [RateLimit::Learn, RateLimit::Off, RateLimit::PerSecond(0.01), RateLimit::PerSecond(1e9)] {
+    for limit in [RateLimit::Adaptive, RateLimit::Off, RateLimit::PerSecond(0.01), RateLimit::PerSecond(1e9)]
+    {
         assert_eq!(limit.validate(), Ok(()));
     }
 }
@@ -162,7 +163,7 @@ async fn an_idle_client_saves_up_no_burst() {
 async fn an_announced_limit_sets_the_interval_to_its_stretched_window() {
     for (policy, interval) in [("10;w=1", 102.5), ("2;w=1", 512.5), ("10;w=60", 6_150.0), ("1;w=1", 1_025.0)]
     {
-        let limiter = Limiter::new(RateLimit::Learn);
+        let limiter = Limiter::new(RateLimit::Adaptive);
         assert!(send_now(&limiter));
         limiter.learn(&policy_headers(policy), Verdict::Admitted);
         assert_pace(&limiter, 1_000.0 / interval);
@@ -204,7 +205,7 @@ async fn the_lower_of_the_configured_and_the_announced_rate_applies() {
 
 #[tokio::test(start_paused = true)]
 async fn an_announced_limit_that_no_client_reaches_slows_nothing() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     limiter.learn(&policy_headers("1000000;w=1"), Verdict::Admitted);
     assert_eq!(pace(&limiter), None);
     assert!(limiter.open.load(Ordering::Relaxed));
@@ -232,7 +233,7 @@ async fn a_changed_announcement_replaces_the_old_one_and_what_429s_showed() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_at_the_announcement_count_in_its_first_window() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     limiter.lock().ramp.as_mut().unwrap().answers = 4;
     let permits: Vec<_> = (0..3).map(|_| limiter.acquire(None).now_or_never().unwrap().unwrap()).collect();
     limiter.learn(&policy_headers("10;w=1"), Verdict::Admitted);
@@ -250,14 +251,14 @@ async fn a_window_that_was_exhausted_before_the_client_knew_of_it_is_waited_for(
         headers(&[("ratelimit-policy", "10;w=1"), ("ratelimit-remaining", "0"), ("ratelimit-reset", reset)])
     };
     for (reset, wait) in [("2", 2_000), ("0", 103), ("60", 60_000), ("4000000000", 60_000), ("-1", 103)] {
-        let limiter = Limiter::new(RateLimit::Learn);
+        let limiter = Limiter::new(RateLimit::Adaptive);
         limiter.learn(&exhausted(reset), Verdict::Admitted);
         assert_eq!(wait_to_send(&limiter).await, wait, "{reset}");
         // An exhausted window is what a full one ends with.
         limiter.learn(&exhausted(reset), Verdict::Admitted);
         assert!(wait_to_send(&limiter).await <= 103);
     }
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let left =
         headers(&[("ratelimit-policy", "10;w=1"), ("ratelimit-remaining", "1"), ("ratelimit-reset", "9")]);
     limiter.learn(&left, Verdict::Admitted);
@@ -283,7 +284,7 @@ fn in_flight_at_once(limiter: &Limiter) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_client_adds_one_request_in_flight_for_every_two_answers_up_to_32() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     for answers in 0..62 {
         assert_eq!(in_flight_at_once(&limiter), 1 + answers / 2, "{answers}");
         assert!(!limiter.open.load(Ordering::Relaxed));
@@ -295,7 +296,7 @@ async fn a_new_client_adds_one_request_in_flight_for_every_two_answers_up_to_32(
 
 #[tokio::test(start_paused = true)]
 async fn sequential_calls_never_wait_while_no_limit_is_known() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     for _ in 0..200 {
         assert!(send_now(&limiter));
         limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
@@ -304,7 +305,7 @@ async fn sequential_calls_never_wait_while_no_limit_is_known() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_lets_the_next_waiting_calls_go() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let first = limiter.acquire(None).await.unwrap();
     let start = Instant::now();
     let answer = async {
@@ -324,7 +325,7 @@ async fn an_answer_lets_the_next_waiting_calls_go() {
 
 #[tokio::test(start_paused = true)]
 async fn slow_answers_end_the_slow_start_within_five_seconds() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let start = Instant::now();
     let mut seconds = [0; 6];
     let mut permits = Vec::new();
@@ -337,7 +338,7 @@ async fn slow_answers_end_the_slow_start_within_five_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn other_answers_do_not_count_in_the_slow_start() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     for _ in 0..100 {
         limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
     }
@@ -346,7 +347,7 @@ async fn other_answers_do_not_count_in_the_slow_start() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_of_an_earlier_slow_start_does_not_count_in_a_later_one() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let old = limiter.acquire(None).await.unwrap();
     limiter.learn(&HeaderMap::new(), BARE_429);
     // The limit is forgotten, and a new slow start begins.
@@ -360,7 +361,7 @@ async fn a_request_of_an_earlier_slow_start_does_not_count_in_a_later_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_deadline_passes_in_the_slow_start_fails_then() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let _first = limiter.acquire(None).await.unwrap();
     let start = Instant::now();
     let late = too_late(&limiter, ms(300)).await;

@@ -27,7 +27,7 @@ operations! {
     /// let id = client.automations().create(&welcome).await?.id;
     /// client.automations().update(&id, &AutomationPatch::new().status(AutomationStatus::Enabled)).await?;
     ///
-    /// client.events().send(&EventOccurrence::of_email("user.created", "ada@example.com")).await?;
+    /// client.events().send(&EventOccurrence::for_email("user.created", "ada@example.com")).await?;
     /// for run in client.automations().runs(&id).await?.data {
     ///     let run = client.automations().run(&id, &run.id).await?;
     ///     println!("{:?}: {:?}", run.status, run.steps);
@@ -57,7 +57,7 @@ operations! {
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
     /// use posthaste::AutomationStatus;
     ///
-    /// let enabled = client.automations().list().status(AutomationStatus::Enabled).limit(50).await?;
+    /// let enabled = client.automations().list().status(AutomationStatus::Enabled).page_size(50).await?;
     /// println!("{} start runs", enabled.data.len());
     /// # Ok(())
     /// # }

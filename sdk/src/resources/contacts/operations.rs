@@ -5,7 +5,7 @@ use http::Method;
 use super::{
     new::{Choice, NewContact},
     patch::ContactPatch,
-    record::{DeletedContact, Membership, TopicSubscription, TopicsUpdated},
+    record::{DeletedContact, Membership, TopicSubscription, UpdatedTopics},
     reference::ContactRef,
 };
 use crate::{
@@ -21,7 +21,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// let newest = client.contacts().list().limit(10).await?;
+    /// let newest = client.contacts().list().page_size(10).await?;
     /// println!("{} contacts, more: {}", newest.data.len(), newest.has_more);
     /// let readers = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
     /// client.contacts().add_to_segment("ada@example.com", readers).await?;
@@ -111,7 +111,7 @@ impl Contacts<'_> {
         &self,
         contact: impl Into<ContactRef>,
         choices: impl IntoIterator<Item = (T, Subscription)>,
-    ) -> Call<TopicsUpdated> {
+    ) -> Call<UpdatedTopics> {
         let choices: Vec<_> =
             choices.into_iter().map(|(id, subscription)| Choice { id: id.into(), subscription }).collect();
         let contact = contact.into();

@@ -3,7 +3,7 @@
 use crate::{problem::Validator, resources::shared::PropertyValue};
 
 /// The maximum length of a property's key, in characters.
-const KEY_CHARS: usize = 50;
+const MAX_KEY_CHARS: usize = 50;
 
 /// Validates a property at the current location.
 pub(super) fn check(v: &mut Validator, key: &str, value: Option<&PropertyValue>) {
@@ -12,8 +12,8 @@ pub(super) fn check(v: &mut Validator, key: &str, value: Option<&PropertyValue>)
     } else if !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         let rule = "a property's key has only ASCII letters, digits and underscores";
         v.report_found("charset", rule, key.escape_debug());
-    } else if key.len() > KEY_CHARS {
-        let rule = format!("a property's key has at most {KEY_CHARS} characters");
+    } else if key.len() > MAX_KEY_CHARS {
+        let rule = format!("a property's key has at most {MAX_KEY_CHARS} characters");
         v.report_found("length", rule, key.len());
     }
     if let Some(PropertyValue::Other(other)) = value {

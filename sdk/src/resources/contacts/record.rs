@@ -55,13 +55,13 @@ items!(TopicSubscription);
 /// The response to [`Contacts::update_topics`](super::Contacts::update_topics).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TopicsUpdated {
+pub struct UpdatedTopics {
     /// The contact's ID, even if the request had its address. (The specification is silent on this response. Two names of the field are
     /// known, `id` and `contact_id`; both are accepted.)
     pub id: ContactId,
 }
 
-impl<'de> Deserialize<'de> for TopicsUpdated {
+impl<'de> Deserialize<'de> for UpdatedTopics {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = lenient::fields(deserializer, &[&["contact_id", "id"]])?;
         fields.take().map(|id| Self { id }).map_err(D::Error::custom)
@@ -81,9 +81,9 @@ mod tests {
             json!({ "object": "contact", "contact_id": "c1", "topics": [] }),
             json!({ "id": "another record", "contact_id": "c1" }),
         ] {
-            assert_eq!(from_value::<TopicsUpdated>(answer).unwrap().id.as_str(), "c1");
+            assert_eq!(from_value::<UpdatedTopics>(answer).unwrap().id.as_str(), "c1");
         }
-        assert!(from_value::<TopicsUpdated>(json!({ "object": "contact_topics" })).is_err());
+        assert!(from_value::<UpdatedTopics>(json!({ "object": "contact_topics" })).is_err());
     }
 
     #[test]

@@ -5,9 +5,9 @@ use url::Host;
 use crate::problem::Validator;
 
 /// The maximum length of a label, in characters.
-const LABEL_CHARS: usize = 63;
+const MAX_LABEL_CHARS: usize = 63;
 /// The maximum length of a name, in characters.
-const NAME_CHARS: usize = 253;
+const MAX_NAME_CHARS: usize = 253;
 
 /// Validates a domain name at the current location.
 pub(super) fn check_domain(v: &mut Validator, name: &str) {
@@ -22,10 +22,10 @@ pub(super) fn check_domain(v: &mut Validator, name: &str) {
         };
         return v.report_found("charset", format!("a domain name is written in ASCII letters{ascii}"), name);
     }
-    if name.len() > NAME_CHARS {
+    if name.len() > MAX_NAME_CHARS {
         return v.report_found("length", "a domain name has at most 253 characters", found);
     }
-    if name.split('.').any(|label| label.len() > LABEL_CHARS) {
+    if name.split('.').any(|label| label.len() > MAX_LABEL_CHARS) {
         return v.report_found("length", "each label of a domain name has at most 63 characters", found);
     }
     if !name.split('.').all(is_label) {
@@ -49,7 +49,7 @@ pub(super) fn check_label(v: &mut Validator, label: &str) {
     let found = label.escape_debug();
     if label.is_empty() {
         v.report("empty", "a label must not be empty");
-    } else if label.len() > LABEL_CHARS {
+    } else if label.len() > MAX_LABEL_CHARS {
         v.report_found("length", "a label has at most 63 characters", found);
     } else if !is_label(label) {
         let rule = "one label of letters, digits and hyphens, with no hyphen at its ends";
@@ -103,8 +103,8 @@ mod tests {
                 "{wrong}"
             );
         }
-        let told = problem(|v| check_domain(v, "bücher.example")).unwrap().message;
-        assert!(told.contains("xn--bcher-kva.example"), "{told}");
+        let message = problem(|v| check_domain(v, "bücher.example")).unwrap().message;
+        assert!(message.contains("xn--bcher-kva.example"), "{message}");
         assert_eq!(problem(|v| check_label(v, &"a".repeat(63))), None);
         for (wrong, code) in
             [("", "empty"), ("a.b", "charset"), ("-a", "charset"), (&"a".repeat(64), "length")]

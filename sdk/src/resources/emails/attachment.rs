@@ -70,7 +70,7 @@ impl Attachment {
         let path = path.into();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let shown = path.clone();
-        match FileSource::look(path).await {
+        match FileSource::inspect(path).await {
             Ok(source) => {
                 let attachment = Self::new(Source::File(Arc::new(source)));
                 Ok(name.into_iter().fold(attachment, Self::filename))
@@ -101,7 +101,7 @@ impl Attachment {
     }
 
     /// Returns the file name, if known.
-    pub fn filename_str(&self) -> Option<&str> {
+    pub fn file_name(&self) -> Option<&str> {
         self.filename.as_deref()
     }
 

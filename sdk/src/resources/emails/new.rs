@@ -436,7 +436,7 @@ mod tests {
         assert_eq!((fields.to, fields.cc), (&["b@x.test".to_owned()][..], &["c@x.test".to_owned()][..]));
         assert_eq!(fields.headers, [("X-A", "1")]);
         assert_eq!(fields.scheduled_at.unwrap().as_str(), "in 1 min");
-        assert_eq!(fields.attachments[0].filename_str(), Some("a.txt"));
+        assert_eq!(fields.attachments[0].file_name(), Some("a.txt"));
         let template = Email::from_template("welcome", "b@x.test").variable("N", 7);
         let fields = template.fields().template.unwrap();
         assert_eq!((fields.id, &fields.variables["N"]), ("welcome", &7.into()));
@@ -607,7 +607,7 @@ mod tests {
     #[test]
     fn a_name_loses_its_folders() {
         for (given, kept) in [("../../x", "x"), ("C:\\x\\y.txt", "y.txt"), ("a.txt", "a.txt")] {
-            assert_eq!(Attachment::from_bytes(given, "x").filename_str(), Some(kept));
+            assert_eq!(Attachment::from_bytes(given, "x").file_name(), Some(kept));
         }
         assert_eq!(codes(&good().attach(Attachment::from_bytes("", "x"))).len(), 1);
     }

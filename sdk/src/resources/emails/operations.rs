@@ -4,7 +4,7 @@ use http::{HeaderValue, Method};
 
 use super::{
     new::{self, BatchEmail, Email},
-    record::{Accepted, AcceptedBatch, EmailRecord, SentEmail},
+    record::{Accepted, AcceptedBatch, SentEmail, SentEmailSummary},
 };
 use crate::{
     call::{Call, Operation},
@@ -21,10 +21,10 @@ operations! {
     accessor emails;
 
     /// Lists sent emails, newest first: `GET /emails`, 20 per page by default.
-    fn list() -> List<SentEmail> = GET["/emails"];
+    fn list() -> List<SentEmailSummary> = GET["/emails"];
 
     /// Gets an email with its body: `GET /emails/{id}`.
-    fn get(id: EmailId) -> Call<EmailRecord> = GET["/emails/" id];
+    fn get(id: EmailId) -> Call<SentEmail> = GET["/emails/" id];
 
     /// Cancels a scheduled email: `POST /emails/{id}/cancel`. (The specification is silent on this operation.)
     ///
@@ -93,7 +93,7 @@ impl Emails<'_> {
 
     /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`](crate::LastEvent::is_delivered),
     /// [`LastEvent::is_failed`](crate::LastEvent::is_failed).
-    pub fn wait(&self, id: impl Into<EmailId>) -> Wait<EmailRecord> {
+    pub fn wait(&self, id: impl Into<EmailId>) -> Wait<SentEmail> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.emails().get(&id),

@@ -39,7 +39,7 @@ record! {
 record! {
     direct
     /// A sent email in a list (`SPEC.md`, Sent email).
-    pub struct SentEmail {
+    pub struct SentEmailSummary {
         /// The email's ID.
         pub id: EmailId,
         /// The value of the `Message-ID` header, in angle brackets.
@@ -65,7 +65,7 @@ record! {
     }
 
     /// A sent email with its body. (The specification names the operation and is silent on the fields.)
-    pub struct EmailRecord: SentEmail {
+    pub struct SentEmail: SentEmailSummary {
         /// The HTML body.
         pub html: Option<String>,
         /// The plain-text body.
@@ -77,7 +77,7 @@ record! {
     }
 }
 
-items!(SentEmail);
+items!(SentEmailSummary);
 
 /// A name and a value by which the sender classifies emails: ASCII letters, digits, `_` and `-`, at most 256 characters each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -68,18 +68,18 @@ enum Subject {
 
 impl EventOccurrence {
     /// Creates an occurrence for the contact with this ID.
-    pub fn of_contact(event: impl Into<String>, contact: impl Into<ContactId>) -> Self {
+    pub fn for_contact(event: impl Into<String>, contact: impl Into<ContactId>) -> Self {
         Self { event: event.into(), subject: Subject::Contact(contact.into()), payload: None }
     }
 
     /// Creates an occurrence for the contact with this address. If there is none, the automation run creates it.
-    pub fn of_email(event: impl Into<String>, email: impl Into<String>) -> Self {
+    pub fn for_email(event: impl Into<String>, email: impl Into<String>) -> Self {
         Self { event: event.into(), subject: Subject::Email(email.into()), payload: None }
     }
 
     /// Adds a payload field, which rules and values of automations refer to as `event.KEY`.
     #[must_use]
-    pub fn with(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn field(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.payload.get_or_insert_default().insert(key.into(), value.into());
         self
     }
@@ -159,12 +159,12 @@ mod tests {
             json!({"name": "user.created", "schema": {"plan": "string", "seats": "number"}})
         );
         assert_eq!(wire(&|| serde_json::to_value(EventPatch::clear_schema())), json!({"schema": null}));
-        let of_email = EventOccurrence::of_email("user.created", "ada@example.com").with("seats", 5);
+        let of_email = EventOccurrence::for_email("user.created", "ada@example.com").field("seats", 5);
         assert_eq!(
             wire(&|| serde_json::to_value(&of_email)),
             json!({"event": "user.created", "email": "ada@example.com", "payload": {"seats": 5}})
         );
-        let of_contact = EventOccurrence::of_contact("user.created", "c1");
+        let of_contact = EventOccurrence::for_contact("user.created", "c1");
         assert_eq!(
             wire(&|| serde_json::to_value(&of_contact)),
             json!({"event": "user.created", "contact_id": "c1"})
@@ -185,10 +185,10 @@ mod tests {
         assert_eq!(found(event.check()), [("/name".into(), "reserved"), ("/schema/a~1b".into(), "type")]);
         assert_eq!(found(NewEvent::new("resend").check()), []);
         assert_eq!(
-            found(EventOccurrence::of_email("", "Ada <ada@example.com>").check()),
+            found(EventOccurrence::for_email("", "Ada <ada@example.com>").check()),
             [("/event".into(), "empty"), ("/email".into(), "address")]
         );
-        assert_eq!(found(EventOccurrence::of_contact("x", "").check()), [("/contact_id".into(), "empty")]);
+        assert_eq!(found(EventOccurrence::for_contact("x", "").check()), [("/contact_id".into(), "empty")]);
         assert_eq!(found(EventPatch::schema([("x", PayloadType::Date)]).check()), []);
     }
 }

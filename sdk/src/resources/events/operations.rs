@@ -23,7 +23,7 @@ operations! {
     /// client.events().update("user.created", &EventPatch::schema([("plan", PayloadType::String)])).await?;
     /// println!("{:?}", client.events().get("user.created").await?.schema);
     ///
-    /// let signed_up = EventOccurrence::of_email("user.created", "ada@example.com").with("plan", "pro");
+    /// let signed_up = EventOccurrence::for_email("user.created", "ada@example.com").field("plan", "pro");
     /// client.events().send(&signed_up).await?;
     ///
     /// println!("{} events", client.events().list().await?.data.len());

@@ -8,7 +8,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// for request in client.logs().list().limit(10).await?.data {
+    /// for request in client.logs().list().page_size(10).await?.data {
     ///     println!("{} {}: {:?}", request.method, request.endpoint, request.response_status);
     /// }
     /// # Ok(())

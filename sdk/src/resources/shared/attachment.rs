@@ -4,7 +4,7 @@ use crate::types::{AttachmentId, Timestamp};
 
 record! {
     /// An attachment, as listed in its received email.
-    pub struct ReceivedFile {
+    pub struct ReceivedAttachmentSummary {
         /// The attachment's ID.
         pub id: AttachmentId,
         /// The file name. The sender chose it: it can contain `..` and `/`.
@@ -20,7 +20,7 @@ record! {
     }
 
     /// An attachment with a download URL that expires.
-    pub struct ReceivedAttachment: ReceivedFile {
+    pub struct ReceivedAttachment: ReceivedAttachmentSummary {
         /// A signed URL for [`Received::download`](crate::resources::received::Received::download).
         pub download_url: String,
         /// When the URL expires.
@@ -52,7 +52,7 @@ mod tests {
             [(json!(1e30), None), (json!(-1), None), (json!("12"), Some(12)), (json!(12), Some(12))]
         {
             let sent = json!({ "id": "a", "size": size, "content_disposition": 7 });
-            let file: ReceivedFile = from_value(sent).unwrap();
+            let file: ReceivedAttachmentSummary = from_value(sent).unwrap();
             assert_eq!((file.size, &to_value(&file).unwrap()["size"]), (read, &size));
             assert_eq!(to_value(&file).unwrap()["content_disposition"], 7);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::property::HeldProperty;
+use super::property::ContactPropertyValue;
 use crate::types::{ContactId, Timestamp};
 
 record! {
@@ -25,7 +25,7 @@ record! {
     /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification names the operation and is silent on the fields.)
     pub struct Contact: ContactSummary {
         /// The contact properties by key.
-        pub properties: BTreeMap<String, HeldProperty>,
+        pub properties: BTreeMap<String, ContactPropertyValue>,
     }
 }
 

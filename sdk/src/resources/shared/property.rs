@@ -95,7 +95,7 @@ conversions! {
 /// The value of a contact property, as a contact has it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct HeldProperty {
+pub struct ContactPropertyValue {
     /// The property's type; `None` if the service sends the plain value.
     pub kind: Option<PropertyType>,
     /// The value.
@@ -104,7 +104,7 @@ pub struct HeldProperty {
     plain: bool,
 }
 
-impl From<Value> for HeldProperty {
+impl From<Value> for ContactPropertyValue {
     fn from(sent: Value) -> Self {
         match sent {
             Value::Object(mut fields) if fields.contains_key("value") => Self {
@@ -122,7 +122,7 @@ impl From<Value> for HeldProperty {
     }
 }
 
-impl Lenient for HeldProperty {
+impl Lenient for ContactPropertyValue {
     fn read(value: &Value) -> Reading<Self> {
         Reading::Exact(Self::from(value.clone()))
     }
@@ -132,18 +132,18 @@ impl Lenient for HeldProperty {
     }
 }
 
-impl<'de> Deserialize<'de> for HeldProperty {
+impl<'de> Deserialize<'de> for ContactPropertyValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         lenient::value(deserializer)
     }
 }
 
-impl Serialize for HeldProperty {
+impl Serialize for ContactPropertyValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.plain {
             return self.value.serialize(serializer);
         }
-        let mut fields = serializer.serialize_struct("HeldProperty", 2)?;
+        let mut fields = serializer.serialize_struct("ContactPropertyValue", 2)?;
         fields.serialize_field("type", &self.kind)?;
         fields.serialize_field("value", &self.value)?;
         fields.end()

@@ -19,7 +19,7 @@ operations! {
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
     /// use posthaste::TemplatePatch;
     ///
-    /// for template in client.templates().list().limit(10).await?.data {
+    /// for template in client.templates().list().page_size(10).await?.data {
     ///     println!("{} {:?}", template.name, template.status);
     /// }
     /// let patch = TemplatePatch::new().subject("Good morning, {{{NAME}}}");

@@ -25,7 +25,7 @@ use crate::types::{SigningSecret, WebhookEventId};
 /// The default maximum difference between the timestamp of a request and now.
 pub const TOLERANCE: Duration = Duration::from_mins(5);
 /// The maximum number of signatures of a request. While a secret is rotated there are two; the specification states no limit.
-pub const MOST_SIGNATURES: usize = 32;
+pub const MAX_SIGNATURES: usize = 32;
 
 /// Verifies that a webhook request was signed by the service.
 ///
@@ -153,8 +153,8 @@ impl WebhookVerifier {
 fn signatures(signed: &Signed<'_>) -> Result<Vec<[u8; 32]>, VerificationError> {
     let (header, text) = (signed.names.signature, signed.signature);
     let count = text.split(' ').count();
-    if count > MOST_SIGNATURES {
-        return Err(VerificationError::TooManySignatures { header, count, most: MOST_SIGNATURES });
+    if count > MAX_SIGNATURES {
+        return Err(VerificationError::TooManySignatures { header, count, max: MAX_SIGNATURES });
     }
     let read = |entry: &str| -> Option<[u8; 32]> {
         let (version, coded) = entry.split_once(',')?;

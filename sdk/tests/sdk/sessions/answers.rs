@@ -79,7 +79,7 @@ async fn a_genuine_refusal_is_written_down_and_nobody_asks_again() {
     let before = house.record().await;
     let error = house.session().access_token().await.unwrap_err();
     let AuthError::Ended(ended) = auth(&error) else { panic!("{error:?}") };
-    assert_eq!(ended.why, EndReason::Rejected);
+    assert_eq!(ended.reason, EndReason::Rejected);
     assert!(auth(&error).to_string().contains("log in again"), "{}", auth(&error));
     for _ in 0..20 {
         let client = house.client(&house.session());
@@ -253,7 +253,7 @@ async fn a_login_is_sent_to_no_other_origin() {
     let (house, other) = (House::expired().await, House::fresh().await);
     let client = other.client(&house.session());
     let error = client.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::OtherOrigin { .. }), "{error:?}");
+    assert!(matches!(auth(&error), AuthError::OriginMismatch { .. }), "{error:?}");
     assert!(error.to_string().contains("nothing was done"), "{error}");
     assert!(other.server.service().requests().is_empty() && house.shown() == 0);
 }

@@ -144,13 +144,13 @@ async fn a_refresh_by_another_process_that_ends_after_a_logout_brings_no_token_b
     let renew = move |request| {
         let (helper, gate) = (helper.clone(), Arc::clone(&gate));
         async move {
-            helper.renew(request).await.unwrap();
+            helper.refresh(request).await.unwrap();
             // The next read is the session's look at the refreshed record.
             gate.arm();
             Ok(())
         }
     };
-    let session = house.builder().renew_with(renew).open(store.clone());
+    let session = house.builder().refresh_with(renew).open(store.clone());
     let caller = tokio::spawn({
         let session = session.clone();
         async move { session.access_token().await.map(drop) }

@@ -87,7 +87,7 @@ async fn an_answer_that_is_lost_after_the_service_acted_ends_the_session_once_an
     house.pass(61);
     let error = house.impatient().access_token().await.unwrap_err();
     let AuthError::Ended(ended) = auth(&error) else { panic!("{error:?}") };
-    assert_eq!(ended.why, EndReason::LostAnswer { since: began });
+    assert_eq!(ended.reason, EndReason::ResponseLost { since: began });
     assert!(error.to_string().contains("can't be used"), "{error}");
     assert_eq!(house.shown(), 2);
 
@@ -233,7 +233,7 @@ async fn a_call_that_may_have_acted_says_so_also_when_the_login_fails_it_in_the_
 async fn within_a_grace_time_a_lost_answer_is_asked_for_again_at_once() {
     let house = House::expired().await;
     house.fault(Action::DropBefore);
-    let session = house.builder().grace(Duration::from_secs(30)).open(house.store.clone());
+    let session = house.builder().grace_period(Duration::from_secs(30)).open(house.store.clone());
     session.access_token().await.unwrap();
     assert_eq!((house.shown(), house.rotations()), (2, 1));
 }

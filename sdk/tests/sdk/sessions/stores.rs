@@ -267,7 +267,7 @@ async fn a_logout_revokes_and_forgets_even_if_the_service_cannot_be_reached() {
     let client =
         Client::builder().base_url(house.server.base_url()).access_token(token.expose()).build().unwrap();
     assert!(client.emails().send(&email()).await.is_err(), "the service takes the token no longer");
-    assert!(matches!(house.session().logout().await.unwrap(), Revocation::Nothing));
+    assert!(matches!(house.session().logout().await.unwrap(), Revocation::NoGrant));
 
     let mut record = house.grant();
     record.revocation_endpoint = Some("http://127.0.0.1:1/revoke".to_owned());
@@ -330,7 +330,7 @@ async fn another_process_can_do_the_renewal() {
         noted.lock().unwrap().push(order);
         let helper = helper.clone();
         async move {
-            helper.renew(order).await.map_err(|error| match error {
+            helper.refresh(order).await.map_err(|error| match error {
                 Error::Auth(error) => Arc::into_inner(error).unwrap(),
                 other => panic!("{other:?}"),
             })
@@ -340,7 +340,7 @@ async fn another_process_can_do_the_renewal() {
     let reads = Arc::clone(&stands);
     let session = Session::builder()
         .wall_clock(move || *reads.lock().unwrap())
-        .renew_with(renew)
+        .refresh_with(renew)
         .open(house.store.clone());
     let client = house.client(&session);
     client.emails().send(&email()).await.unwrap();

@@ -15,7 +15,7 @@ async fn main() -> Result<(), Failure> {
     let read = match arguments.as_slice() {
         ["idle", base] => {
             let client = Client::new(&format!("{base}/1"), "re_benchmark")?;
-            client.emails().list().limit(1).await?.data.len()
+            client.emails().list().page_size(1).await?.data.len()
         }
         ["stream", count, base] => {
             let client = Client::new(&format!("{base}/{count}"), "re_benchmark")?;

@@ -45,14 +45,14 @@ async fn created(bench: &Bench, automation: &NewAutomation) -> AutomationId {
 }
 
 async fn signed_up(bench: &Bench, email: &str) {
-    let event = EventOccurrence::of_email("user.created", email).with("plan", "pro").with("name", "Ada");
+    let event = EventOccurrence::for_email("user.created", email).field("plan", "pro").field("name", "Ada");
     let sent = bench.client().events().send(&event).await.unwrap();
     assert_eq!(sent.event.as_deref(), Some("user.created"));
 }
 
 /// The newest run with its steps.
 async fn newest(bench: &Bench, id: &AutomationId) -> AutomationRun {
-    let runs = bench.client().automations().runs(id).limit(1).await.unwrap();
+    let runs = bench.client().automations().runs(id).page_size(1).await.unwrap();
     bench.client().automations().run(id, &runs.data[0].id).await.unwrap()
 }
 
@@ -131,12 +131,12 @@ async fn the_list_is_filtered_by_status_and_paged() {
     let all = client.automations().list().await.unwrap();
     assert_eq!((all.data.len(), all.has_more), (20, true), "a mode A list");
     let enabled = || client.automations().list().status(AutomationStatus::Enabled);
-    let page = enabled().limit(7).after(&on[2]).await.unwrap();
+    let page = enabled().page_size(7).after(&on[2]).await.unwrap();
     let ids: Vec<_> = page.data.iter().map(|one| one.id.clone()).collect();
     assert_eq!((ids.as_slice(), page.has_more), (&on[3..10], true));
     let query = bench.requests().last().unwrap().query.clone().unwrap();
     assert_eq!(query, format!("status=enabled&limit=7&after={}", on[2]));
-    let walked: Vec<_> = enabled().limit(3).stream().map_ok(|one| one.id).try_collect().await.unwrap();
+    let walked: Vec<_> = enabled().page_size(3).stream().map_ok(|one| one.id).try_collect().await.unwrap();
     assert_eq!(walked, on);
     let off = client.automations().list().status(AutomationStatus::Disabled).await.unwrap();
     assert!(off.data.len() == 5 && off.data.iter().all(|one| one.status == Some(AutomationStatus::Disabled)));
@@ -250,7 +250,7 @@ async fn runs_are_listed_by_automation_and_filtered_by_statuses() {
     for n in 0..5 {
         signed_up(&bench, &format!("{n}@example.com")).await;
     }
-    let paid = EventOccurrence::of_email("paid", "0@example.com");
+    let paid = EventOccurrence::for_email("paid", "0@example.com");
     client.events().send(&paid).await.unwrap();
     let runs = |of: &AutomationId| client.automations().runs(of);
     let all: Vec<_> = runs(&id).stream().map_ok(|run| run.id).try_collect().await.unwrap();
@@ -264,10 +264,10 @@ async fn runs_are_listed_by_automation_and_filtered_by_statuses() {
     };
     assert_eq!(ids(runs(&id).status([RunStatus::Completed]).await.unwrap()), all[4..]);
     let both = [RunStatus::Running, RunStatus::Completed, RunStatus::Running];
-    assert_eq!(ids(runs(&id).status(both).limit(2).after(&all[1]).await.unwrap()), all[2..4]);
+    assert_eq!(ids(runs(&id).status(both).page_size(2).after(&all[1]).await.unwrap()), all[2..4]);
     let query = bench.requests().last().unwrap().query.clone().unwrap();
     assert_eq!(query, format!("status=running%2Ccompleted&limit=2&after={}", all[1]));
-    assert_eq!(ids(runs(&id).limit(2).before(&all[4]).await.unwrap()), all[2..4]);
+    assert_eq!(ids(runs(&id).page_size(2).before(&all[4]).await.unwrap()), all[2..4]);
     assert_eq!(ids(runs(&id).status([RunStatus::Failed, RunStatus::Cancelled]).await.unwrap()), []);
     for word in ["foo", "", "running,", "running,bogus", "canceled", "Running"] {
         let refused = bench.get_wrong(&format!("/automations/{id}/runs?status={word}"));
@@ -297,7 +297,7 @@ async fn steps_change_the_contact_and_wait_for_what_it_does() {
         signed_up(&bench, email).await;
     }
     for amount in [9, 10] {
-        let paid = EventOccurrence::of_email("paid", "ada@example.com").with("amount", amount);
+        let paid = EventOccurrence::for_email("paid", "ada@example.com").field("amount", amount);
         client.events().send(&paid).await.unwrap();
     }
     let ada = client.contacts().get("ada@example.com").await.unwrap();
@@ -416,7 +416,7 @@ async fn custom_events_are_defined_read_by_name_changed_and_deleted() {
     assert_eq!((&read.id, read.updated_at), (&id, None));
     assert_eq!(read.schema.unwrap()["since"], PayloadType::Date);
     let happened = |key: &str, value: &str| {
-        EventOccurrence::of_email("user created/é?", "ada@example.com").with(key, value)
+        EventOccurrence::for_email("user created/é?", "ada@example.com").field(key, value)
     };
     client.events().send(&happened("since", "2026-03-02")).await.unwrap();
     let refused = client.events().send(&happened("since", "yesterday")).await.unwrap_err();

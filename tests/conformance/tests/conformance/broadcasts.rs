@@ -93,7 +93,7 @@ async fn a_broadcast_is_a_draft_until_it_is_sent() {
     stage.contacts(&["ada@example.com"]);
     let broadcasts = stage.bench.client();
     let broadcasts = broadcasts.broadcasts();
-    let created = broadcasts.create(&stage.good().name("Week 9")).raw().await.unwrap();
+    let created = broadcasts.create(&stage.good().name("Week 9")).with_response().await.unwrap();
     assert_eq!(created.status, 201);
     let id = created.value.id;
     let listed = broadcasts.list().await.unwrap();
@@ -392,7 +392,7 @@ async fn the_list_is_whole_without_a_limit_and_pages_with_one() {
     let all = client.broadcasts().list().await.unwrap();
     let found: Vec<_> = all.data.into_iter().map(|item: BroadcastSummary| item.id).collect();
     assert_eq!((found, all.has_more), (ids.clone(), false));
-    let page = client.broadcasts().list().limit(5).after(&ids[4]).await.unwrap();
+    let page = client.broadcasts().list().page_size(5).after(&ids[4]).await.unwrap();
     let found: Vec<_> = page.data.into_iter().map(|item| item.id).collect();
     assert_eq!((found.as_slice(), page.has_more), (&ids[5..10], true));
     for query in ["limit=0", "limit=101", "limit=x"] {

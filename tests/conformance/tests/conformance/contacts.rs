@@ -251,10 +251,11 @@ async fn the_lists_come_whole_or_in_pages_forwards_and_backwards() {
         refused(&bench.get(&format!("{path}?after={NOBODY}")), 422, "validation_error");
         refused(&bench.get(&format!("{path}?after={0}&before={0}", all[0])), 422, "validation_error");
     }
-    let walked: Vec<_> = client.segments().contacts(&segment).limit(2).stream().try_collect().await.unwrap();
+    let walked: Vec<_> =
+        client.segments().contacts(&segment).page_size(2).stream().try_collect().await.unwrap();
     let walked: Vec<_> = walked.into_iter().map(|contact| contact.id.as_str().to_owned()).collect();
     assert_eq!(walked, contacts);
-    let back = client.contacts().list().before(contacts[4].as_str()).limit(2).stream();
+    let back = client.contacts().list().before(contacts[4].as_str()).page_size(2).stream();
     let back: Vec<_> = back.map_ok(|contact| contact.id.as_str().to_owned()).try_collect().await.unwrap();
     assert_eq!(back, contacts[..4].iter().rev().cloned().collect::<Vec<_>>());
 }
@@ -262,7 +263,7 @@ async fn the_lists_come_whole_or_in_pages_forwards_and_backwards() {
 #[tokio::test]
 async fn a_list_that_changes_while_it_is_walked_loses_nothing_and_repeats_nothing() {
     let (_bench, client, segment, all) = crowd(9).await;
-    let mut walk = client.segments().contacts(&segment).limit(3).stream();
+    let mut walk = client.segments().contacts(&segment).page_size(3).stream();
     let mut seen = Vec::new();
     for round in 0.. {
         let Some(contact) = walk.try_next().await.unwrap() else { break };

@@ -340,7 +340,7 @@ async fn the_list_is_whole_unless_a_part_is_asked_for() {
     assert_eq!((all.len(), all[0].as_str(), more), (150, "n149.test", false));
     assert_eq!(names(client.domains().list().stream().try_collect().await.unwrap()), all);
     for limit in [1, 2, 100] {
-        let part = || client.domains().list().limit(limit);
+        let part = || client.domains().list().page_size(limit);
         let page = part().await.unwrap();
         assert_eq!((page.has_more, page.data.len()), (true, usize::from(limit)));
         let cursor = page.data.last().unwrap().id.clone();

@@ -100,7 +100,7 @@ async fn the_limit_is_announced_counted_and_enforced() {
 #[tokio::test]
 async fn a_client_that_learns_the_limit_hardly_meets_it() {
     let bench = Bench::with(Settings { rate_limit: Some(20), ..Settings::default() }).await;
-    let client = bench.builder().rate_limit(RateLimit::Learn).build().unwrap();
+    let client = bench.builder().rate_limit(RateLimit::Adaptive).build().unwrap();
     for _ in 0..30 {
         client.emails().send(&email()).await.unwrap();
     }

@@ -19,7 +19,8 @@ fn client(base_url: &str) -> Client {
 }
 
 fn patient(base_url: &str) -> posthaste::ClientBuilder {
-    let retry = RetryPolicy::default().base(Duration::from_millis(1)).cap(Duration::from_millis(2));
+    let retry =
+        RetryPolicy::default().base_delay(Duration::from_millis(1)).max_delay(Duration::from_millis(2));
     Client::builder().base_url(base_url).api_key("sb_test").retry(retry).rate_limit(RateLimit::Off)
 }
 

@@ -121,11 +121,11 @@ async fn the_client_asks_for_what_it_is_told_and_for_nothing_else() {
     let client = bench.client();
     let before = bench.requests().len();
     client.emails().list().await.unwrap();
-    client.emails().list().limit(2).await.unwrap();
-    client.emails().list().limit(2).after(&all[0]).await.unwrap();
+    client.emails().list().page_size(2).await.unwrap();
+    client.emails().list().page_size(2).after(&all[0]).await.unwrap();
     // One cursor takes the other's place: there is no way to give both.
     client.emails().list().after(&all[0]).before(&all[2]).await.unwrap();
-    client.logs().list().limit(100).await.unwrap();
+    client.logs().list().page_size(100).await.unwrap();
     let queries: Vec<_> = bench.requests()[before..].iter().map(|request| request.query.clone()).collect();
     let text = |query: String| Some(query);
     assert_eq!(
@@ -145,12 +145,12 @@ async fn a_limit_out_of_range_never_leaves_the_client() {
     // 31 of the client's inputs; text that is no number can't be given
     let bench = Bench::start().await;
     for limit in [0, 101, 255] {
-        let error = bench.client().emails().list().limit(limit).await.unwrap_err();
+        let error = bench.client().emails().list().page_size(limit).await.unwrap_err();
         assert!(error.to_string().contains("nothing was sent"), "{error}");
     }
     assert!(bench.requests().is_empty());
     for limit in [1, 100] {
-        bench.client().emails().list().limit(limit).await.unwrap();
+        bench.client().emails().list().page_size(limit).await.unwrap();
     }
 }
 
@@ -169,7 +169,7 @@ async fn a_stream_walks_all_items_in_pages_of_a_hundred() {
     let distinct: std::collections::HashSet<_> = all.iter().map(posthaste::EmailId::as_str).collect();
     assert_eq!((all.len(), distinct.len(), bench.requests().len() - before), (201, 201, 3));
 
-    let newer = client.emails().list().before(&all[200]).limit(50).stream();
+    let newer = client.emails().list().before(&all[200]).page_size(50).stream();
     let newer: Vec<_> = newer.map_ok(|email| email.id).try_collect().await.unwrap();
     assert_eq!(newer, all[..200].iter().rev().cloned().collect::<Vec<_>>());
 }

@@ -9,7 +9,7 @@ async fn every_request_is_logged_as_it_was_answered() {
     let bench = Bench::start().await;
     let client = bench.builder().user_agent("acme-shop/1.2").build().unwrap();
     client.emails().send(&Email::new("hi@acme.test", "ada@example.com", "Hello").text("x")).await.unwrap();
-    client.emails().list().limit(5).await.unwrap();
+    client.emails().list().page_size(5).await.unwrap();
     client.emails().get("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").await.unwrap_err();
     bench.post_wrong("/emails", &json!({}));
     let logged = client.logs().list().await.unwrap();

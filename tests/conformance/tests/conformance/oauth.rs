@@ -83,7 +83,7 @@ async fn a_revoked_login_is_over_at_once() {
 #[tokio::test]
 async fn a_program_that_registers_itself_can_log_in() {
     let bench = Bench::start().await;
-    let server = AuthorizationServer::of(&bench.base_url()).unwrap();
+    let server = AuthorizationServer::new(&bench.base_url()).unwrap();
     let registered =
         server.register(&NewOAuthClient::new("Mailer", "http://127.0.0.1/callback")).await.unwrap();
     let authorization = server.authorize(&registered.client_id, REDIRECT).build().unwrap();

@@ -98,8 +98,11 @@ async fn received_emails_come_whole_or_in_pages() {
         items.into_iter().map(|email| email.id.to_string()).collect()
     };
     assert_eq!(of(client.received().list().await.unwrap().data), ids);
-    assert_eq!(of(client.received().list().limit(10).stream().try_collect().await.unwrap()), ids);
-    assert_eq!(of(client.received().list().limit(2).before(ids[5].as_str()).await.unwrap().data), ids[3..5]);
+    assert_eq!(of(client.received().list().page_size(10).stream().try_collect().await.unwrap()), ids);
+    assert_eq!(
+        of(client.received().list().page_size(2).before(ids[5].as_str()).await.unwrap().data),
+        ids[3..5]
+    );
     let list = format!("/emails/receiving/{}/attachments", ids[0]);
     let all = bench.get(&list).json["data"].as_array().unwrap().clone();
     let first = all[0]["id"].as_str().unwrap();

@@ -90,7 +90,7 @@ async fn twenty_topics_and_twenty_properties_are_a_page_and_a_walk_finds_all() {
     let keys: Vec<String> = client
         .contact_properties()
         .list()
-        .limit(7)
+        .page_size(7)
         .stream()
         .map_ok(|one| one.key)
         .try_collect()
@@ -331,7 +331,7 @@ async fn the_topics_of_a_contact_are_all_there_without_a_limit() {
     }
     client.contacts().create(&NewContact::new("ada@example.com")).await.unwrap();
     assert_eq!(client.contacts().topics("ada@example.com").await.unwrap().data.len(), 25);
-    let list = client.contacts().topics("ada@example.com").limit(10);
+    let list = client.contacts().topics("ada@example.com").page_size(10);
     assert_eq!(list.stream().try_collect::<Vec<_>>().await.unwrap().len(), 25);
 }
 

@@ -27,7 +27,7 @@ async fn what_was_told_is_walked_shown_and_told_again() {
 
     let page = webhooks.events(&hook.id).await.unwrap();
     assert_eq!((page.data.len(), page.has_more), (20, true));
-    let walked: Vec<_> = webhooks.events(&hook.id).limit(7).stream().try_collect().await.unwrap();
+    let walked: Vec<_> = webhooks.events(&hook.id).page_size(7).stream().try_collect().await.unwrap();
     let ids: BTreeSet<_> = walked.iter().map(|event| event.id.to_string()).collect();
     assert_eq!((walked.len(), ids), (23, sent), "the id is the one that the receiver sees");
     let newest = &walked[0];

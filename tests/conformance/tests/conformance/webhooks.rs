@@ -34,7 +34,7 @@ async fn a_webhook_is_made_listed_changed_and_deleted() {
         let path = format!("/webhooks/{}", made.id);
         let mut expected = bench.get(&path).json;
         expected[field] = value;
-        let answer = client.webhooks().update(&made.id, &patch).raw().await.unwrap();
+        let answer = client.webhooks().update(&made.id, &patch).with_response().await.unwrap();
         assert_eq!(answer.body, json!({ "object": "webhook", "id": made.id }).to_string());
         assert_eq!(bench.get(&path).json, expected);
     }
@@ -73,8 +73,8 @@ async fn webhooks_and_keys_come_whole_or_in_pages() {
     }
     assert_eq!(client.webhooks().list().await.unwrap().data.len(), 25);
     assert_eq!(client.api_keys().list().await.unwrap().data.len(), 25);
-    let hooks: Vec<_> = client.webhooks().list().limit(10).stream().try_collect().await.unwrap();
-    let keys: Vec<_> = client.api_keys().list().limit(10).stream().try_collect().await.unwrap();
+    let hooks: Vec<_> = client.webhooks().list().page_size(10).stream().try_collect().await.unwrap();
+    let keys: Vec<_> = client.api_keys().list().page_size(10).stream().try_collect().await.unwrap();
     assert_eq!((hooks.len(), keys.len()), (25, 25));
     for path in ["/webhooks", "/api-keys"] {
         for wrong in ["limit=0", "limit=101"] {

@@ -103,7 +103,7 @@ fn behind(arguments: &str) -> &str {
 #[test]
 fn a_chain_of_methods_is_found_whatever_its_arguments_are() {
     let examples = Examples(vec![bare(
-        "let x = client\n.emails()\n.send(&Email::new(\"a)\", f(1)))\n.await?; client.logs().list().limit(3)",
+        "let x = client\n.emails()\n.send(&Email::new(\"a)\", f(1)))\n.await?; client.logs().list().page_size(3)",
     )]);
     assert!(examples.show("client.emails().send(&other)"));
     assert!(examples.show("client.logs().list()"));

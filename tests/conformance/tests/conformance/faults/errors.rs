@@ -198,7 +198,7 @@ async fn rate_limit_headers_that_make_no_sense_are_ignored() {
         ("ratelimit-reset", "99999999999999999999"),
     ] {
         let peer = Peer::acting([Act::Answer(answer(200, &[(name, value)], br#"{"id":"1"}"#))]).await;
-        let client = patient(&peer.base_url()).rate_limit(posthaste::RateLimit::Learn).build().unwrap();
+        let client = patient(&peer.base_url()).rate_limit(posthaste::RateLimit::Adaptive).build().unwrap();
         let begun = Instant::now();
         for _ in 0..3 {
             client.emails().send(&email()).await.unwrap();

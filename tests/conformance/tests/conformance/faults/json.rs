@@ -12,7 +12,7 @@ fn item() -> Value {
     })
 }
 
-async fn list(item: &Value) -> Result<posthaste::SentEmail, Error> {
+async fn list(item: &Value) -> Result<posthaste::SentEmailSummary, Error> {
     let body = json!({ "object": "list", "data": [item], "has_more": false });
     let peer = Peer::acting([Act::json(200, &body.to_string())]).await;
     let page = client(&peer.base_url()).emails().list().await?;
