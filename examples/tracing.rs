@@ -1,4 +1,4 @@
-//! Logs what the client does: one span per call, one event per attempt.
+//! Logging the client's requests: one span per call, one event per attempt.
 
 use posthaste::{Accepted, Client, Email};
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is logged.
+    /// Collects the log output.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -1,8 +1,8 @@
-//! A weekly letter to everybody who reads it: people join a segment, the letter is written once, and goes out on Friday morning.
+//! A weekly newsletter: contacts join a segment, and a broadcast is scheduled for Friday morning.
 
 use posthaste::{BroadcastId, Client, NewBroadcast, NewContact, SegmentId};
 
-/// What the letter says. Every reader's copy is filled with the reader's own name and link.
+/// The content. Each contact's copy has the contact's own name and unsubscribe link.
 const LETTER: &str = r#"<h1>Your week</h1>
 <p>Hello {{{contact.first_name|friend}}}, seventeen apples fell.</p>
 <p><a href="{{{SERVICE_UNSUBSCRIBE_URL}}}">No more of this</a></p>"#;
@@ -27,7 +27,7 @@ async fn story(client: &Client, segment: &SegmentId) -> posthaste::Result<Broadc
             .preview_text("Seventeen apples")
             .name("Week 10")
             .send_at("friday at 9am");
-    // A moment can't be given without sending: the type has no way to say it.
+    // A time can't be set without sending: the type doesn't allow it.
     Ok(client.broadcasts().create(&letter).await?.id)
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn on_friday_every_reader_gets_a_copy_and_may_say_no_more() {
+    async fn every_contact_gets_the_broadcast_with_an_unsubscribe_link() {
         // BCAST-18, BCAST-26
         let wednesday = "2026-03-04T12:00:00Z".parse().unwrap();
         let settings = Settings { clock: ClockStart::Frozen(wednesday), ..Settings::default() };
@@ -81,7 +81,7 @@ mod tests {
         assert!(bob.html.as_deref().unwrap().contains("Hello friend, seventeen"));
         assert_eq!(ada.captured_at.to_string(), "2026-03-06T09:00:00Z");
 
-        // Bob's mail program presses the button that the mail's headers offer (RFC 8058).
+        // Bob's mail client uses the one-click unsubscribe header (RFC 8058).
         let (_, rest) = bob.html.as_deref().unwrap().split_once("href=\"").unwrap();
         let link = rest.split_once('"').unwrap().0;
         let path = link.strip_prefix(&server.base_url()).unwrap();

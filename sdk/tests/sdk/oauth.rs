@@ -40,7 +40,7 @@ fn auth_error(error: Error) -> AuthError {
 }
 
 #[tokio::test]
-async fn asking_for_access_makes_an_address_and_sends_nothing() {
+async fn an_authorization_request_builds_a_url_and_sends_nothing() {
     // AUTHZ-01
     let script = Script::of([]).odd();
     let (authorization, _) = authorized(&server(&script));
@@ -49,7 +49,7 @@ async fn asking_for_access_makes_an_address_and_sends_nothing() {
 }
 
 #[tokio::test]
-async fn a_code_is_redeemed_by_one_form_with_its_verifier() {
+async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
     // TOK-03, AUTHZ-16
     let script = Script::of([Step::Answer(
         200,
@@ -82,7 +82,7 @@ async fn a_code_is_redeemed_by_one_form_with_its_verifier() {
 }
 
 #[tokio::test]
-async fn a_code_is_sent_once_whatever_comes_back() {
+async fn a_code_is_sent_once_whatever_the_response() {
     // TOK-33
     for step in [
         Step::Lost,
@@ -106,7 +106,7 @@ async fn a_code_is_sent_once_whatever_comes_back() {
 }
 
 #[tokio::test]
-async fn every_refusal_of_a_code_keeps_its_name_status_and_description() {
+async fn every_rejection_of_a_code_keeps_its_error_status_and_description() {
     // TOK-33
     for (status, name, code) in [
         (400, "invalid_request", OAuthErrorCode::InvalidRequest),

@@ -17,7 +17,7 @@ fn page(ids: &[&str], has_more: bool) -> Step {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parameters_go_out_only_when_they_were_given() {
+async fn only_given_parameters_are_sent() {
     // LIST-04, LIST-09, LIST-10, GEN-28
     let script = Script::of([page(&["a"], true), page(&[], false), page(&[], false), page(&[], false)]);
     let client = script.client();
@@ -36,7 +36,7 @@ async fn parameters_go_out_only_when_they_were_given() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listed_email_with_fields_of_other_types_is_read_and_written_as_sent() {
+async fn a_listed_email_with_fields_of_other_types_is_preserved() {
     // GEN-26
     let mut odd = item("a");
     odd["id"] = json!(7);
@@ -65,7 +65,7 @@ async fn a_listed_email_with_fields_of_other_types_is_read_and_written_as_sent()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_walks_to_the_last_page_and_stops() {
+async fn a_stream_ends_after_the_last_page() {
     // LIST-12
     let script = Script::of([page(&["e", "d"], true), page(&["c", "b"], true), page(&["a"], false)]);
     let all: Vec<_> = script.client().emails().list().stream().try_collect().await.unwrap();
@@ -86,7 +86,7 @@ async fn a_stream_towards_newer_items_yields_the_oldest_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_at_once_and_nothing_at_all_both_end() {
+async fn a_single_page_and_an_empty_list_both_end() {
     // LIST-B6
     let many: Vec<String> = (0..150).map(|i| i.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -97,7 +97,7 @@ async fn everything_at_once_and_nothing_at_all_both_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_contradicts_itself_is_an_error_and_not_a_loop() {
+async fn an_inconsistent_list_is_an_error_instead_of_a_loop() {
     let paging = |error: Error| if let Error::Paging(error) = error { error } else { panic!("{error:?}") };
     let script = Script::of([page(&["a"], true), page(&[], true)]);
     let found: Vec<_> = script.client().emails().list().stream().collect().await;
@@ -135,7 +135,7 @@ async fn a_list_whose_pages_cycle_ends_with_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nonsense_is_a_decode_error_and_not_an_empty_page() {
+async fn an_invalid_body_is_a_decode_error_and_not_an_empty_page() {
     for body in ["", "null", "\"x\"", "[]", "{}", "7", "[[],false]", "{\"data\":null}"] {
         let script = Script::of([Step::Text(200, body), Step::Text(200, body)]);
         let error = script.client().emails().list().await.unwrap_err();
@@ -146,7 +146,7 @@ async fn nonsense_is_a_decode_error_and_not_an_empty_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_service_adds_or_leaves_out_breaks_nothing() {
+async fn added_and_missing_fields_are_tolerated() {
     // GEN-19, GEN-26, GEN-32, GEN-33, SENT-07, SENT-09, SENT-10
     let mut strange = item("not-a-uuid");
     strange["last_event"] = json!("teleported");

@@ -42,7 +42,7 @@ fn pending(error: Error) -> WaitTimeout {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_settled_already_takes_one_look() {
+async fn a_terminal_state_takes_one_poll() {
     for event in
         ["delivered", "opened", "clicked", "complained", "bounced", "failed", "suppressed", "canceled"]
     {
@@ -55,7 +55,7 @@ async fn what_is_settled_already_takes_one_look() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pauses_grow_to_the_longest_one() {
+async fn the_intervals_grow_to_their_maximum() {
     let mut steps: Vec<_> = (0..9).map(|_| email("queued")).collect();
     steps.push(email("delivered"));
     let script = Script::of(steps);
@@ -74,7 +74,7 @@ async fn the_pauses_grow_to_the_longest_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_time_is_over_it_is_looked_at_once_more() {
+async fn one_more_poll_follows_the_timeout() {
     let script = Script::of([email("queued"), email("queued"), email("queued"), email("sent")]);
     let begun = Instant::now();
     let error = script.client().emails().wait("e1").max_wait(Duration::from_secs(2)).await.unwrap_err();
@@ -96,7 +96,7 @@ async fn when_the_time_is_over_it_is_looked_at_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_fails_for_now_is_no_end() {
+async fn a_transient_failure_does_not_end_a_wait() {
     let script = Script::of([
         email("queued"),
         refusal(503, "service_unavailable"),
@@ -118,7 +118,7 @@ async fn a_look_that_fails_for_now_is_no_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_does_not_answer_makes_no_wait_endless() {
+async fn an_unresponsive_service_makes_no_wait_endless() {
     let script = Script::of([email("queued"), Step::Silent]);
     let begun = Instant::now();
     let error = script.client().emails().wait("e1").max_wait(Duration::from_secs(2)).await.unwrap_err();
@@ -127,7 +127,7 @@ async fn a_service_that_does_not_answer_makes_no_wait_endless() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_is_refused_ends_the_wait() {
+async fn a_refused_poll_ends_the_wait() {
     for (status, name, kind) in [
         (404, "not_found", ApiErrorKind::NotFound),
         (401, "restricted_api_key", ApiErrorKind::Permission),
@@ -143,7 +143,7 @@ async fn a_look_that_is_refused_ends_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_nobody_knows_yet_is_waited_over() {
+async fn an_unknown_state_is_not_terminal() {
     let script = Script::of([email("teleported"), email(Value::Null), email("delivered")]);
     script.client().emails().wait("e1").await.unwrap();
     let script = Script::of([email("teleported"), email(Value::Null)]);
@@ -152,7 +152,7 @@ async fn a_state_that_nobody_knows_yet_is_waited_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_look_is_told_and_dropping_gives_up() {
+async fn every_poll_is_reported_and_dropping_ends_the_wait() {
     let script = Script::of([email("queued"), email("sent"), email("delivered")]);
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&told);
@@ -167,7 +167,7 @@ async fn every_look_is_told_and_dropping_gives_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_domain_is_waited_for_until_its_check_has_ended() {
+async fn a_wait_for_a_domain_ends_with_its_verification() {
     // DOM-03
     for end in ["verified", "partially_verified", "partially_failed", "failed", "temporary_failure"] {
         let script = Script::of([domain("not_started"), domain("pending"), domain(end)]);

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_issuer_ends_the_login() {
+    fn a_response_of_another_issuer_ends_the_login() {
         let mut server = server();
         server.issuer = Some("https://api.example.com".to_owned());
         server.issuer_in_redirect = true;

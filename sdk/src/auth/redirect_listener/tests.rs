@@ -89,13 +89,13 @@ impl Login {
 }
 
 #[tokio::test]
-async fn a_browser_that_comes_back_brings_the_code() {
+async fn the_redirect_delivers_the_code() {
     let login = Login::begin().await;
     assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
 }
 
 #[tokio::test]
-async fn what_is_not_the_callback_changes_nothing() {
+async fn other_requests_change_nothing() {
     let login = Login::begin().await;
     let right = format!("/callback?state={}&code=evil", login.state);
     let port = login.host.rsplit_once(':').unwrap().1.to_owned();
@@ -138,7 +138,7 @@ async fn what_is_not_the_callback_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_with_the_wrong_state_changes_nothing_whatever_it_says() {
+async fn a_response_with_the_wrong_state_changes_nothing() {
     // AUTHZ-14
     let login = Login::begin().await;
     let state = login.state.clone();
@@ -160,7 +160,7 @@ async fn an_answer_with_the_wrong_state_changes_nothing_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_odd_changes_nothing_even_with_the_right_state() {
+async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
     let login = Login::begin().await;
     for query in [
         String::new(),
@@ -196,7 +196,7 @@ async fn an_answer_that_is_odd_changes_nothing_even_with_the_right_state() {
 }
 
 #[tokio::test]
-async fn the_first_right_answer_wins_and_a_second_one_gets_the_same_page() {
+async fn the_first_valid_response_wins_and_later_ones_get_the_same_page() {
     let login = Login::begin().await;
     assert!(login.callback("code=first").await.starts_with("HTTP/1.1 303 "));
     assert!(login.callback("error=access_denied").await.starts_with("HTTP/1.1 303 "));
@@ -204,7 +204,7 @@ async fn the_first_right_answer_wins_and_a_second_one_gets_the_same_page() {
 }
 
 #[tokio::test]
-async fn a_no_with_the_right_state_ends_the_login_and_its_text_reaches_no_page() {
+async fn an_error_response_ends_the_login_and_its_text_reaches_no_page() {
     // AUTHZ-32
     let login = Login::begin().await;
     let script = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%1B%5D52%3Bc%3BZXZpbA%07%E2%80%AE";
@@ -222,7 +222,7 @@ async fn a_no_with_the_right_state_ends_the_login_and_its_text_reaches_no_page()
 }
 
 #[tokio::test]
-async fn an_answer_of_another_issuer_ends_the_login() {
+async fn a_response_of_another_issuer_ends_the_login() {
     let named = |server: &mut AuthorizationServer| {
         server.issuer = Some("https://api.example.com".to_owned());
         server.issuer_in_redirect = true;
@@ -242,7 +242,7 @@ async fn an_answer_of_another_issuer_ends_the_login() {
 }
 
 #[tokio::test]
-async fn a_hundred_slow_clients_keep_no_browser_waiting() {
+async fn slow_clients_do_not_block_the_browser() {
     let login = Login::begin().await;
     let mut slow = Vec::new();
     for n in 0..100 {
@@ -261,7 +261,7 @@ async fn a_hundred_slow_clients_keep_no_browser_waiting() {
 }
 
 #[tokio::test]
-async fn of_requests_in_a_row_on_one_connection_only_the_first_is_answered() {
+async fn only_the_first_request_of_a_connection_is_served() {
     let login = Login::begin().await;
     let one = format!("GET /callback?code=x HTTP/1.1\r\nHost: {}\r\n\r\n", login.host);
     let two = format!("GET /callback?code=x&state={} HTTP/1.1\r\nHost: {}\r\n\r\n", login.state, login.host);
@@ -284,7 +284,7 @@ async fn a_wait_without_a_redirect_times_out_and_closes_the_port() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_given_up_closes_the_port() {
+async fn a_dropped_wait_closes_the_port() {
     let login = Login::begin().await;
     let _open = TcpStream::connect(&login.host).await.unwrap();
     login.waiting.abort();
@@ -293,7 +293,7 @@ async fn a_wait_that_is_given_up_closes_the_port() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
+async fn a_taken_port_is_tried_on_the_other_loopback_address() {
     let first = RedirectListener::bind().await.unwrap();
     assert!(first.redirect_uri().starts_with("http://127.0.0.1:"), "{}", first.redirect_uri());
     let port = first.listener.local_addr().unwrap().port();
@@ -312,7 +312,7 @@ async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_pasted_is_judged_as_one_that_was_received() {
+async fn a_pasted_response_is_verified_like_a_received_one() {
     let receiver = RedirectListener::bind().await.unwrap();
     let server = AuthorizationServer::new("https://api.example.com").unwrap();
     let authorization = server.authorize("c", receiver.redirect_uri()).build().unwrap();

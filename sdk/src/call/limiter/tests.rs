@@ -118,7 +118,7 @@ fn a_time_beyond_the_clock_is_a_year_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn off_sends_at_once_whatever_the_service_answers() {
+async fn without_a_limit_every_request_is_sent_immediately() {
     let limiter = Limiter::new(RateLimit::Off);
     limiter.learn(&policy_headers("1;w=60"), throttled(30));
     assert!((0..1_000).all(|_| send_now(&limiter)));
@@ -128,7 +128,7 @@ async fn off_sends_at_once_whatever_the_service_answers() {
 // Pace
 
 #[tokio::test(start_paused = true)]
-async fn a_configured_rate_is_kept_evenly() {
+async fn a_configured_rate_is_evenly_spaced() {
     let limiter = per_second(2.0);
     let start = Instant::now();
     for n in 0..20 {
@@ -138,7 +138,7 @@ async fn a_configured_rate_is_kept_evenly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_caught_up_on_if_it_was_missed_by_less_than_the_tolerance() {
+async fn a_slot_missed_by_less_than_the_tolerance_is_made_up_for() {
     for (late, next) in [(0, 500), (7, 500), (10, 500), (11, 501), (300, 790)] {
         let limiter = per_second(2.0);
         let start = Instant::now();
@@ -151,7 +151,7 @@ async fn a_turn_is_caught_up_on_if_it_was_missed_by_less_than_the_tolerance() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_client_saves_up_no_burst() {
+async fn an_idle_client_accumulates_no_burst() {
     let limiter = per_second(2.0);
     assert!(send_now(&limiter));
     advance(Duration::from_hours(1)).await;
@@ -204,7 +204,7 @@ async fn the_lower_of_the_configured_and_the_announced_rate_applies() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_announced_limit_that_no_client_reaches_slows_nothing() {
+async fn a_very_high_announced_limit_slows_nothing() {
     let limiter = Limiter::new(RateLimit::Adaptive);
     limiter.learn(&policy_headers("1000000;w=1"), Verdict::Admitted);
     assert_eq!(pace(&limiter), None);
@@ -246,7 +246,7 @@ async fn requests_in_flight_at_the_announcement_count_in_its_first_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_window_that_was_exhausted_before_the_client_knew_of_it_is_waited_for() {
+async fn an_already_exhausted_window_is_waited_out() {
     let exhausted = |reset: &str| {
         headers(&[("ratelimit-policy", "10;w=1"), ("ratelimit-remaining", "0"), ("ratelimit-reset", reset)])
     };
@@ -304,7 +304,7 @@ async fn sequential_calls_never_wait_while_no_limit_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_lets_the_next_waiting_calls_go() {
+async fn a_response_releases_the_next_waiting_calls() {
     let limiter = Limiter::new(RateLimit::Adaptive);
     let first = limiter.acquire(None).await.unwrap();
     let start = Instant::now();
@@ -324,7 +324,7 @@ async fn an_answer_lets_the_next_waiting_calls_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_answers_end_the_slow_start_within_five_seconds() {
+async fn slow_responses_end_the_slow_start_within_five_seconds() {
     let limiter = Limiter::new(RateLimit::Adaptive);
     let start = Instant::now();
     let mut seconds = [0; 6];
@@ -337,7 +337,7 @@ async fn slow_answers_end_the_slow_start_within_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_answers_do_not_count_in_the_slow_start() {
+async fn other_responses_do_not_count_in_the_slow_start() {
     let limiter = Limiter::new(RateLimit::Adaptive);
     for _ in 0..100 {
         limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
@@ -371,7 +371,7 @@ async fn a_call_whose_deadline_passes_in_the_slow_start_fails_then() {
 // Queue, deadlines and permits
 
 #[tokio::test(start_paused = true)]
-async fn calls_leave_in_the_order_in_which_they_were_made() {
+async fn calls_are_sent_in_the_order_in_which_they_were_made() {
     let limiter = per_second(100.0);
     let order = Mutex::new(Vec::new());
     let calls = (0..50).map(|n| {
@@ -397,7 +397,7 @@ async fn a_new_call_does_not_overtake_the_waiting_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_turn_cannot_come_before_its_deadline_fails_at_once_and_takes_no_slot() {
+async fn a_call_whose_slot_is_after_its_deadline_fails_immediately_and_takes_none() {
     let limiter = per_second(2.0);
     assert!(send_now(&limiter));
     let start = Instant::now();
@@ -411,7 +411,7 @@ async fn a_call_whose_turn_cannot_come_before_its_deadline_fails_at_once_and_tak
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_turn_of_a_call_counts_the_calls_that_wait_before_it() {
+async fn the_slot_of_a_call_accounts_for_the_calls_waiting_before_it() {
     let limiter = per_second(2.0);
     assert!(send_now(&limiter));
     advance(ms(100)).await;
@@ -433,7 +433,7 @@ async fn the_turn_of_a_call_counts_the_calls_that_wait_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_turn_of_a_call_counts_the_pause_after_a_429() {
+async fn the_slot_of_a_call_accounts_for_the_pause_after_a_429() {
     let limiter = per_second(10.0);
     assert!(send_now(&limiter));
     limiter.learn(&HeaderMap::new(), throttled(3));
@@ -518,7 +518,7 @@ async fn a_thousand_calls_at_two_per_second_neither_idle_nor_lock_out_later_ones
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_that_is_dropped_unsent_returns_its_slot() {
+async fn a_permit_dropped_before_sending_returns_its_slot() {
     let limiter = per_second(2.0);
     for _ in 0..100 {
         drop(limiter.acquire(None).now_or_never().unwrap());
@@ -528,7 +528,7 @@ async fn a_permit_that_is_dropped_unsent_returns_its_slot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_returned_slot_goes_to_the_call_that_waits() {
+async fn a_returned_slot_is_used_by_the_waiting_call() {
     let limiter = per_second(0.1);
     let permit = limiter.acquire(None).await.unwrap();
     let (waited, ()) = tokio::join!(wait_to_send(&limiter), async {
@@ -539,7 +539,7 @@ async fn a_returned_slot_goes_to_the_call_that_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sent_permit_returns_its_slot_only_if_it_is_given_back() {
+async fn a_sent_permit_keeps_its_slot_unless_it_is_given_back() {
     let limiter = per_second(2.0);
     let mut refused = limiter.acquire(None).await.unwrap();
     refused.sent();
@@ -551,7 +551,7 @@ async fn a_sent_permit_returns_its_slot_only_if_it_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_that_passed_unused_makes_no_burst() {
+async fn an_unused_slot_causes_no_burst() {
     let limiter = per_second(2.0);
     let unsent = limiter.acquire(None).await.unwrap();
     wait_to_send(&limiter).await;
@@ -560,7 +560,7 @@ async fn a_slot_that_passed_unused_makes_no_burst() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_call_goes_earlier_when_the_limit_rises() {
+async fn a_waiting_call_is_sent_earlier_when_the_limit_rises() {
     let limiter = open();
     limiter.learn(&policy_headers("1;w=60"), Verdict::Admitted);
     let (waited, ()) = tokio::join!(wait_to_send(&limiter), async {
@@ -625,7 +625,7 @@ async fn the_first_429_puts_the_ceiling_below_the_rate_of_the_last_second() {
 }
 
 #[test]
-fn the_rate_of_the_last_second_forgets_older_answers() {
+fn the_rate_of_the_last_second_excludes_older_responses() {
     let start = Instant::now();
     let mut recent = Recent::default();
     for _ in 0..5 {
@@ -775,7 +775,7 @@ async fn a_limit_that_was_never_announced_is_forgotten_when_no_429_confirms_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_call_goes_when_the_limit_is_forgotten() {
+async fn a_waiting_call_is_sent_when_the_limit_is_forgotten() {
     let limiter = open();
     limiter.learn(&HeaderMap::new(), BARE_429);
     limiter.lock().next = Some(Instant::now() + Duration::from_hours(1));
@@ -789,7 +789,7 @@ async fn a_waiting_call_goes_when_the_limit_is_forgotten() {
 // Headers
 
 #[test]
-fn announced_limits_are_read_in_every_form() {
+fn announced_limits_are_parsed_in_every_form() {
     let read = |pairs: &[(&'static str, &str)]| announced(&headers(pairs)).map(|w| (w.limit, w.seconds));
     let policy = |text: &str| read(&[("ratelimit-policy", text)]);
     for (text, window) in [

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 #[tokio::test]
-async fn a_refusal_that_is_not_about_the_token_leaves_it_as_it_was() {
+async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
     // TOK-33
     let refusals = [
         (401, "invalid_client"),
@@ -28,7 +28,7 @@ async fn a_refusal_that_is_not_about_the_token_leaves_it_as_it_was() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_meaning_is_a_lost_one_and_the_tokens_stay() {
+async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
     for (status, body) in
         [(408, "<html>"), (408, ""), (500, r#"{"error":"server_error"}"#), (200, ""), (200, "[]")]
     {
@@ -44,7 +44,7 @@ async fn an_answer_without_a_meaning_is_a_lost_one_and_the_tokens_stay() {
 }
 
 #[tokio::test]
-async fn being_turned_away_is_waited_for_and_leaves_no_mark() {
+async fn throttling_is_waited_out_and_leaves_no_mark() {
     let house = House::expired().await;
     house.fault(Action::answer(503, "").header("retry-after", "0"));
     house.fault(Action::TooMany { retry_after: Some("0".to_owned()) });
@@ -60,7 +60,7 @@ async fn being_turned_away_is_waited_for_and_leaves_no_mark() {
 }
 
 #[tokio::test]
-async fn what_was_not_sent_leaves_no_mark() {
+async fn an_unsent_request_leaves_no_mark() {
     let house = House::expired().await;
     let mut record = house.grant();
     // Nobody listens on port 1.
@@ -73,7 +73,7 @@ async fn what_was_not_sent_leaves_no_mark() {
 }
 
 #[tokio::test]
-async fn a_genuine_refusal_is_written_down_and_nobody_asks_again() {
+async fn invalid_grant_is_recorded_and_not_retried() {
     let house = House::expired().await;
     house.pass(61 * 24 * 60 * 60);
     let before = house.record().await;
@@ -96,7 +96,7 @@ async fn a_genuine_refusal_is_written_down_and_nobody_asks_again() {
 }
 
 #[tokio::test]
-async fn the_new_refresh_token_is_saved_whatever_is_wrong_with_the_rest() {
+async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
     // TOK-28
     let whole = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "full_access"});
     let odd: [(&str, Value, bool); 14] = [
@@ -132,7 +132,7 @@ async fn the_new_refresh_token_is_saved_whatever_is_wrong_with_the_rest() {
 }
 
 #[tokio::test]
-async fn another_scope_is_kept_and_told() {
+async fn a_changed_scope_is_saved_and_reported() {
     let house = House::expired().await;
     let narrow = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "emails:send"});
     house.fault(Action::answer(200, narrow.to_string()));
@@ -143,7 +143,7 @@ async fn another_scope_is_kept_and_told() {
 }
 
 #[tokio::test]
-async fn without_a_new_refresh_token_the_access_token_is_used_to_its_end_and_the_old_one_not_shown() {
+async fn without_a_new_refresh_token_the_access_token_is_used_and_the_old_one_is_not_sent() {
     for refresh in [Value::Null, json!(""), json!("same")] {
         let house = House::expired().await;
         let before = house.record().await;
@@ -178,7 +178,7 @@ async fn no_redirect_is_followed() {
 }
 
 #[tokio::test]
-async fn an_endless_answer_is_cut_off() {
+async fn an_endless_response_is_truncated() {
     let house = House::expired().await;
     house.fault(Action::answer(200, vec![b' '; 1 << 20]));
     assert!(matches!(
@@ -188,7 +188,7 @@ async fn an_endless_answer_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_token_that_runs_out_on_its_way_is_renewed_and_the_same_request_goes_out_again() {
+async fn a_token_that_expires_in_flight_is_refreshed_and_the_request_retried() {
     // TOK-34
     let house = House::fresh().await;
     let stands = house.now();
@@ -205,7 +205,7 @@ async fn a_token_that_runs_out_on_its_way_is_renewed_and_the_same_request_goes_o
 }
 
 #[tokio::test]
-async fn a_second_401_is_final_and_no_reason_to_renew_again() {
+async fn a_second_401_is_final_and_causes_no_other_refresh() {
     // TOK-34
     let house = House::fresh().await;
     let refuse = Action::error(401, "missing_api_key", "no");
@@ -220,7 +220,7 @@ async fn a_second_401_is_final_and_no_reason_to_renew_again() {
 }
 
 #[tokio::test]
-async fn a_403_is_no_401() {
+async fn a_403_causes_no_refresh() {
     let house = House::fresh().await;
     let refuse = Action::error(403, "invalid_permission", "no");
     house.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
@@ -230,7 +230,7 @@ async fn a_403_is_no_401() {
 }
 
 #[tokio::test]
-async fn clocks_that_jump_cost_one_renewal_at_most() {
+async fn clock_jumps_cause_at_most_one_refresh() {
     let house = House::fresh().await;
     let wall = Arc::new(Mutex::new(house.now()));
     let reads = Arc::clone(&wall);
@@ -249,7 +249,7 @@ async fn clocks_that_jump_cost_one_renewal_at_most() {
 }
 
 #[tokio::test]
-async fn a_login_is_sent_to_no_other_origin() {
+async fn tokens_are_sent_to_no_other_origin() {
     let (house, other) = (House::expired().await, House::fresh().await);
     let client = other.client(&house.session());
     let error = client.emails().send(&email()).await.unwrap_err();
@@ -259,7 +259,7 @@ async fn a_login_is_sent_to_no_other_origin() {
 }
 
 #[tokio::test]
-async fn either_kind_of_credential_is_taken() {
+async fn api_keys_and_access_tokens_are_accepted() {
     // AUTH-05
     let house = House::fresh().await;
     let token = house.session().access_token().await.unwrap();

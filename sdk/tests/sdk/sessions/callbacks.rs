@@ -98,7 +98,7 @@ impl LockedStore for PanickingLocked {
 }
 
 #[tokio::test]
-async fn tokens_whose_write_panics_are_kept_in_memory() {
+async fn tokens_are_kept_in_memory_if_their_write_panics() {
     let house = House::expired().await;
     let (builder, heard) = notices(house.builder());
     let session = builder.open(Panicking(house.store.clone(), Arc::default()));

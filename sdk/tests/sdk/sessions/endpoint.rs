@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_as_it_was() {
+async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_unchanged() {
     let page = "<html><h1>Not Found</h1></html>";
     for (status, body) in [
         (404, page),
@@ -58,7 +58,7 @@ async fn an_overloaded_token_endpoint_is_not_mistaken_for_a_wrong_address() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_for_a_lost_refresh_no_longer_than_its_timeout() {
+async fn the_timeout_of_a_call_limits_its_wait_for_a_lost_refresh() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();

@@ -100,7 +100,7 @@ async fn is_logged_out(session: &Session) {
 }
 
 #[tokio::test]
-async fn a_read_that_ends_after_a_logout_brings_no_token_back() {
+async fn a_read_that_ends_after_a_logout_restores_no_token() {
     let house = House::fresh().await;
     let store = Held::over(&house.store);
     let session = house.builder().open(store.clone());
@@ -117,7 +117,7 @@ async fn a_read_that_ends_after_a_logout_brings_no_token_back() {
 }
 
 #[tokio::test]
-async fn a_logout_whose_caller_gives_up_is_completed() {
+async fn a_logout_completes_if_its_caller_is_dropped() {
     let house = House::fresh().await;
     let store = Held::over(&house.store);
     let session = house.builder().open(store.clone());
@@ -137,7 +137,7 @@ async fn a_logout_whose_caller_gives_up_is_completed() {
 }
 
 #[tokio::test]
-async fn a_refresh_by_another_process_that_ends_after_a_logout_brings_no_token_back() {
+async fn a_refresh_by_another_process_that_ends_after_a_logout_restores_no_token() {
     let house = House::expired().await;
     let store = Held::over(&house.store);
     let (helper, gate) = (house.session(), Arc::clone(&store.at_read));
@@ -165,7 +165,7 @@ async fn a_refresh_by_another_process_that_ends_after_a_logout_brings_no_token_b
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_logout_is_undone_by_calls_and_renewals_beside_it() {
+async fn no_logout_is_undone_by_concurrent_calls_and_refreshes() {
     let house = House::fresh().await;
     for round in 0..150 {
         house.builder().start(house.store.clone(), house.grant()).await.unwrap();

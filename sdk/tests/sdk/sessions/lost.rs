@@ -68,7 +68,7 @@ impl Transport for Network {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_after_the_service_acted_ends_the_session_once_and_says_so() {
+async fn a_response_lost_after_execution_ends_the_session_with_that_reason() {
     let house = House::expired().await;
     house.fault(Action::DropAfter);
     let (builder, heard) = notices(house.builder().max_wait(Duration::ZERO));
@@ -100,7 +100,7 @@ async fn an_answer_that_is_lost_after_the_service_acted_ends_the_session_once_an
 }
 
 #[tokio::test]
-async fn while_the_access_token_is_good_a_lost_answer_fails_no_call_and_is_not_asked_for_again() {
+async fn while_the_access_token_is_valid_a_lost_response_fails_no_call_and_is_not_retried() {
     let house = House::fresh().await;
     house.pass(800);
     house.fault(Action::DropAfter);
@@ -118,7 +118,7 @@ async fn while_the_access_token_is_good_a_lost_answer_fails_no_call_and_is_not_a
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_before_the_service_acted_costs_a_pause_and_no_session() {
+async fn a_request_lost_before_execution_costs_a_delay_and_no_session() {
     for fault in [
         Action::DropBefore,
         Action::answer(500, "oops"),
@@ -138,7 +138,7 @@ async fn an_answer_that_is_lost_before_the_service_acted_costs_a_pause_and_no_se
 }
 
 #[tokio::test]
-async fn a_request_that_arrives_late_does_not_meet_a_second_one() {
+async fn a_late_request_meets_no_second_one() {
     // The case that a lock alone loses: the second process would renew, and the late original would then be a reuse.
     let house = House::expired().await;
     let network = Network::of(&house);
@@ -158,7 +158,7 @@ async fn a_request_that_arrives_late_does_not_meet_a_second_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_has_to_wait_for_the_settle_time_waits_and_then_succeeds() {
+async fn a_refresh_waits_for_the_settle_time_and_then_succeeds() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     let tokens = grant(&service, "http://127.0.0.1:9");
@@ -178,7 +178,7 @@ async fn a_renewal_that_has_to_wait_for_the_settle_time_waits_and_then_succeeds(
 }
 
 #[tokio::test]
-async fn repeated_attempts_come_further_and_further_apart() {
+async fn the_settle_time_doubles_with_each_attempt() {
     let house = House::expired().await;
     let network = Network::of(&house);
     network.queues.store(true, Ordering::SeqCst);
@@ -198,7 +198,7 @@ async fn repeated_attempts_come_further_and_further_apart() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_turned_away_leaves_the_mark_of_the_one_before() {
+async fn a_throttled_attempt_keeps_the_previous_mark() {
     // Of the first one nobody knows what became, so the second one's end says nothing of it.
     let house = House::expired().await;
     house.fault(Action::answer(500, "oops"));
@@ -213,7 +213,7 @@ async fn an_attempt_that_is_turned_away_leaves_the_mark_of_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_call_that_may_have_acted_says_so_also_when_the_login_fails_it_in_the_end() {
+async fn a_login_error_keeps_the_unknown_outcome_of_an_earlier_attempt() {
     let house = House::fresh().await;
     let wall = Arc::new(Mutex::new(house.now()));
     let reads = Arc::clone(&wall);
@@ -230,7 +230,7 @@ async fn a_call_that_may_have_acted_says_so_also_when_the_login_fails_it_in_the_
 }
 
 #[tokio::test]
-async fn within_a_grace_time_a_lost_answer_is_asked_for_again_at_once() {
+async fn within_a_grace_period_a_lost_refresh_is_retried_immediately() {
     let house = House::expired().await;
     house.fault(Action::DropBefore);
     let session = house.builder().grace_period(Duration::from_secs(30)).open(house.store.clone());
@@ -239,7 +239,7 @@ async fn within_a_grace_time_a_lost_answer_is_asked_for_again_at_once() {
 }
 
 #[tokio::test]
-async fn a_caller_that_gives_up_takes_nothing_with_it() {
+async fn a_dropped_caller_does_not_cancel_the_refresh() {
     let house = House::expired().await;
     let gate = Arc::new((Notify::new(), Notify::new()));
     let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&house) };
@@ -259,7 +259,7 @@ async fn a_caller_that_gives_up_takes_nothing_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
+async fn with_a_valid_access_token_a_slow_refresh_delays_no_call() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
@@ -278,7 +278,7 @@ async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_without_time_to_wait_goes_out_with_the_token_at_hand() {
+async fn a_call_without_time_to_wait_uses_the_current_token() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
@@ -295,7 +295,7 @@ async fn a_call_without_time_to_wait_goes_out_with_the_token_at_hand() {
 }
 
 #[test]
-fn a_runtime_that_ends_in_the_middle_leaves_a_mark_for_the_next_process() {
+fn a_runtime_that_ends_during_a_refresh_leaves_a_mark() {
     let runtime =
         || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (outer, inner) = (runtime(), runtime());
@@ -316,7 +316,7 @@ fn a_runtime_that_ends_in_the_middle_leaves_a_mark_for_the_next_process() {
 }
 
 #[tokio::test]
-async fn what_was_cut_off_is_saved_if_the_refresh_token_is_whole() {
+async fn a_truncated_response_is_saved_if_its_refresh_token_is_complete() {
     // TOK-28
     let house = House::expired().await;
     // The answer's fields are in the order of their names: everything up to the end of the refresh token arrives.
@@ -336,7 +336,7 @@ async fn what_was_cut_off_is_saved_if_the_refresh_token_is_whole() {
 }
 
 #[tokio::test]
-async fn a_notice_says_what_was_lost_and_shows_no_token() {
+async fn an_event_reports_the_lost_response_and_shows_no_token() {
     // AUTH-08
     let house = House::expired().await;
     house.fault(Action::answer(500, "oops"));

@@ -6,7 +6,7 @@ use posthaste::auth::Session;
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_tasks_and_processes_renew_an_expired_token_once() {
+async fn many_tasks_and_processes_refresh_an_expired_token_once() {
     // TOK-28
     let house = House::expired().await;
     for round in 1..=5 {
@@ -24,7 +24,7 @@ async fn many_tasks_and_processes_renew_an_expired_token_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_calls_that_are_refused_at_once_renew_once_and_go_out_again_once() {
+async fn fifty_rejected_calls_cause_one_refresh_and_one_retry_each() {
     // TOK-34: the session's clock stands still, so only the service knows that the token has expired.
     let house = House::fresh().await;
     let stands = house.now();

@@ -78,7 +78,7 @@ impl LockedStore for Locked {
 }
 
 #[tokio::test]
-async fn a_fresh_token_costs_one_read_a_process() {
+async fn a_valid_token_costs_one_read_per_process() {
     let house = House::fresh().await;
     let store = Brittle::over(&house.store);
     let client = house.client(&house.builder().open(store.clone()));
@@ -89,7 +89,7 @@ async fn a_fresh_token_costs_one_read_a_process() {
 }
 
 #[tokio::test]
-async fn a_store_that_takes_no_mark_is_told_before_anything_is_sent() {
+async fn an_unwritable_store_is_reported_before_anything_is_sent() {
     let house = House::expired().await;
     let store = Brittle::over(&house.store);
     store.fail(0, 1);
@@ -112,7 +112,7 @@ async fn saving_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_saved_is_kept_in_memory_told_and_saved_later() {
+async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
     let house = House::expired().await;
     let store = Brittle::over(&house.store);
     store.fail(1, u32::MAX);
@@ -137,7 +137,7 @@ async fn what_cannot_be_saved_is_kept_in_memory_told_and_saved_later() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_saved_is_offered_again_at_the_next_call() {
+async fn unsaved_tokens_are_saved_at_the_next_call() {
     let house = House::expired().await;
     let store = Brittle::over(&house.store);
     store.fail(1, 3);
@@ -149,7 +149,7 @@ async fn what_could_not_be_saved_is_offered_again_at_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_writer_without_a_lock_that_was_faster_is_followed() {
+async fn a_faster_writer_without_a_lock_is_followed() {
     // It renews between our look at the record and our request; then ours is refused, and the store has what it brought.
     for spent_too in [false, true] {
         let house = House::expired().await;
@@ -214,7 +214,7 @@ impl LockedStore for OverwritingLocked {
 }
 
 /// A renewal that is held at the service's door until it is let through.
-async fn held_renewal(house: &House) -> (Arc<Semaphore>, tokio::task::JoinHandle<bool>) {
+async fn held_refresh(house: &House) -> (Arc<Semaphore>, tokio::task::JoinHandle<bool>) {
     let door = Arc::new(Semaphore::new(0));
     let (inside, entered) = (Arc::clone(&door), Arc::new(Semaphore::new(0)));
     let entering = Arc::clone(&entered);
@@ -235,9 +235,9 @@ async fn held_renewal(house: &House) -> (Arc<Semaphore>, tokio::task::JoinHandle
 }
 
 #[tokio::test]
-async fn a_logout_waits_for_a_renewal_and_wins() {
+async fn a_logout_waits_for_a_refresh_and_wins() {
     let house = House::expired().await;
-    let (door, renewal) = held_renewal(&house).await;
+    let (door, renewal) = held_refresh(&house).await;
     let session = house.session();
     let ending = tokio::spawn({
         let session = session.clone();
@@ -260,7 +260,7 @@ async fn a_logout_waits_for_a_renewal_and_wins() {
 }
 
 #[tokio::test]
-async fn a_logout_revokes_and_forgets_even_if_the_service_cannot_be_reached() {
+async fn a_logout_removes_the_record_even_if_the_service_is_unreachable() {
     let house = House::fresh().await;
     let token = house.record().await.access_token.unwrap();
     assert!(matches!(house.session().logout().await.unwrap(), Revocation::Revoked));
@@ -277,9 +277,9 @@ async fn a_logout_revokes_and_forgets_even_if_the_service_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn two_logins_come_one_after_the_other_and_a_running_process_follows() {
+async fn a_running_process_follows_a_new_login() {
     let house = House::expired().await;
-    let (door, renewal) = held_renewal(&house).await;
+    let (door, renewal) = held_refresh(&house).await;
     let logins: Vec<_> = (0..2)
         .map(|_| {
             let (builder, store, tokens) = (house.builder(), house.store.clone(), house.grant());
@@ -297,9 +297,9 @@ async fn two_logins_come_one_after_the_other_and_a_running_process_follows() {
 }
 
 #[tokio::test]
-async fn a_lock_that_somebody_keeps_is_not_broken() {
+async fn a_held_lock_is_not_broken() {
     let house = House::expired().await;
-    let (door, renewal) = held_renewal(&house).await;
+    let (door, renewal) = held_refresh(&house).await;
     let session = house.builder().max_wait(Duration::from_millis(20)).open(house.store.clone());
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Busy(_)) && error.is_retryable(), "{error:?}");
@@ -310,7 +310,7 @@ async fn a_lock_that_somebody_keeps_is_not_broken() {
     // With an access token that is still good it is not even waited for.
     let house = House::fresh().await;
     house.pass(800);
-    let _held = held_renewal(&house).await;
+    let _held = held_refresh(&house).await;
     let store = Brittle::over(&house.store);
     let client = house.client(&house.builder().open(store.clone()));
     for _ in 0..5 {
@@ -321,7 +321,7 @@ async fn a_lock_that_somebody_keeps_is_not_broken() {
 }
 
 #[tokio::test]
-async fn another_process_can_do_the_renewal() {
+async fn another_process_can_refresh() {
     let house = House::expired().await;
     let helper = house.session();
     let orders = Arc::new(Mutex::new(Vec::new()));
@@ -364,7 +364,7 @@ async fn another_process_can_do_the_renewal() {
 }
 
 #[tokio::test]
-async fn many_renewals_one_after_the_other_leave_one_record() {
+async fn many_refreshes_leave_one_record() {
     let house = House::fresh().await;
     let session = house.session();
     let size = house.record().await.to_json().len();

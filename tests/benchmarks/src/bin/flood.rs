@@ -1,8 +1,8 @@
-//! Sends as fast as a service takes it, over many connections at once: `flood COUNT CONNECTIONS BASE_URL [PID]`. Prints the pace and, of the process
-//! with this id, its memory.
+//! Sends at the maximum rate over many concurrent connections: `flood COUNT CONNECTIONS BASE_URL [PID]`. Prints the rate and the memory use of the
+//! process with this ID.
 //!
-//! What it does itself is little, since it shares the cores with the service: requests are written ready-made, and of an answer only its status and its
-//! length are read.
+//! It does little work itself, since it shares the cores with the service: requests are prepared, and only the status and the length of a
+//! response are read.
 
 use std::time::Instant;
 
@@ -66,7 +66,7 @@ async fn send(host: String, count: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether as much has come as the answer's `content-length` says.
+/// Whether the response has the length in its `content-length`.
 fn is_whole(answer: &[u8]) -> Result<bool, Failure> {
     let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(false) };
     let head = std::str::from_utf8(&answer[..end])?;

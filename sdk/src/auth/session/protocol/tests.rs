@@ -28,14 +28,14 @@ fn marking() -> Refresh {
 }
 
 #[test]
-fn a_mark_that_was_written_too_long_ago_is_written_anew_before_anything_is_sent() {
+fn a_stale_mark_is_rewritten_before_anything_is_sent() {
     let mut refresh = marking();
     assert_eq!(refresh.next(Event::Written, at(11)), mark(11, 1));
     assert_eq!(refresh.next(Event::Written, at(21)), Command::Exchange);
 }
 
 #[test]
-fn a_store_that_is_always_too_slow_is_given_up_and_left_without_a_mark() {
+fn a_store_that_is_always_too_slow_fails_and_keeps_no_mark() {
     let mut refresh = marking();
     for seconds in [11, 22, 33, 44, 55, 66] {
         assert_eq!(refresh.next(Event::Written, at(seconds)), mark(seconds, 1));
@@ -46,7 +46,7 @@ fn a_store_that_is_always_too_slow_is_given_up_and_left_without_a_mark() {
 }
 
 #[test]
-fn a_mark_from_the_future_is_waited_for_once() {
+fn a_mark_from_the_future_is_awaited_once() {
     // The wall clock was set back by an hour; the other one still measures the pause.
     let mut refresh = Refresh::new(Policy::default());
     let pending = RefreshPending { since: at(3_600).wall, attempts: 1 };
@@ -68,7 +68,7 @@ fn a_mark_from_the_future_is_waited_for_once() {
 }
 
 #[test]
-fn what_cannot_follow_sends_nothing() {
+fn unexpected_events_send_nothing() {
     for event in [Event::Written, Event::RefreshOutcome(Outcome::Tokens), Event::Resumed, Event::Failed] {
         let mut refresh = Refresh::new(Policy::default());
         assert_eq!(refresh.next(event, at(0)), Command::Unlock);
