@@ -34,7 +34,7 @@ async fn send(client: &Client, topic: &TopicId, addresses: &[&str]) -> posthaste
 }
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "what everybody chose is the program's result")]
+#[expect(clippy::print_stdout, reason = "what recipients chose is the program's result")]
 async fn main() -> posthaste::Result<()> {
     let client = Client::from_env()?;
     let topic = found(&client).await?;
@@ -71,8 +71,8 @@ mod tests {
         let chosen = choices(&client, "bob@example.com").await.unwrap();
         assert_eq!(chosen, [("Weekly letter".to_owned(), Some(Subscription::OptOut))]);
 
-        let everybody = ["ada@example.com", "bob@example.com", "stranger@example.com"];
-        send(&client, &topic, &everybody).await.unwrap();
+        let recipients = ["ada@example.com", "bob@example.com", "stranger@example.com"];
+        send(&client, &topic, &recipients).await.unwrap();
         let mails = server.service().mails("sb_test");
         assert_eq!((mails.len(), &mails[0].to), (1, &vec!["ada@example.com".to_owned()]));
 

@@ -96,8 +96,8 @@ mod tests {
         let id = send("ada@example.com").await;
         assert_eq!(handle(&todo.recv().await.unwrap()), format!("{id} has arrived"));
         send("bounced@example.com").await;
-        let told = handle(&todo.recv().await.unwrap());
-        assert!(told.starts_with("write no more to bounced@example.com: "), "{told}");
+        let line = handle(&todo.recv().await.unwrap());
+        assert!(line.starts_with("write no more to bounced@example.com: "), "{line}");
     }
 
     #[tokio::test]

@@ -21,24 +21,24 @@ async fn readers(client: &Client, people: &[(Option<&str>, &str)]) -> posthaste:
 }
 
 async fn story(client: &Client, segment: &SegmentId) -> posthaste::Result<BroadcastId> {
-    let letter =
+    let broadcast =
         NewBroadcast::new(segment, "Acme <news@acme.test>", "{{{contact.first_name|Your}}}: the week")
             .html(LETTER)
             .preview_text("Seventeen apples")
             .name("Week 10")
             .send_at("friday at 9am");
     // A time can't be set without sending: the type doesn't allow it.
-    Ok(client.broadcasts().create(&letter).await?.id)
+    Ok(client.broadcasts().create(&broadcast).await?.id)
 }
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "the letter's id and state are the program's result")]
+#[expect(clippy::print_stdout, reason = "the broadcast's id and state are the program's result")]
 async fn main() -> posthaste::Result<()> {
     let client = Client::from_env()?;
     let segment = readers(&client, &[(Some("Ada"), "ada@example.com"), (None, "bob@example.com")]).await?;
     let id = story(&client, &segment).await?;
-    let letter = client.broadcasts().get(&id).await?;
-    println!("{id} is {:?}, for {:?}", letter.status, letter.scheduled_at);
+    let broadcast = client.broadcasts().get(&id).await?;
+    println!("{id} is {:?}, for {:?}", broadcast.status, broadcast.scheduled_at);
     Ok(())
 }
 
@@ -92,6 +92,6 @@ mod tests {
         let copy = client.broadcasts().duplicate(&id).await.unwrap().id;
         client.broadcasts().send(&copy).await.unwrap();
         client.broadcasts().wait(&copy).await.unwrap();
-        assert_eq!(server.service().mails("sb_test").len(), 3, "the next letter is Ada's alone");
+        assert_eq!(server.service().mails("sb_test").len(), 3, "the next broadcast is Ada's alone");
     }
 }

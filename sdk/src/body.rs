@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_goes_out_as_the_base64_of_its_bytes_every_time() {
+    async fn a_file_is_sent_as_base64_at_every_attempt() {
         // EMAIL-31
         let content: Vec<u8> = (0..=255).cycle().take(CHUNK * 2 + 77).collect();
         let path = scratch("twice", &content);

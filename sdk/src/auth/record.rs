@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_was_written() {
+    fn a_record_survives_a_round_trip() {
         let written = record().to_json();
         assert_eq!(TokenRecord::from_json(&written).unwrap().to_json(), written);
     }

@@ -458,7 +458,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_goes_behind_the_base_address_and_never_replaces_its_host() {
+    fn a_path_is_appended_to_the_base_url_and_never_replaces_its_host() {
         // GEN-12, GEN-30, GEN-31
         let goes = |base: &str, path: &str| {
             let mut operation = Operation::raw(Method::GET, "/".to_owned());

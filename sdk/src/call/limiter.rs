@@ -535,9 +535,9 @@ struct Ramp {
 impl Ramp {
     fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
         if self.in_flight > self.answers / 2 {
-            let patience = self.latest.map_or(now, |latest| later(latest, RAMP_TIMEOUT));
-            if patience > now {
-                return Err(patience);
+            let ready_at = self.latest.map_or(now, |latest| later(latest, RAMP_TIMEOUT));
+            if ready_at > now {
+                return Err(ready_at);
             }
             // Slow responses must not keep the client slow: twice as many.
             self.answers = self.answers * 2 + 2;

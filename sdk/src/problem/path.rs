@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_comes_back_as_it_was(text in ".+") {
+        fn every_segment_survives_a_round_trip(text in ".+") {
             prop_assume!(text != "." && text != "..");
             let segment = path_segment(&text).unwrap();
             let url = url::Url::parse("http://127.0.0.1/x/").unwrap().join(&segment).unwrap();

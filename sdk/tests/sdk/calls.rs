@@ -1,4 +1,4 @@
-//! One call: what goes out, when it goes out again, and what its errors say.
+//! Single calls: requests, retries, and errors.
 
 use std::{
     sync::{Arc, Mutex},
@@ -337,7 +337,7 @@ async fn an_unreadable_response_shows_no_secret_in_debug() {
     let script = Script::of([Step::Text(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
     let error = script.client().api_keys().create(&posthaste::NewApiKey::new("ci")).await.unwrap_err();
     let Error::Decode(decode) = &error else { panic!("{error:?}") };
-    assert!(decode.sample.contains("re_sentinel"), "whoever asks for it gets it");
+    assert!(decode.sample.contains("re_sentinel"), "the field itself has it");
     assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Domains: what goes out, and answers that are not as expected.
+//! Domains: requests, and unexpected responses.
 
 use http::Method;
 use posthaste::{

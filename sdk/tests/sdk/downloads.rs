@@ -1,4 +1,4 @@
-//! Files that the service hands out by signed addresses, which may be another company's.
+//! Downloads from signed URLs, which may be on another host.
 
 use posthaste::{
     Error,
@@ -49,10 +49,10 @@ async fn an_invalid_url_is_refused_and_not_repeated() {
     assert!(script.seen().is_empty());
 }
 
-/// What happens to one range of a file.
+/// How one range request is answered.
 struct Files {
     content: Vec<u8>,
-    /// After how many bytes each connection breaks.
+    /// The number of bytes after which each connection breaks.
     breaks: std::sync::Mutex<Vec<usize>>,
     ranges: bool,
     asked: std::sync::Mutex<Vec<Option<String>>>,

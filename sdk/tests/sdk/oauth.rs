@@ -1,4 +1,4 @@
-//! The authorization server as the client asks it: one request each, in the right form, judged by what it leaves behind.
+//! Requests to the authorization server: one each, in the right form, with every response classified.
 
 use std::{sync::Arc, time::Duration};
 

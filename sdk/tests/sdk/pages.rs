@@ -1,4 +1,4 @@
-//! Lists: pages, cursors, streams, and services that contradict themselves.
+//! Lists: pages, cursors, streams, and inconsistent services.
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use posthaste::{Error, LastEvent, PagingError};

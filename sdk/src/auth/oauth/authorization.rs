@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_the_answer_is_told_by_its_name_and_description() {
+    fn an_error_response_has_its_code_and_description() {
         // AUTHZ-32
         for name in [
             "invalid_request",

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_without_metadata_is_told_from_one_that_fails() {
+    async fn a_server_without_metadata_is_distinguished_from_a_failing_one() {
         let error = discover("https://api.example.com", "/elsewhere", |_| {}).await.unwrap_err();
         assert!(matches!(error, crate::Error::Auth(error) if matches!(*error, AuthError::NoMetadata)));
     }

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_error_without_an_oauth_error_comes_from_no_token_endpoint() {
+    fn a_client_error_without_an_oauth_error_is_not_from_a_token_endpoint() {
         for (status, body) in [
             (400, ""),
             (400, "<html>"),

@@ -1,4 +1,4 @@
-//! The listener under attack: raw requests of every kind, while a well-behaved browser still gets through.
+//! The listener under attack: malformed and hostile requests, while a well-behaved browser still gets through.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
 use super::RedirectListener;
 use crate::auth::{AuthError, AuthorizationServer, CallbackError, Scope};
 
-/// A login that waits for its browser.
+/// A login that waits for the redirect.
 struct Login {
     host: String,
     state: String,
@@ -44,10 +44,10 @@ impl Login {
         Self { host, state: sent["state"].clone(), waiting }
     }
 
-    /// Sends these bytes as they are and reads to the end.
+    /// Sends these bytes and reads the response to its end.
     async fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(&self.host).await.unwrap();
-        // The other side may close in the middle of it.
+        // The listener may close the connection before all is sent.
         let _ = stream.write_all(bytes).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -66,7 +66,7 @@ impl Login {
         self.get(&format!("/callback?state={}&{query}", self.state)).await
     }
 
-    /// A browser comes back and follows to the page.
+    /// A browser follows the redirect and loads the final page.
     async fn browse(self, query: &str) -> Result<String, AuthError> {
         let first = self.callback(query).await;
         assert!(first.starts_with("HTTP/1.1 303 ") && first.contains("location: /done\r\n"), "{first}");
@@ -178,7 +178,7 @@ async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
         let answer = login.callback(&query).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{query}: {answer}");
     }
-    // Too long a target, too long a head, too many lines, a megabyte: refused before anybody reads it.
+    // An overlong target, an overlong head, too many headers, a megabyte: refused unread.
     let long = login.callback(&format!("code={}", "x".repeat(9_000))).await;
     assert!(long.starts_with("HTTP/1.1 414 "), "{long}");
     for answer in [
@@ -252,7 +252,7 @@ async fn slow_clients_do_not_block_the_browser() {
         }
         slow.push(stream);
     }
-    // One of them is as far as a browser can be without having asked for anything.
+    // One connection is in the state of a browser that has sent no request yet.
     let half_open = TcpStream::connect(&login.host).await.unwrap();
     let host = login.host.clone();
     assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
@@ -298,7 +298,7 @@ async fn a_taken_port_is_tried_on_the_other_loopback_address() {
     assert!(first.redirect_uri().starts_with("http://127.0.0.1:"), "{}", first.redirect_uri());
     let port = first.listener.local_addr().unwrap().port();
     let Ok(second) = RedirectListener::bind_to(port).await else {
-        // A machine without IPv6: then there is nothing else to take.
+        // A machine without IPv6 has no other loopback address.
         assert!(std::net::TcpListener::bind(("::1", 0)).is_err());
         return;
     };

@@ -48,7 +48,7 @@ fn assert_pace(limiter: &Limiter, expected: f64) {
     assert!((pace - expected).abs() < expected * 1e-6, "{pace} instead of {expected}");
 }
 
-/// Sends at once, or not at all.
+/// Sends immediately, or returns that it can't.
 fn send_now(limiter: &Limiter) -> bool {
     match limiter.acquire(None).now_or_never() {
         Some(Ok(mut permit)) => {
@@ -125,7 +125,7 @@ async fn without_a_limit_every_request_is_sent_immediately() {
     assert!(limiter.open.load(Ordering::Relaxed));
 }
 
-// Pace
+// Rate
 
 #[tokio::test(start_paused = true)]
 async fn a_configured_rate_is_evenly_spaced() {
@@ -239,7 +239,7 @@ async fn requests_in_flight_at_the_announcement_count_in_its_first_window() {
     limiter.learn(&policy_headers("10;w=1"), Verdict::Admitted);
     drop(permits);
     assert_eq!(wait_to_send(&limiter).await, 308);
-    // An earlier turn than the one that is already taken never results.
+    // A later slot never precedes one that is already taken.
     limiter.lock().next = Some(Instant::now() + SECOND);
     limiter.learn(&policy_headers("20;w=1"), Verdict::Admitted);
     assert_eq!(wait_to_send(&limiter).await, 1_000);
@@ -254,7 +254,7 @@ async fn an_already_exhausted_window_is_waited_out() {
         let limiter = Limiter::new(RateLimit::Adaptive);
         limiter.learn(&exhausted(reset), Verdict::Admitted);
         assert_eq!(wait_to_send(&limiter).await, wait, "{reset}");
-        // An exhausted window is what a full one ends with.
+        // A fully used window ends as an exhausted one.
         limiter.learn(&exhausted(reset), Verdict::Admitted);
         assert!(wait_to_send(&limiter).await <= 103);
     }
@@ -490,12 +490,12 @@ async fn a_thousand_calls_at_two_per_second_neither_idle_nor_lock_out_later_ones
                 }
             };
             // The application drops three calls of four after at most a minute.
-            let patience = if n % 4 == 0 { SECOND * 120 } else { ms(n * 60 + 1) };
-            let _ = tokio::time::timeout(patience, call).await;
+            let limit = if n % 4 == 0 { SECOND * 120 } else { ms(n * 60 + 1) };
+            let _ = tokio::time::timeout(limit, call).await;
         }
     });
     let waves = async {
-        // Calls that are made later take the places of dropped ones.
+        // Later calls take the places of dropped ones.
         futures_util::future::join_all((1..120u32).map(|n| {
             let (limiter, left) = (&limiter, &left);
             async move {
@@ -766,7 +766,7 @@ async fn a_limit_that_was_never_announced_is_forgotten_when_no_429_confirms_it()
     advance(ms(1)).await;
     assert!(send_now(&limiter));
     assert_eq!(pace(&limiter), None);
-    // From there on as a new client: the slow start comes first.
+    // From there on, like a new client: the slow start comes first.
     assert_eq!(in_flight_at_once(&limiter), 1);
     for _ in 0..62 {
         limiter.learn(&HeaderMap::new(), Verdict::Admitted);
@@ -875,11 +875,11 @@ mod properties {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// Makes a call, with a deadline in so many milliseconds.
+        /// Makes a call with a deadline, in milliseconds from now.
         Acquire(Option<u64>),
         /// Drops a waiting call.
         Drop(usize),
-        /// Sends with a permit, or drops it unsent.
+        /// Sends with a permit, or drops it before sending.
         Finish(usize, bool),
         Advance(u64),
     }
@@ -901,7 +901,7 @@ mod properties {
         limiter: &'a Limiter,
         interval: Duration,
         waiting: Vec<(Call<'a>, Option<Instant>)>,
-        /// When each permit was granted, by number; those that came back while they were the latest are missing.
+        /// When each permit was granted, by number, without permits returned while they were the latest.
         granted: BTreeMap<usize, Instant>,
         /// The permits that are neither sent nor dropped.
         held: Vec<(usize, Permit<'a>)>,
@@ -969,7 +969,7 @@ mod properties {
                 }
                 Step::Drop(_) | Step::Finish(..) => {}
             }
-            // Twice: a dropped head lets the next one look.
+            // Twice: after a dropped head, the next call checks.
             self.poll();
             self.poll();
         }

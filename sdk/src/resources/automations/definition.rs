@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_names_one_step_and_a_run_goes_one_way() {
+    fn a_key_identifies_one_step_and_a_run_takes_one_path() {
         assert_eq!(
             problems(&with("/steps/2/key", json!("pro"))).first().unwrap(),
             &("/steps/2/key".into(), "exclusive")

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_field_goes_out_under_its_name() {
+    async fn every_field_is_sent_under_its_name() {
         // GEN-16, EMAIL-07, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-22, EMAIL-31, EMAIL-33, EMAIL-34
         let email = Email::new("Acme <a@x.test>", ["b@x.test", "c@x.test"], "Hi")
             .cc("d@x.test")

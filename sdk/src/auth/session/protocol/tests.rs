@@ -47,7 +47,7 @@ fn a_store_that_is_always_too_slow_fails_and_keeps_no_mark() {
 
 #[test]
 fn a_mark_from_the_future_is_awaited_once() {
-    // The wall clock was set back by an hour; the other one still measures the pause.
+    // The wall clock was set back by an hour; the monotonic clock still measures the delay.
     let mut refresh = Refresh::new(Policy::default());
     let pending = RefreshPending { since: at(3_600).wall, attempts: 1 };
     let held = |pending| Held {

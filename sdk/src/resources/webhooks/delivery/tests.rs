@@ -142,7 +142,7 @@ fn a_timestamp_has_whole_seconds() {
     let Err(VerificationError::Timestamp { found, .. }) = verify(&svix(&long, SIGNATURE), BODY) else {
         panic!()
     };
-    assert_eq!(found.chars().count(), 81, "what was found is shortened");
+    assert_eq!(found.chars().count(), 81, "the value is truncated");
 }
 
 #[test]
