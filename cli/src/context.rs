@@ -147,7 +147,7 @@ impl Context {
         let (told, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
         Session::builder()
             .on_event(move |notice| warn(&notice.to_string()))
-            .renew_with(move |order| {
+            .refresh_with(move |order| {
                 let (told, profile) = (Arc::clone(&told), profile.clone());
                 async move { helper::renew(profile, order, |text| told(text)).await }
             })
@@ -221,7 +221,7 @@ impl Context {
     /// The client's settings that don't depend on the service.
     pub(crate) fn builder(settings: &Settings) -> posthaste::ClientBuilder {
         let product = concat!("posthaste-cli/", env!("CARGO_PKG_VERSION"));
-        let retry = RetryPolicy::default().attempts(settings.retries.value.saturating_add(1));
+        let retry = RetryPolicy::default().max_attempts(settings.retries.value.saturating_add(1));
         let builder = Client::builder().user_agent(product).retry(retry);
         match &settings.timeout {
             Some(timeout) => builder.timeout(timeout.value),

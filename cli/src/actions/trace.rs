@@ -21,18 +21,18 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     let make = || {
         let note = context.out.noter();
         make().on_retry(move |retry| {
-            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
+            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.delay.as_secs_f64()));
         })
     };
     if level == 0 {
-        return make().raw().await;
+        return make().with_response().await;
     }
     // A call that can't be previewed fails below, and is told then.
     if let Ok(preview) = make().preview() {
         context.out.trace(&request(&preview, level));
     }
     let begun = Instant::now();
-    let answer = make().raw().await;
+    let answer = make().with_response().await;
     let took = begun.elapsed();
     match &answer {
         Ok(raw) => context.out.trace(&response(raw.status, &raw.headers, &raw.body, took, level)),

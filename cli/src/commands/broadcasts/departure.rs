@@ -38,7 +38,7 @@ pub(super) async fn confirm(letter: &Letter, context: &Context) -> Result<(), Fa
 
 /// How many contacts a segment has, as far as one request tells.
 async fn count(client: &Client, segment: &str) -> String {
-    match client.segments().contacts(segment).limit(100).await {
+    match client.segments().contacts(segment).page_size(100).await {
         Ok(page) if page.has_more => format!("more than {} contacts", page.data.len()),
         Ok(page) => match page.data.len() {
             0 => "no contact".to_owned(),

@@ -58,14 +58,14 @@ fn plan(args: &Args) -> Result<(EventOccurrence, Option<DryRun>), Fail> {
         (Some(_), Some(email)) => {
             let rule = "--contact-id and --email exclude each other: an event happens to one contact";
             flags.wrong("exclusive", rule, "--email", email);
-            EventOccurrence::of_email(&args.event, email)
+            EventOccurrence::for_email(&args.event, email)
         }
-        (Some(id), None) => EventOccurrence::of_contact(&args.event, id.as_str()),
-        (None, Some(email)) => EventOccurrence::of_email(&args.event, email),
+        (Some(id), None) => EventOccurrence::for_contact(&args.event, id.as_str()),
+        (None, Some(email)) => EventOccurrence::for_email(&args.event, email),
         (None, None) => {
             flags.missing("--email or --contact-id");
             // Stands in for what is missing; nothing is wrong with it.
-            EventOccurrence::of_contact(&args.event, "-")
+            EventOccurrence::for_contact(&args.event, "-")
         }
     };
     let event = if payload.is_empty() { event } else { event.payload(payload) };

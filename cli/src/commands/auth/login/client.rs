@@ -25,10 +25,10 @@ pub(super) async fn who(
     if let Some(given) = given {
         return Ok(Who { client_id: given.to_owned(), is_new: false });
     }
-    if server.knows(USUAL, redirect_uri).await.map_err(failed)? {
+    if server.is_registered(USUAL, redirect_uri).await.map_err(failed)? {
         return Ok(Who { client_id: USUAL.to_owned(), is_new: false });
     }
-    if !server.registers() {
+    if !server.supports_registration() {
         return Err(Fail::Auth {
             message: "the service does not know this program, and lets no program register by itself; nothing was stored"
                 .to_owned(),

@@ -36,7 +36,7 @@ impl Paste {
                 Some("") => continue,
                 None => "that is longer than any such address".to_owned(),
                 Some(address) => match authorization.code_from(address) {
-                    Err(AuthError::Callback(CallbackError::Address)) => {
+                    Err(AuthError::Callback(CallbackError::Url)) => {
                         format!("paste the whole address; it begins with {}?", authorization.redirect_uri())
                     }
                     Err(AuthError::Callback(CallbackError::State)) => {

@@ -1,11 +1,11 @@
-//! Answers that only identify a record.
+//! Responses that only identify a record.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
 
 use crate::types::lenient;
 
-/// An answer that only identifies the record that was created or changed.
+/// A response that only identifies the record that was created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Reference<Id> {
@@ -13,7 +13,7 @@ pub struct Reference<Id> {
     pub id: Id,
 }
 
-/// The answer to a deletion.
+/// The response to a deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Deleted<Id> {
