@@ -1,4 +1,4 @@
-//! The two stores through their door, the keyring one with a keyring that a test can break.
+//! Tests of both stores through their public interface, with a keyring that can fail.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,63 +8,63 @@ use posthaste::auth::{LockedStore, RefreshPending, TokenRecord, TokenStore};
 use secrecy::ExposeSecret as _;
 use secrecy::zeroize::Zeroizing;
 
-use super::kept::tests::login;
-use super::keyring::vault::{Vault, VaultError};
+use super::keyring::backend::{SecretBackend, SecretBackendError};
 use super::place::Part;
+use super::stored::tests::login;
 use super::*;
 
-/// A keyring in memory. What is in `trouble` goes wrong.
+/// A keyring in memory, with an injected failure.
 #[derive(Debug, Default)]
-struct TestVault {
+struct TestBackend {
     entries: Mutex<BTreeMap<String, String>>,
-    trouble: Mutex<Trouble>,
+    trouble: Mutex<Failure>,
     calls: Mutex<Vec<&'static str>>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
+enum Failure {
     #[default]
     None,
     Locked,
-    /// Nothing can be written, all can be read.
+    /// Reads succeed, writes fail.
     ReadOnly,
-    /// A write is taken and forgotten.
+    /// Writes report success but are lost.
     Forgets,
-    /// A write is carried out, and no answer comes.
+    /// Writes succeed but report a timeout.
     SlowToAnswer,
 }
 
-impl TestVault {
-    fn trouble(&self, trouble: Trouble) {
+impl TestBackend {
+    fn trouble(&self, trouble: Failure) {
         *self.trouble.lock().unwrap() = trouble;
     }
 }
 
-impl Vault for TestVault {
-    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, VaultError> {
+impl SecretBackend for TestBackend {
+    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError> {
         self.calls.lock().unwrap().push("get");
         match *self.trouble.lock().unwrap() {
-            Trouble::Locked => Err(VaultError::Locked),
+            Failure::Locked => Err(SecretBackendError::Locked),
             _ => Ok(self.entries.lock().unwrap().get(user).cloned().map(Zeroizing::new)),
         }
     }
 
-    fn set(&self, user: &str, secret: &str) -> Result<(), VaultError> {
+    fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError> {
         self.calls.lock().unwrap().push("set");
         let keep = || drop(self.entries.lock().unwrap().insert(user.to_owned(), secret.to_owned()));
         match *self.trouble.lock().unwrap() {
-            Trouble::None => keep(),
-            Trouble::Locked | Trouble::ReadOnly => return Err(VaultError::Locked),
-            Trouble::Forgets => {}
-            Trouble::SlowToAnswer => {
+            Failure::None => keep(),
+            Failure::Locked | Failure::ReadOnly => return Err(SecretBackendError::Locked),
+            Failure::Forgets => {}
+            Failure::SlowToAnswer => {
                 keep();
-                return Err(VaultError::Slow(Duration::from_secs(5)));
+                return Err(SecretBackendError::Slow(Duration::from_secs(5)));
             }
         }
         Ok(())
     }
 
-    fn delete(&self, user: &str) -> Result<(), VaultError> {
+    fn delete(&self, user: &str) -> Result<(), SecretBackendError> {
         self.calls.lock().unwrap().push("delete");
         self.entries.lock().unwrap().remove(user);
         Ok(())
@@ -74,7 +74,7 @@ impl Vault for TestVault {
 /// A folder, a keyring, and a store over both.
 struct Bench {
     home: tempfile::TempDir,
-    vault: Arc<TestVault>,
+    backend: Arc<TestBackend>,
     store: ProfileStore,
 }
 
@@ -84,13 +84,14 @@ impl Bench {
         let folder = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
         let env =
             Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
-        let vault = Arc::new(TestVault::default());
+        let backend = Arc::new(TestBackend::default());
         let place = Place::of(&env, Some("work")).unwrap();
-        let store = ProfileStore { place, wanted: Some(kind), vault: vault.clone(), looked: Arc::default() };
-        Self { home, vault, store }
+        let store =
+            ProfileStore { place, wanted: Some(kind), backend: backend.clone(), looked: Arc::default() };
+        Self { home, backend, store }
     }
 
-    /// With a login of that generation in it.
+    /// With a login of this generation in it.
     fn with(kind: StoreKind, generation: u64) -> Self {
         let bench = Self::of(kind);
         bench.locked(|store| write(store, &login(generation)).unwrap());
@@ -105,7 +106,7 @@ impl Bench {
         work(&mut now(self.store.lock(Duration::ZERO)).unwrap())
     }
 
-    /// What a process that comes next finds under the lock.
+    /// What the next process finds under the lock.
     fn found(&self) -> Result<Option<TokenRecord>, StoreError> {
         self.locked(read)
     }
@@ -114,7 +115,7 @@ impl Bench {
         self.found().unwrap().unwrap().generation
     }
 
-    /// Marks, then renews.
+    /// Marks a refresh as pending, then saves it.
     fn renew(&self, from: u64) -> Result<(), StoreError> {
         self.locked(|store| {
             read(store)?;
@@ -123,7 +124,7 @@ impl Bench {
         })
     }
 
-    /// The names of all files but the lock.
+    /// The names of all files except the lock.
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.store.place.folder()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -145,7 +146,7 @@ fn read(store: &mut Box<dyn LockedStore>) -> Result<Option<TokenRecord>, StoreEr
     now(store.read())
 }
 
-/// A login whose renewal was begun.
+/// A login with a pending refresh.
 fn marked(generation: u64) -> TokenRecord {
     let mut record = login(generation);
     let mark = serde_json::json!({"since": "2026-01-01T00:00:00Z", "attempts": 1});
@@ -156,7 +157,7 @@ fn marked(generation: u64) -> TokenRecord {
 const BOTH: [StoreKind; 2] = [StoreKind::File, StoreKind::Keyring];
 
 #[test]
-fn a_login_is_kept_renewed_and_removed_and_nothing_stays_behind() {
+fn a_login_is_stored_refreshed_and_removed_without_leftovers() {
     for kind in BOTH {
         let bench = Bench::of(kind);
         assert!(bench.found().unwrap().is_none());
@@ -173,24 +174,24 @@ fn a_login_is_kept_renewed_and_removed_and_nothing_stays_behind() {
         assert_eq!(bench.files(), expected);
         bench.locked(|store| now(store.remove()).unwrap());
         assert!(bench.found().unwrap().is_none());
-        assert!(bench.files().is_empty() && bench.vault.entries.lock().unwrap().is_empty());
+        assert!(bench.files().is_empty() && bench.backend.entries.lock().unwrap().is_empty());
     }
 }
 
 #[test]
-fn the_mark_of_a_renewal_is_read_by_everybody_until_it_is_taken_back() {
+fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
     for kind in BOTH {
         let bench = Bench::with(kind, 1);
         bench.locked(|store| {
             read(store).unwrap();
             write(store, &marked(1)).unwrap();
-            // Reading again in the middle keeps the room for the answer.
+            // Reading again in between keeps the reserved space.
             assert!(read(store).unwrap().unwrap().pending.is_some());
             assert!(bench.file(Part::Next).exists());
         });
         let seen = now(bench.store.read()).unwrap().unwrap();
         assert_eq!(seen.pending, marked(1).pending);
-        // A process that comes after one that died finds the mark, and room made for nothing.
+        // A process after one that died finds the pending refresh, and unused reserved space.
         assert_eq!(bench.found().unwrap().unwrap().pending, marked(1).pending);
         assert!(!bench.file(Part::Next).exists());
         bench.locked(|store| {
@@ -202,7 +203,7 @@ fn the_mark_of_a_renewal_is_read_by_everybody_until_it_is_taken_back() {
 }
 
 #[test]
-fn a_new_login_replaces_any_other_whatever_its_generation_and_its_place() {
+fn a_new_login_replaces_any_other_regardless_of_generation_and_store() {
     for (first, second) in [
         (StoreKind::File, StoreKind::Keyring),
         (StoreKind::Keyring, StoreKind::File),
@@ -218,13 +219,13 @@ fn a_new_login_replaces_any_other_whatever_its_generation_and_its_place() {
             bench.renew(generation).unwrap();
             assert_eq!(bench.generation(), generation + 1);
             assert_eq!(bench.file(Part::Cred).exists(), second == StoreKind::File, "{first:?} {second:?}");
-            assert_eq!(bench.vault.entries.lock().unwrap().is_empty(), second == StoreKind::File);
+            assert_eq!(bench.backend.entries.lock().unwrap().is_empty(), second == StoreKind::File);
         }
     }
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_with_its_path_and_the_file_stays_until_a_login_replaces_it() {
+fn an_unreadable_file_is_reported_with_its_path_and_stays_until_a_login_replaces_it() {
     let bench = Bench::with(StoreKind::File, 1);
     let path = bench.file(Part::Cred);
     let whole = std::fs::read(&path).unwrap();
@@ -246,26 +247,26 @@ fn next_of(bench: &Bench, kind: StoreKind, generation: u64, another_login: bool)
         StoreKind::File => file::look(place).unwrap().unwrap(),
         StoreKind::Keyring => {
             let state = state::State::read(place).unwrap().unwrap();
-            Ring { place, vault: &*bench.vault }.look(&state).unwrap().unwrap()
+            KeyringStore { place, backend: &*bench.backend }.look(&state).unwrap().unwrap()
         }
     };
     if another_login {
         "another".clone_into(&mut record.login);
     }
-    record.kept = Kept::Login(Box::new(login(generation)));
+    record.kept = StoredCredential::Login(Box::new(login(generation)));
     match kind {
-        StoreKind::File => kept::to_file(&record).to_vec(),
+        StoreKind::File => stored::to_file(&record).to_vec(),
         StoreKind::Keyring => {
-            let entries = bench.vault.entries.lock().unwrap();
+            let entries = bench.backend.entries.lock().unwrap();
             let key = entries.iter().find(|(user, _)| user.ends_with("key")).unwrap().1;
-            let key = sealed::Key::from_text(key).unwrap();
-            sealed::seal(&key, sealed::Label::of(place, &record), &record.to_json()).unwrap()
+            let key = encrypted::Key::from_text(key).unwrap();
+            encrypted::seal(&key, encrypted::Label::of(place, &record), &record.to_json()).unwrap()
         }
     }
 }
 
 #[test]
-fn a_next_record_is_adopted_if_it_is_the_next_step_of_this_login_and_swept_if_not() {
+fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
     for kind in BOTH {
         let bench = Bench::with(kind, 3);
         bench.locked(|store| {
@@ -273,7 +274,13 @@ fn a_next_record_is_adopted_if_it_is_the_next_step_of_this_login_and_swept_if_no
             write(store, &marked(3)).unwrap();
         });
         let put = |bytes: &[u8]| {
-            secure::replace(&bench.file(Part::Next), &bench.file(Part::Mark), bytes, secure::ROOM).unwrap();
+            private_file::replace(
+                &bench.file(Part::Next),
+                &bench.file(Part::Mark),
+                bytes,
+                private_file::RESERVED_BYTES,
+            )
+            .unwrap();
         };
         let good = next_of(&bench, kind, 4, false);
         let old = next_of(&bench, kind, 2, false);
@@ -295,23 +302,23 @@ fn a_next_record_is_adopted_if_it_is_the_next_step_of_this_login_and_swept_if_no
 }
 
 #[test]
-fn a_renewed_record_that_cannot_be_saved_is_found_again_elsewhere() {
+fn a_refreshed_record_that_cannot_be_saved_is_recovered_from_a_fallback_file() {
     for kind in BOTH {
         let bench = Bench::with(kind, 1);
         bench.locked(|store| {
             read(store).unwrap();
             write(store, &marked(1)).unwrap();
-            bench.vault.trouble(Trouble::ReadOnly);
-            // The folder is not there when the answer comes.
+            bench.backend.trouble(Failure::ReadOnly);
+            // The folder is missing when the response arrives.
             let aside = bench.home.path().join("aside");
             std::fs::rename(bench.store.place.folder(), &aside).unwrap();
             write(store, &login(2)).unwrap();
             std::fs::rename(&aside, bench.store.place.folder()).unwrap();
         });
-        bench.vault.trouble(Trouble::None);
-        let spilled = || bench.store.place.spills().iter().any(|path| path.exists());
+        bench.backend.trouble(Failure::None);
+        let spilled = || bench.store.place.fallback_files().iter().any(|path| path.exists());
         assert!(spilled(), "{kind:?}");
-        // Not by way of what the open file has got all the same.
+        // Not through the file that is still open.
         std::fs::remove_file(bench.file(Part::Next)).unwrap_or_default();
         assert_eq!(bench.generation(), 2, "{kind:?}");
         assert!(!spilled());
@@ -320,18 +327,18 @@ fn a_renewed_record_that_cannot_be_saved_is_found_again_elsewhere() {
 }
 
 #[test]
-fn a_keyring_that_fails_after_the_exchange_loses_nothing() {
-    for trouble in [Trouble::Locked, Trouble::ReadOnly, Trouble::Forgets, Trouble::SlowToAnswer] {
+fn a_keyring_failure_after_the_exchange_loses_nothing() {
+    for trouble in [Failure::Locked, Failure::ReadOnly, Failure::Forgets, Failure::SlowToAnswer] {
         let bench = Bench::with(StoreKind::Keyring, 1);
         bench.locked(|store| {
             read(store).unwrap();
             write(store, &marked(1)).unwrap();
-            bench.vault.trouble(trouble);
+            bench.backend.trouble(trouble);
             write(store, &login(2)).unwrap();
         });
-        assert_eq!(bench.file(Part::Next).exists(), trouble != Trouble::SlowToAnswer, "{trouble:?}");
-        // While it fails, the token that is safe in the file is read from there and never risked.
-        if matches!(trouble, Trouble::ReadOnly | Trouble::Forgets) {
+        assert_eq!(bench.file(Part::Next).exists(), trouble != Failure::SlowToAnswer, "{trouble:?}");
+        // While it fails, the token in the file is used and never refreshed.
+        if matches!(trouble, Failure::ReadOnly | Failure::Forgets) {
             bench.locked(|store| {
                 assert_eq!(read(store).unwrap().unwrap().generation, 2);
                 let error = write(store, &marked(2)).unwrap_err();
@@ -339,11 +346,11 @@ fn a_keyring_that_fails_after_the_exchange_loses_nothing() {
             });
             assert!(bench.file(Part::Next).exists());
         }
-        if trouble == Trouble::Locked {
+        if trouble == Failure::Locked {
             assert!(bench.found().unwrap_err().to_string().contains("locked"));
             assert!(bench.file(Part::Next).exists());
         }
-        bench.vault.trouble(Trouble::None);
+        bench.backend.trouble(Failure::None);
         assert_eq!(bench.generation(), 2, "{trouble:?}");
         assert!(!bench.file(Part::Next).exists());
         bench.renew(2).unwrap();
@@ -351,63 +358,63 @@ fn a_keyring_that_fails_after_the_exchange_loses_nothing() {
 }
 
 #[test]
-fn before_the_exchange_a_keyring_that_fails_stops_it() {
+fn a_keyring_failure_before_the_exchange_prevents_it() {
     let bench = Bench::with(StoreKind::Keyring, 1);
     let written = bench.locked(|store| {
         read(store).unwrap();
-        bench.vault.trouble(Trouble::Locked);
+        bench.backend.trouble(Failure::Locked);
         write(store, &marked(1))
     });
     assert!(written.unwrap_err().to_string().contains("locked"));
-    bench.vault.trouble(Trouble::None);
+    bench.backend.trouble(Failure::None);
     assert!(bench.found().unwrap().unwrap().pending.is_none());
 }
 
 #[test]
-fn a_keyring_that_was_restored_from_a_copy_is_not_believed() {
+fn a_keyring_restored_from_a_backup_is_rejected() {
     let bench = Bench::with(StoreKind::Keyring, 1);
-    let copy = bench.vault.entries.lock().unwrap().clone();
+    let copy = bench.backend.entries.lock().unwrap().clone();
     bench.renew(1).unwrap();
-    *bench.vault.entries.lock().unwrap() = copy;
+    *bench.backend.entries.lock().unwrap() = copy;
     let error = bench.found().unwrap_err().to_string();
-    assert!(error.contains("generation 1") && error.contains("Log in again"), "{error}");
+    assert!(error.contains("generation 1") && error.contains("log in again"), "{error}");
 }
 
 #[test]
-fn a_long_access_token_goes_to_a_sealed_file_and_the_entry_stays_short() {
+fn a_long_access_token_is_written_to_an_encrypted_file_and_the_entry_stays_short() {
     let bench = Bench::with(StoreKind::Keyring, 1);
     let mut long = login(1);
     let token = "a".repeat(2000);
     long.access_token = Some(posthaste::types::AccessToken::new(token.clone()).unwrap());
-    // Of the same generation: an answer that brought an access token alone.
+    // Of the same generation: a response that contained only an access token.
     bench.locked(|store| write(store, &long).unwrap());
-    for entry in bench.vault.entries.lock().unwrap().values() {
+    for entry in bench.backend.entries.lock().unwrap().values() {
         assert!(entry.encode_utf16().count() <= 1280 && !entry.contains(&token));
     }
     let file = std::fs::read(bench.file(Part::Token)).unwrap();
     assert!(!String::from_utf8_lossy(&file).contains(&token));
-    bench.vault.calls.lock().unwrap().clear();
+    bench.backend.calls.lock().unwrap().clear();
     let read = now(bench.store.read()).unwrap().unwrap();
     assert_eq!(read.access_token.unwrap().expose(), token);
-    assert_eq!(*bench.vault.calls.lock().unwrap(), ["get"]);
+    assert_eq!(*bench.backend.calls.lock().unwrap(), ["get"]);
     // Without the file only the access token is missing.
     std::fs::remove_file(bench.file(Part::Token)).unwrap();
     assert!(bench.found().unwrap().unwrap().access_token.is_none());
 }
 
 #[test]
-fn an_api_key_is_no_login_and_a_login_takes_its_place() {
+fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
     for kind in BOTH {
         let bench = Bench::of(kind);
-        let key = KeptKey {
+        let key = StoredKey {
             origin: "https://a.test".to_owned(),
             key: SecretString::from("re_sentinel"),
             since: Timestamp::UNIX_EPOCH,
         };
-        let mut inside = now(bench.store.turn(Duration::ZERO)).unwrap();
-        inside.write(Kept::ApiKey(key)).unwrap();
-        drop(inside);
-        let Some(Kept::ApiKey(read)) = bench.store.look().unwrap() else { panic!("no key") };
+        let mut locked_profile = now(bench.store.turn(Duration::ZERO)).unwrap();
+        locked_profile.write(StoredCredential::ApiKey(key)).unwrap();
+        drop(locked_profile);
+        let Some(StoredCredential::ApiKey(read)) = bench.store.look().unwrap() else { panic!("no key") };
         assert_eq!(read.key.expose_secret(), "re_sentinel");
         assert!(bench.found().unwrap().is_none());
         bench.locked(|store| write(store, &login(1)).unwrap());
@@ -416,30 +423,32 @@ fn an_api_key_is_no_login_and_a_login_takes_its_place() {
 }
 
 #[test]
-fn an_overview_names_no_secret_and_asks_no_keyring() {
+fn an_overview_contains_no_secret_and_needs_no_keyring() {
     for kind in BOTH {
         let bench = Bench::with(kind, 4);
-        bench.vault.calls.lock().unwrap().clear();
+        bench.backend.calls.lock().unwrap().clear();
         let overview = Credentials { place: bench.store.place.clone(), looked: Arc::default() }
             .overview()
             .unwrap()
             .unwrap();
-        assert_eq!((overview.facts.generation, overview.store), (4, kind));
-        assert_eq!(overview.facts.origin, "https://a.test");
+        assert_eq!((overview.metadata.generation, overview.store), (4, kind));
+        assert_eq!(overview.metadata.origin, "https://a.test");
         assert!(!format!("{overview:?}").contains("sentinel"));
-        assert!(bench.vault.calls.lock().unwrap().is_empty());
+        assert!(bench.backend.calls.lock().unwrap().is_empty());
     }
 }
 
 #[test]
-fn a_reader_sees_the_old_record_or_the_new_one_and_never_a_mix() {
+fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
     let bench = Bench::with(StoreKind::File, 1);
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut looks = 0_u32;
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                let Some(Kept::Login(record)) = bench.store.look().unwrap() else { panic!("no login") };
+                let Some(StoredCredential::Login(record)) = bench.store.look().unwrap() else {
+                    panic!("no login")
+                };
                 assert_eq!(record.refresh_token.expose(), format!("rt_sentinel_{}", record.generation));
                 looks += 1;
             }
@@ -462,9 +471,9 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         let other = || ProfileStore { place: place.clone(), wanted: None, ..bench.store.clone() };
         let other_has = || now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.read())).unwrap();
 
-        bench.vault.trouble(Trouble::ReadOnly);
+        bench.backend.trouble(Failure::ReadOnly);
         let refused = now(bench.store.copy_to(other())).is_err();
-        bench.vault.trouble(Trouble::None);
+        bench.backend.trouble(Failure::None);
         if kind == StoreKind::Keyring {
             assert!(refused && other_has().is_none() && bench.generation() == 3);
         } else {
@@ -483,6 +492,6 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
             read(store).unwrap();
             write(store, &marked(3)).unwrap();
         });
-        assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("has not ended"));
+        assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("hasn't finished"));
     }
 }

@@ -1,4 +1,4 @@
-//! Mail that came in, from the command line.
+//! `received`.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ const MAIL: &str = concat!(
 );
 
 #[test]
-fn a_mail_is_brought_in_read_and_its_files_are_saved_where_they_belong() {
+fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let id = posthaste.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
@@ -46,7 +46,7 @@ fn a_mail_is_brought_in_read_and_its_files_are_saved_where_they_belong() {
 }
 
 #[test]
-fn a_mail_is_made_of_flags() {
+fn a_mail_is_composed_from_flags() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let file = posthaste.home().join("log.txt");

@@ -1,4 +1,4 @@
-//! `auth list`: the profiles, and which of them are logged in.
+//! `auth list`: the profiles and their login state.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::diagnostics::Fail;
 use crate::output::report;
 use crate::output::table::{Column, Kind};
 
-/// List the profiles, and which of them are logged in
+/// List profiles and their login state
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: used, profile, origin, kind, state, scope, store, expires_at\n\n\
     Example:\n  posthaste auth list --jq '.data[] | select(.state == \"logged_in\").profile'")]
@@ -28,7 +28,7 @@ const COLUMNS: &[Column] = &[
     Column::new("expires_at", "EXPIRES", Kind::Time),
 ];
 
-/// Prints them.
+/// Prints the list.
 pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let columns = context.out.columns(COLUMNS)?;

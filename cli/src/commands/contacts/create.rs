@@ -9,24 +9,24 @@ use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::input::pair::Pair;
 
-/// Make a contact, and print its id
+/// Create a contact and print its ID
 ///
-/// The specification is silent on an address that a contact has already; the sandbox writes what is given over that contact.
+/// The specification doesn't define what happens if a contact already has the address; the sandbox updates that contact.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste contacts create ada@example.com --first-name Ada --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
     posthaste contacts create ada@example.com --property city=London --property-json orders=3 \\\n      \
     --topic b6d24b8e-af0b-4c3c-be0c-359bbd97381e=opt_in")]
 pub(crate) struct Args {
-    /// Address of the contact, without a name
+    /// Email address of the contact, without a display name
     #[arg(value_name = "EMAIL")]
     email: String,
     #[command(flatten)]
     fields: fields::Args,
-    /// Segment that the contact is put into; repeat it
+    /// Segment to add the contact to; repeatable
     #[arg(long, value_name = "ID")]
     segment_id: Vec<String>,
-    /// What the contact chooses of a topic: opt_in or opt_out; repeat it
+    /// Topic subscription, opt_in or opt_out; repeatable
     #[arg(long, value_name = "ID=CHOICE")]
     topic: Vec<String>,
     #[command(flatten)]
@@ -39,8 +39,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let contact = contact(&args, &mut flags);
     flags.judge(contact.check());
     flags.finish()?;
-    let doubt = format!("the contact may have been made; look: {}", look(&args.email));
-    match mutation::carry_out(dry_run, &doubt, context, |client| client.contacts().create(&contact)).await? {
+    let unknown_outcome = format!("the contact may have been created; check: {}", look(&args.email));
+    match mutation::carry_out(dry_run, &unknown_outcome, context, |client| client.contacts().create(&contact))
+        .await?
+    {
         Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
         None => Ok(()),
     }
@@ -75,7 +77,7 @@ fn contact(args: &Args, flags: &mut Flags) -> NewContact {
         if let Some((topic, subscription)) = choice {
             contact = contact.topic(topic, subscription);
         } else {
-            let rule = "--topic is the id of a topic, `=`, and opt_in or opt_out";
+            let rule = "--topic must be TOPIC_ID=opt_in or TOPIC_ID=opt_out";
             flags.wrong_nth("type", rule, "--topic", i + 1, text);
         }
     }

@@ -1,4 +1,4 @@
-//! Where in a JSON text a value stands. Only asked when something is wrong: a second parser finds the bytes then.
+//! Finds the bytes of values in a JSON text. Used only for errors, with a second parser.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -9,7 +9,7 @@ use jsonc_parser::{
     parse_to_ast,
 };
 
-/// What of a place is meant.
+/// Selects the key or the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The value at the pointer.
@@ -18,7 +18,7 @@ pub(crate) enum Part {
     Key,
 }
 
-/// The bytes of the value at each JSON pointer, or of the nearest value around it. The text is parsed once for all of them.
+/// The bytes of the value at each JSON pointer, or of the nearest enclosing value. Parses the text once for all of them.
 pub(crate) fn find<'a>(text: &str, places: impl IntoIterator<Item = (&'a str, Part)>) -> Vec<Range<usize>> {
     let options = ParseOptions {
         allow_comments: false,
@@ -39,10 +39,10 @@ pub(crate) fn find<'a>(text: &str, places: impl IntoIterator<Item = (&'a str, Pa
     places.into_iter().map(find).collect()
 }
 
-/// Looks keys up in an index of each object, which is made when the object is first passed.
+/// Looks up keys in an index per object, built on first use.
 struct Finder<'t, 'a> {
     text: &'t str,
-    /// By the byte at which an object begins.
+    /// Keyed by the byte at which an object starts.
     keys: HashMap<usize, HashMap<&'a str, &'a ObjectProp<'a>>>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Finder<'_, 'a> {
         for step in pointer.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             let next = match value {
-                // The last of several counts, as it does for a reader of the value; it is also the one that repeats.
+                // The last of repeated keys, as for readers of the value; it is also the repetition.
                 Value::Object(object) => {
                     let keys = self.keys.entry(object.range().start).or_insert_with(|| {
                         object.properties.iter().map(|prop| (prop.name.as_str(), prop)).collect()
@@ -80,7 +80,7 @@ impl<'a> Finder<'_, 'a> {
     }
 }
 
-/// Of an object or array around a place, its opening bracket says enough.
+/// For an object or array, the opening bracket is enough.
 fn first_line_of(text: &str, range: Range<usize>) -> Range<usize> {
     match text.as_bytes().get(range.start) {
         Some(b'{' | b'[') => range.start..range.start + 1,
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_found_by_its_pointer() {
+    fn a_pointer_selects_a_value() {
         assert_eq!(at("/from", Part::Value), "\"a\"");
         assert_eq!(at("/tags/0/name", Part::Value), "\"week 47\"");
         assert_eq!(at("/a~1b", Part::Value), "1");
@@ -111,12 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn of_a_repeated_key_the_repetition_is_found() {
+    fn for_a_repeated_key_the_repetition_is_found() {
         assert_eq!(one(TEXT, "/x", Part::Key).start, TEXT.rfind("\"x\"").unwrap());
     }
 
     #[test]
-    fn what_is_missing_is_told_at_the_object_that_lacks_it() {
+    fn a_missing_value_is_reported_at_its_object() {
         assert_eq!(at("/tags/0/value", Part::Value), "{");
         assert_eq!(one(TEXT, "/tags/0/value", Part::Value).start, TEXT.find("{\"name\"").unwrap());
         assert_eq!(at("/subject", Part::Value), "{");
