@@ -76,10 +76,10 @@ impl Context {
     }
 
     /// Warns about unknown settings in the configuration file, with their place.
-    pub(crate) fn warn_of_settings(&self) {
+    pub(crate) fn warn_about_settings(&self) {
         let Ok(settings) = &self.settings else { return };
         for found in settings.warnings.iter().filter(|_| !self.out.is_quiet()) {
-            if self.out.says_json() {
+            if self.out.messages_are_json() {
                 write_stderr_json(&json!({ "warning": report::problem(found) }));
             } else {
                 write_stderr(&report::warning(found, &self.out.terminal));
@@ -116,7 +116,7 @@ impl Context {
     /// Reports on standard error what was done if standard output is closed, even with `--quiet`.
     pub(crate) fn report_unread(&self) {
         if let Some(begun) = self.in_flight.unreported() {
-            report::begun(&begun, self.out.says_json());
+            report::begun(&begun, self.out.messages_are_json());
         }
     }
 
@@ -146,12 +146,12 @@ impl Context {
     /// The stored login, ready for use; warnings of its token refreshes are printed.
     pub(crate) fn session(&self, credentials: &Credentials) -> Session {
         let warn = Arc::new(self.out.warner());
-        let (told, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
+        let (warn_of_event, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
         Session::builder()
-            .on_event(move |notice| warn(&notice.to_string()))
-            .renew_with(move |order| {
-                let (told, profile) = (Arc::clone(&told), profile.clone());
-                async move { helper::renew(profile, order, |text| told(text)).await }
+            .on_event(move |event| warn_of_event(&event.to_string()))
+            .renew_with(move |request| {
+                let (warn, profile) = (Arc::clone(&warn), profile.clone());
+                async move { helper::renew(profile, request, |text| warn(text)).await }
             })
             .open(credentials.store(None))
     }
@@ -207,7 +207,7 @@ impl Context {
     }
 
     /// The command that shows an email just accepted; `None` if the service ends with this command.
-    pub(crate) fn where_to_look(&self, id: &str) -> Option<String> {
+    pub(crate) fn show_command(&self, id: &str) -> Option<String> {
         if self.embedded.is_some() {
             return None;
         }

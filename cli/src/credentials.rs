@@ -45,7 +45,7 @@ pub(crate) use self::stored::{StoredCredential, StoredKey};
 use self::keyring::KeyringStore;
 use self::keyring::backend::SystemKeyring;
 use self::place::Place;
-use self::store::{Locked, elsewhere, recorded};
+use self::store::{Locked, recorded, run_blocking};
 use crate::diagnostics::Fail;
 use crate::output::report;
 pub(crate) use crate::settings::StoreKind;
@@ -72,7 +72,7 @@ pub(crate) fn of_store(error: &StoreError) -> Fail {
 pub(crate) struct Credentials {
     place: Place,
     /// The credential found by the last read of a file, reused by the store's first read.
-    looked: Arc<Mutex<Option<StoredCredential>>>,
+    peeked: Arc<Mutex<Option<StoredCredential>>>,
 }
 
 /// Metadata of a profile's credential, without secrets.
@@ -94,7 +94,7 @@ pub(crate) type Listed = (String, Result<Overview, StoreError>);
 impl Credentials {
     /// The credentials of a profile. If there is no folder for them, the error names the invalid variable.
     pub(crate) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
-        Place::of(env, profile).map(|place| Self { place, looked: Arc::default() })
+        Place::of(env, profile).map(|place| Self { place, peeked: Arc::default() })
     }
 
     /// The profile's name.
@@ -108,10 +108,10 @@ impl Credentials {
         let (metadata, path) = if let (StoreKind::Keyring, Some(state)) = (store, state) {
             (Some(state.metadata), None)
         } else {
-            let record = file::look(&self.place)?;
+            let record = file::peek(&self.place)?;
             let metadata = record.as_ref().map(|record| CredentialMetadata::of(&record.kept));
-            *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = record.map(|record| record.kept);
-            (metadata, Some(self.place.file(place::Part::Cred)))
+            *self.peeked.lock().unwrap_or_else(PoisonError::into_inner) = record.map(|record| record.kept);
+            (metadata, Some(self.place.file(place::FileKind::Cred)))
         };
         let profile = self.place.profile().to_owned();
         Ok(metadata.map(|metadata| Overview { profile, store, path, metadata }))
@@ -125,7 +125,7 @@ impl Credentials {
     /// Tests a store before the browser opens: writes, reads and deletes a dummy value.
     pub(crate) async fn probe(&self, store: StoreKind) -> Result<(), StoreError> {
         let place = self.place.clone();
-        elsewhere(move || {
+        run_blocking(move || {
             place.prepare()?;
             match store {
                 StoreKind::Keyring => {
@@ -134,7 +134,7 @@ impl Credentials {
                 StoreKind::File => {
                     // A unique name: two logins may probe at the same time.
                     let path = place
-                        .file(place::Part::Mark)
+                        .file(place::FileKind::Mark)
                         .with_extension(uuid::Uuid::new_v4().simple().to_string());
                     private_file::StagedFile::reserve(&path, private_file::RESERVED_BYTES).map(drop)?;
                     private_file::remove(&path)
@@ -146,39 +146,39 @@ impl Credentials {
 
     /// The store for a session. A new login is written to `wanted`, else to the store of the last login, else to the keyring.
     pub(crate) fn store(&self, wanted: Option<StoreKind>) -> ProfileStore {
-        let (place, looked) = (self.place.clone(), Arc::clone(&self.looked));
-        ProfileStore { place, wanted, backend: Arc::new(SystemKeyring::new()), looked }
+        let (place, peeked) = (self.place.clone(), Arc::clone(&self.peeked));
+        ProfileStore { place, wanted, backend: Arc::new(SystemKeyring::new()), peeked }
     }
 
     /// The stored API key, if any.
     pub(crate) async fn api_key(&self) -> Result<Option<StoredKey>, StoreError> {
         let credentials = self.clone();
-        elsewhere(move || credentials.api_key_here()).await
+        run_blocking(move || credentials.api_key_here()).await
     }
 
     /// The same, blocking, for the construction of a client.
     pub(crate) fn api_key_here(&self) -> Result<Option<StoredKey>, StoreError> {
-        Ok(match self.store(None).look()? {
+        Ok(match self.store(None).peek()? {
             Some(StoredCredential::ApiKey(key)) => Some(key),
             _ => None,
         })
     }
 
     /// Stores an API key in place of any other credential.
-    pub(crate) async fn keep_api_key(
+    pub(crate) async fn store_api_key(
         &self,
         wanted: Option<StoreKind>,
         origin: &str,
         key: SecretString,
     ) -> Result<(), StoreError> {
         let key = StoredKey { origin: origin.to_owned(), key, since: Timestamp::now() };
-        let mut locked = Locked(Some(self.store(wanted).turn(TIMEOUT).await?));
+        let mut locked = Locked(Some(self.store(wanted).lock_profile(TIMEOUT).await?));
         locked.with(move |locked_profile| locked_profile.write(StoredCredential::ApiKey(key))).await
     }
 
     /// Removes the stored credential; revokes nothing.
     pub(crate) async fn remove(&self) -> Result<(), StoreError> {
-        let mut locked = Locked(Some(self.store(None).turn(TIMEOUT).await?));
+        let mut locked = Locked(Some(self.store(None).lock_profile(TIMEOUT).await?));
         locked.with(store::LockedProfile::remove).await
     }
 

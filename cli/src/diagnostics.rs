@@ -5,5 +5,5 @@ mod in_flight;
 mod problem;
 
 pub(crate) use fail::{EXIT_CODES, Fail, Kind, Signal};
-pub(crate) use in_flight::{Begun, InFlight};
+pub(crate) use in_flight::{InFlight, Operation};
 pub(crate) use problem::{Diagnostic, Diagnostics, Missing, Origin, Problem, place};

@@ -61,28 +61,28 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
     let in_flight = InFlight::default();
-    let (result, asks_json) = carry_out(cli, env, &in_flight);
+    let (result, asks_json) = execute(cli, env, &in_flight);
     // A signal may have interrupted the prompt for a secret.
     hidden::show();
     let Err(fail) = result else { return 0 };
     // The configuration file may select JSON too.
     let json = asks_json.unwrap_or(json);
-    let under_way = in_flight.unreported();
-    match (&fail, &under_way) {
+    let in_flight = in_flight.unreported();
+    match (&fail, &in_flight) {
         (Fail::BrokenPipe, Some(begun)) => report::begun(begun, json),
         (Fail::BrokenPipe, None) => {}
         (Fail::Child { message: None, .. }, _) if json => {}
-        _ if json => write_stderr_json(&report::json(&fail, under_way.as_ref())),
+        _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref())),
         _ => {
             let terminal = Terminal::detect(env, color.unwrap_or_default());
-            write_stderr(&report::human(&fail, under_way.as_ref(), &terminal, verbose));
+            write_stderr(&report::human(&fail, in_flight.as_ref(), &terminal, verbose));
         }
     }
     fail.exit_code()
 }
 
 /// Runs the command; without a runtime if it needs no network.
-fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
+fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     let Cli { global, command } = cli;
     let (env, in_flight) = (env.clone(), in_flight.clone());
     let context = move || Context::new(global, env, in_flight);
@@ -140,7 +140,7 @@ fn here(
     run: impl FnOnce(&Context) -> Result<(), Fail>,
 ) -> Ended {
     match context() {
-        Ok(context) => (run(&context), Some(context.out.says_json())),
+        Ok(context) => (run(&context), Some(context.out.messages_are_json())),
         Err(fail) => (Err(fail), None),
     }
 }
@@ -165,7 +165,7 @@ async fn until_signal(
             Ok(context) => context,
             Err(fail) => return end.send((Err(fail), None)),
         };
-        let json = context.out.says_json();
+        let json = context.out.messages_are_json();
         let result = runtime.block_on(async {
             tokio::select! {
                 result = with_service(command, context) => result,
@@ -193,7 +193,7 @@ async fn until_signal(
         }
     };
     // The tokens of a new login may not be stored yet.
-    signals.when_free().await;
+    signals.when_released().await;
     result
 }
 
@@ -225,7 +225,7 @@ async fn with_service(
 }
 
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
-    context.warn_of_settings();
+    context.warn_about_settings();
     match command {
         Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
         Command::Emails(Noun(command)) => commands::emails::run(command, context).await,

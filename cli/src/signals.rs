@@ -8,24 +8,24 @@ use crate::diagnostics::{Fail, Signal};
 use crate::output::{pager, write_stderr};
 
 /// The number of critical sections in progress.
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 /// Notified when the last of them ends.
-static FREE: Notify = Notify::const_new();
+static RELEASED: Notify = Notify::const_new();
 
 /// A critical section: while this exists, signals don't stop the program.
 #[derive(Debug)]
-pub(crate) struct Held(());
+pub(crate) struct CriticalSection(());
 
 /// Delays termination by a signal: between the exchange of a code and the save, a response may hold the only copy of new tokens.
-pub(crate) fn hold() -> Held {
-    HELD.fetch_add(1, Ordering::SeqCst);
-    Held(())
+pub(crate) fn hold() -> CriticalSection {
+    ACTIVE.fetch_add(1, Ordering::SeqCst);
+    CriticalSection(())
 }
 
-impl Drop for Held {
+impl Drop for CriticalSection {
     fn drop(&mut self) {
-        if HELD.fetch_sub(1, Ordering::SeqCst) == 1 {
-            FREE.notify_waiters();
+        if ACTIVE.fetch_sub(1, Ordering::SeqCst) == 1 {
+            RELEASED.notify_waiters();
         }
     }
 }
@@ -50,7 +50,7 @@ impl Signals {
         {
             use tokio::signal::unix::{SignalKind, signal};
             let all = || {
-                let hangup = if heeds_hangup() { Some(signal(SignalKind::hangup())?) } else { None };
+                let hangup = if handles_hangup() { Some(signal(SignalKind::hangup())?) } else { None };
                 Ok(Self {
                     interrupt: signal(SignalKind::interrupt())?,
                     terminate: signal(SignalKind::terminate())?,
@@ -96,11 +96,11 @@ impl Signals {
     }
 
     /// Waits until all critical sections have ended, or for another signal.
-    pub(crate) async fn when_free(&mut self) {
+    pub(crate) async fn when_released(&mut self) {
         let mut announced = false;
         loop {
-            let free = FREE.notified();
-            if HELD.load(Ordering::SeqCst) == 0 {
+            let free = RELEASED.notified();
+            if ACTIVE.load(Ordering::SeqCst) == 0 {
                 return;
             }
             if !announced {
@@ -117,7 +117,7 @@ impl Signals {
 
 /// Whether a hangup ends the program. Handling it would undo the effect of nohup(1).
 #[cfg(target_os = "linux")]
-fn heeds_hangup() -> bool {
+fn handles_hangup() -> bool {
     let ignored = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?.trim().to_owned();
@@ -128,6 +128,6 @@ fn heeds_hangup() -> bool {
 
 /// Not detectable on this system: keep its default behavior.
 #[cfg(all(unix, not(target_os = "linux")))]
-fn heeds_hangup() -> bool {
+fn handles_hangup() -> bool {
     false
 }

@@ -5,7 +5,7 @@ use webbrowser::{Browser, BrowserOptions};
 use crate::context::Context;
 
 /// Why no browser is opened; `None` if one is.
-pub(crate) fn why_not(no_browser: bool, context: &Context) -> Option<&'static str> {
+pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<&'static str> {
     let set = |name| context.env.raw(name).is_some();
     if no_browser {
         return Some("--no-browser");

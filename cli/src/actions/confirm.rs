@@ -15,7 +15,7 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
     if context.global.yes {
         return Ok(());
     }
-    if !may_ask(context)? {
+    if !is_interactive(context)? {
         let problem = Problem::new(
             "",
             "required",
@@ -25,7 +25,7 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
         report.help = Some("to confirm, pass --yes".to_owned());
         return Err(Fail::Usage(report));
     }
-    let (send, answer) = oneshot::channel();
+    let (send, receive) = oneshot::channel();
     // On its own thread: a signal ends the program while it waits for input.
     std::thread::spawn(move || {
         let mut line = String::new();
@@ -34,7 +34,7 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
         let _ = send.send(read.map(|_| line));
     });
     write_stderr(&format!("{} [y/N] ", crate::output::terminal::safe(question)));
-    let line = answer.await.ok().and_then(Result::ok).unwrap_or_default();
+    let line = receive.await.ok().and_then(Result::ok).unwrap_or_default();
     if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
@@ -43,7 +43,7 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
 }
 
 /// Whether the session is interactive.
-pub(crate) fn may_ask(context: &Context) -> Result<bool, Fail> {
+pub(crate) fn is_interactive(context: &Context) -> Result<bool, Fail> {
     let terminal = &context.out.terminal;
     let wanted = !context.settings()?.no_input.value && !context.out.is_quiet() && !context.out.is_json();
     let alone = context.env.get("CI").is_some() || context.env.get("TERM") == Some("dumb");

@@ -42,7 +42,7 @@ pub(crate) struct Mutation<'a> {
 
 impl Mutation<'_> {
     /// Executes the call that `make` builds, or prints it and returns no response. The response must be [reported](report).
-    pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
+    pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
         &self,
         context: &Context,
         make: impl Fn(&Client) -> Call<T>,
@@ -54,10 +54,10 @@ impl Mutation<'_> {
         }
         let client = context.client()?;
         context.in_flight.begin(self.unknown_outcome, self.key.map(IdempotencyKey::as_str));
-        match trace::carry_out(context, || make(&client)).await {
-            Ok(answer) => {
-                context.in_flight.accepted(ids(&document(&answer)));
-                Ok(Some((client, answer)))
+        match trace::execute(context, || make(&client)).await {
+            Ok(response) => {
+                context.in_flight.accepted(ids(&document(&response)));
+                Ok(Some((client, response)))
             }
             Err(error) => {
                 context.in_flight.finish();
@@ -68,15 +68,14 @@ impl Mutation<'_> {
 }
 
 /// Executes a change without an idempotency key, or prints it.
-pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
+pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     dry_run: Option<DryRun>,
     unknown_outcome: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<Option<WithResponse<T>>, Fail> {
-    let done =
-        Mutation { dry_run, unknown_outcome, key: None, contents: &[] }.carry_out(context, make).await?;
-    Ok(done.map(|(_, answer)| answer))
+    let done = Mutation { dry_run, unknown_outcome, key: None, contents: &[] }.execute(context, make).await?;
+    Ok(done.map(|(_, response)| response))
 }
 
 /// Prints the result of a change. If standard output is closed, the change stands: it is reported on standard error, and the command continues.
@@ -97,8 +96,8 @@ pub(crate) async fn by_id<I: AsRef<str> + DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn(&Client) -> Call<Reference<I>>,
 ) -> Result<(), Fail> {
-    match carry_out(dry_run.plan()?, unknown_outcome, context, make).await? {
-        Some(answer) => print(answer.value.id.as_ref(), &answer, context),
+    match execute(dry_run.plan()?, unknown_outcome, context, make).await? {
+        Some(response) => print(response.value.id.as_ref(), &response, context),
         None => Ok(()),
     }
 }
@@ -111,8 +110,8 @@ pub(crate) async fn delete<I: AsRef<str> + DeserializeOwned + Send + 'static>(
     make: impl Fn(&Client) -> Call<Deleted<I>>,
 ) -> Result<(), Fail> {
     confirm_delete(dry_run.dry_run.is_some(), context, &make).await?;
-    match carry_out(dry_run.plan()?, unknown_outcome, context, make).await? {
-        Some(answer) => print(answer.value.id.as_ref(), &answer, context),
+    match execute(dry_run.plan()?, unknown_outcome, context, make).await? {
+        Some(response) => print(response.value.id.as_ref(), &response, context),
         None => Ok(()),
     }
 }
@@ -141,7 +140,7 @@ pub(crate) async fn confirm(dry_run: bool, question: &str, context: &Context) ->
 }
 
 fn asks(context: &Context) -> Result<bool, Fail> {
-    Ok(!context.global.yes && confirm::may_ask(context)?)
+    Ok(!context.global.yes && confirm::is_interactive(context)?)
 }
 
 impl DryRunFlag {
@@ -160,19 +159,19 @@ pub(crate) async fn show<T: DeserializeOwned + Send + 'static>(
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<(), Fail> {
     let client = context.client()?;
-    let record = trace::carry_out(context, || make(&client)).await?;
+    let record = trace::execute(context, || make(&client)).await?;
     let document = document(&record);
     context.out.result(&record::lines(&document), &document)
 }
 
 /// Prints the result of a change: the ID for people, the whole response for programs.
-pub(crate) fn print<T>(id: &str, answer: &WithResponse<T>, context: &Context) -> Result<(), Fail> {
-    report(context, || context.out.result(&[id.to_owned()], &document(answer)))
+pub(crate) fn print<T>(id: &str, response: &WithResponse<T>, context: &Context) -> Result<(), Fail> {
+    report(context, || context.out.result(&[id.to_owned()], &document(response)))
 }
 
 /// The response's JSON, unchanged.
-pub(crate) fn document<T>(answer: &WithResponse<T>) -> Value {
-    serde_json::from_slice(&answer.body).unwrap_or_default()
+pub(crate) fn document<T>(response: &WithResponse<T>) -> Value {
+    serde_json::from_slice(&response.body).unwrap_or_default()
 }
 
 /// The IDs in a response: of one resource, or of a list.

@@ -49,7 +49,7 @@ impl From<OlderArgs> for Args {
 
 /// A validated part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ListRange {
     /// Number of items; `None` for the service's default page.
     limit: Option<usize>,
     all: bool,
@@ -64,7 +64,7 @@ enum Start {
 
 impl Args {
     /// Validates the flags and reports all problems.
-    pub(crate) fn plan(self) -> Result<Part, Diagnostics> {
+    pub(crate) fn plan(self) -> Result<ListRange, Diagnostics> {
         let Self { older: OlderArgs { limit, all, after }, before } = self;
         let mut found = Vec::new();
         let mut wrong = |code, rule: &str, flag: &str, value: &str| {
@@ -94,7 +94,7 @@ impl Args {
             return Err(Diagnostics { found, ..Diagnostics::default() });
         }
         let start = after.map(Start::After).or(before.map(Start::Before));
-        Ok(Part { limit: number, all, start })
+        Ok(ListRange { limit: number, all, start })
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Shown {
 /// Fetches and prints the part. With `keep`, only matching items count.
 pub(crate) async fn show<T: Item>(
     list: List<T>,
-    part: &Part,
+    part: &ListRange,
     keep: Option<&dyn Fn(&Value) -> bool>,
     columns: &Columns,
     context: &Context,
@@ -126,7 +126,7 @@ pub(crate) async fn show<T: Item>(
             Some(limit) => list.limit(limit),
             None => list,
         };
-        let envelope = trace::carry_out(context, || list.call().typed::<Value>()).await?.value;
+        let envelope = trace::execute(context, || list.call().typed::<Value>()).await?.value;
         context.out.list(&envelope, columns)?;
         let data = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let more = envelope.get("has_more").and_then(Value::as_bool).unwrap_or_default();
@@ -137,7 +137,7 @@ pub(crate) async fn show<T: Item>(
 
 async fn walk(
     list: List<Value>,
-    part: &Part,
+    part: &ListRange,
     keep: Option<&dyn Fn(&Value) -> bool>,
     columns: &Columns,
     context: &Context,
@@ -190,7 +190,7 @@ async fn walk(
     Ok(Shown { items: count, next: part.next(&seen, more) })
 }
 
-impl Part {
+impl ListRange {
     fn next(&self, data: &[Value], more: bool) -> Option<String> {
         if !more {
             return None;

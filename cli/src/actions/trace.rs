@@ -13,7 +13,7 @@ use crate::output::secret;
 /// Maximum bytes shown of a body.
 const MAX_SHOWN_BYTES: usize = 4_000;
 /// Executes the call that `make` builds, with the trace that `-v` selects.
-pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
+pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn() -> Call<T>,
 ) -> posthaste::Result<WithResponse<T>> {
@@ -31,10 +31,10 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     if let Ok(preview) = make().preview() {
         context.out.trace(&request(&preview, level));
     }
-    let begun = Instant::now();
-    let answer = make().raw().await;
-    let took = begun.elapsed();
-    match &answer {
+    let started = Instant::now();
+    let result = make().raw().await;
+    let took = started.elapsed();
+    match &result {
         Ok(raw) => context.out.trace(&response(raw.status, &raw.headers, &raw.body, took, level)),
         Err(Error::Api(error)) => {
             context.out.trace(&response(error.status, &error.headers, &error.body, took, level));
@@ -43,7 +43,7 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
             context.out.trace(&format!("< no complete response after {} ms: {error}", took.as_millis()))
         }
     }
-    answer
+    result
 }
 
 /// Traces the pages of a list: the request, and each page as it arrives.

@@ -38,7 +38,7 @@ pub(crate) fn plan(wait: Option<&str>, timeout: &str, state: &str) -> Result<Opt
 
 /// The messages of a command's wait.
 #[derive(Debug)]
-pub(crate) struct Words {
+pub(crate) struct Messages {
     /// After a signal: `the email was accepted; delivery continues in the background`.
     pub(crate) left: String,
     /// After a timeout: `the email isn't delivered`.
@@ -48,7 +48,7 @@ pub(crate) struct Words {
     /// A failure: `the email was accepted, but delivery failed`.
     pub(crate) failed: String,
     /// The command that shows the current state.
-    pub(crate) look: String,
+    pub(crate) check: String,
 }
 
 /// A terminal state, in the service's word.
@@ -64,23 +64,23 @@ pub(crate) enum End {
 pub(crate) async fn until<T: Send + 'static>(
     wait: Wait<T>,
     timeout: Duration,
-    words: &Words,
+    messages: &Messages,
     context: &Context,
     end: impl Fn(&T) -> End,
 ) -> Result<T, Fail> {
-    context.in_flight.wait(&words.left);
-    let begun = std::time::Instant::now();
+    context.in_flight.wait(&messages.left);
+    let started = std::time::Instant::now();
     let ended = wait.max_wait(timeout).await;
     context.in_flight.finish();
     match ended {
         Ok(found) => match end(&found) {
             End::Good(state) => {
-                context.out.note(&format!("{state} after {} s", begun.elapsed().as_secs()));
+                context.out.note(&format!("{state} after {} s", started.elapsed().as_secs()));
                 Ok(found)
             }
             End::Bad(state) => Err(Fail::Rejected {
-                message: format!("{}: {state}", words.failed),
-                hint: Some(words.look.clone()),
+                message: format!("{}: {state}", messages.failed),
+                hint: Some(messages.check.clone()),
             }),
         },
         Err(Error::WaitTimeout(pending)) => {
@@ -88,8 +88,8 @@ pub(crate) async fn until<T: Send + 'static>(
             let state =
                 state.map_or_else(|| "its state is unknown".to_owned(), |state| format!("it is {state}"));
             Err(Fail::Pending {
-                message: format!("{} after {} s: {state}", words.open, timeout.as_secs()),
-                hint: Some(format!("{}; check: {}", words.goes_on, words.look)),
+                message: format!("{} after {} s: {state}", messages.open, timeout.as_secs()),
+                hint: Some(format!("{}; check: {}", messages.goes_on, messages.check)),
             })
         }
         Err(error) => Err(error.into()),

@@ -108,24 +108,24 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return pages(&plan, &client, context).await;
     }
     let changes = plan.method != Method::GET && plan.method != Method::HEAD;
-    let answer = if changes {
+    let response = if changes {
         let unknown_outcome = "the request may have been processed; check before you repeat it";
         let key = plan.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
         let key = key.and_then(|(_, value)| IdempotencyKey::new(value.as_str()).ok());
         let mutation = Mutation { dry_run: None, unknown_outcome, key: key.as_ref(), contents: &[] };
-        let Some((_, answer)) = mutation.carry_out(context, |client| plan.call(client, &[])).await? else {
+        let Some((_, response)) = mutation.execute(context, |client| plan.call(client, &[])).await? else {
             return Ok(());
         };
-        answer
+        response
     } else {
-        trace::carry_out(context, || plan.call(&client, &[])).await?
+        trace::execute(context, || plan.call(&client, &[])).await?
     };
     mutation::report(context, || {
         if plan.include {
-            let head = head(answer.status, &answer.headers, context.out.terminal.stdout);
+            let head = head(response.status, &response.headers, context.out.terminal.stdout);
             context.out.bytes(head.as_bytes())?;
         }
-        if answer.body.is_empty() { Ok(()) } else { context.out.document(&answer.value) }
+        if response.body.is_empty() { Ok(()) } else { context.out.document(&response.value) }
     })
 }
 
@@ -149,7 +149,7 @@ async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fa
     loop {
         let mut more = vec![("limit", limit)];
         more.extend(cursor.as_deref().map(|id| (direction, id)));
-        let page = trace::carry_out(context, || plan.call(client, &more)).await?.value;
+        let page = trace::execute(context, || plan.call(client, &more)).await?.value;
         let Some(items) = page.get("data").and_then(Value::as_array) else {
             if merged.is_some() {
                 return Err(posthaste::Error::from(PagingError::EmptyPage).into());

@@ -80,7 +80,7 @@ const TABLE: Table = Table {
     nothing: "no API keys yet",
 };
 
-const LOOK: &str = "posthaste api-keys list";
+const LIST_COMMAND: &str = "posthaste api-keys list";
 
 /// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
@@ -99,12 +99,12 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             }
             let name = name.unwrap_or_default();
             flags.finish()?;
-            let unknown_outcome = format!("the key may have been renamed; check: {LOOK}");
+            let unknown_outcome = format!("the key may have been renamed; check: {LIST_COMMAND}");
             let make = |client: &Client| client.api_keys().rename(args.id.as_str(), name.as_str());
             mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
         }
         Command::Delete(args) => {
-            let unknown_outcome = format!("the key may have been deleted; check: {LOOK}");
+            let unknown_outcome = format!("the key may have been deleted; check: {LIST_COMMAND}");
             let make = |client: &Client| client.api_keys().delete(args.id.as_str());
             mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -140,27 +140,26 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
         (None, true) => key = key.sending_access(),
         (None, false) => {}
     }
-    flags.judge(key.check());
+    flags.add_problems(key.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let file = token_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
     let unknown_outcome =
-        format!("a key whose value is lost may have been created; find and delete it: {LOOK}");
-    let done =
-        mutation::carry_out(dry_run, &unknown_outcome, context, |client| client.api_keys().create(&key));
-    let Some(answer) = done.await? else { return Ok(()) };
-    let (id, token) = (answer.value.id.as_str(), answer.value.token.expose());
-    let mut shown = document(&answer);
+        format!("a key whose value is lost may have been created; find and delete it: {LIST_COMMAND}");
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| client.api_keys().create(&key));
+    let Some(response) = done.await? else { return Ok(()) };
+    let (id, token) = (response.value.id.as_str(), response.value.token.expose());
+    let mut shown = document(&response);
     let Some((file, path)) = file.zip(token_file.as_ref()) else {
         if let Err(fail) = context.out.result(&[token.to_owned()], &shown) {
-            return Err(revoke(answer.value.id, fail, context).await);
+            return Err(revoke(response.value.id, fail, context).await);
         }
         context.in_flight.finish();
         context.out.note(&format!("id {id} · this key won't be shown again"));
         return Ok(());
     };
     if let Err(fail) = file.write(token) {
-        return Err(revoke(answer.value.id, fail, context).await);
+        return Err(revoke(response.value.id, fail, context).await);
     }
     if let Some(fields) = shown.as_object_mut() {
         fields.insert("token".to_owned(), Value::Null);

@@ -150,7 +150,7 @@ async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
 
 async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    let automation = trace::carry_out(context, || client.automations().get(args.id.as_str())).await?;
+    let automation = trace::execute(context, || client.automations().get(args.id.as_str())).await?;
     let document = document(&automation);
     let lines = with_tables(&document, &[("steps", &STEPS), ("connections", &CONNECTIONS)]);
     context.out.result(&lines, &document)
@@ -194,8 +194,8 @@ async fn stop(args: OneArgs, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let unknown_outcome = "the automation may have been stopped; check: posthaste automations list";
     let make = |client: &Client| client.automations().stop(args.id.as_str());
-    match mutation::carry_out(dry_run, unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

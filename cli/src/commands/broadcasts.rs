@@ -79,7 +79,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Update(args) => update::run(*args, context).await,
         Command::Send(args) => send::run(args, context).await,
         Command::Cancel(args) => {
-            let unknown_outcome = format!("the broadcast may have been canceled; check: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the broadcast may have been canceled; check: {}", show_command(&args.id));
             let make = |client: &Client| client.broadcasts().cancel(args.id.as_str());
             mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -90,7 +91,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             mutation::by_id(&args.dry_run, unknown_outcome, context, make).await
         }
         Command::Delete(args) => {
-            let unknown_outcome = format!("the broadcast may have been deleted; check: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the broadcast may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.broadcasts().delete(args.id.as_str());
             mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -98,6 +100,6 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 }
 
 /// The command that shows one broadcast, for hints.
-fn look(id: &str) -> String {
+fn show_command(id: &str) -> String {
     format!("posthaste broadcasts get {id}")
 }

@@ -102,16 +102,17 @@ async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = format!("the contact may have been deleted; check: {}", look(&args.contact));
+    let unknown_outcome =
+        format!("the contact may have been deleted; check: {}", show_command(&args.contact));
     let make = |client: &Client| client.contacts().delete(&args.contact);
     mutation::confirm_delete(dry_run.is_some(), context, &make).await?;
-    match mutation::carry_out(dry_run, &unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.contact.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.contact.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
 /// The command that shows one contact, for hints.
-fn look(contact: &str) -> String {
+fn show_command(contact: &str) -> String {
     format!("posthaste contacts get {contact}")
 }

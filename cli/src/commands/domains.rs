@@ -74,7 +74,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Update(args) => update::run(args, context).await,
         Command::Verify(args) => verify::run(args, context).await,
         Command::Delete(args) => {
-            let unknown_outcome = format!("the domain may have been deleted; check: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the domain may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.domains().delete(args.id.as_str());
             mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -83,7 +84,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    let domain = trace::carry_out(context, || client.domains().get(args.id.as_str())).await?;
+    let domain = trace::execute(context, || client.domains().get(args.id.as_str())).await?;
     let document = document(&domain);
     let mut rest = document.clone();
     if let Some(fields) = rest.as_object_mut() {
@@ -99,6 +100,6 @@ async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
 }
 
 /// The command that shows one domain, for hints.
-fn look(id: &str) -> String {
+fn show_command(id: &str) -> String {
     format!("posthaste domains get {id}")
 }

@@ -142,14 +142,14 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     for (key, holds) in fields(&args.field, &mut flags) {
         event = event.field(key, holds);
     }
-    flags.judge(event.check());
+    flags.add_problems(event.check());
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
     let unknown_outcome = "the event may have been defined; check: posthaste events list --limit 1";
-    match mutation::carry_out(dry_run, unknown_outcome, context, |client| client.events().create(&event))
+    match mutation::execute(dry_run, unknown_outcome, context, |client| client.events().create(&event))
         .await?
     {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -179,13 +179,13 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
             EventPatch::clear_schema()
         }
     };
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
     let unknown_outcome = "the event may have been changed; check: posthaste events list";
     let make = |client: &posthaste::Client| client.events().update(&args.event, &patch);
-    match mutation::carry_out(dry_run, unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

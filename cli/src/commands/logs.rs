@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::actions::by_id::ById;
 use crate::actions::mutation;
-use crate::actions::pages::{self, Part, Table};
+use crate::actions::pages::{self, ListRange, Table};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::flags::Flags;
@@ -78,7 +78,7 @@ const TABLE: Table = Table {
 /// A validated list request.
 #[derive(Debug)]
 struct Plan {
-    part: Part,
+    part: ListRange,
     columns: Columns,
     filter: Filter,
 }

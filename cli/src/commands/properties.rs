@@ -60,13 +60,14 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => {
             let client = context.client()?;
             let property =
-                trace::carry_out(context, || client.contact_properties().get(args.id.as_str())).await?;
+                trace::execute(context, || client.contact_properties().get(args.id.as_str())).await?;
             let document = document(&property);
             context.out.result(&record::lines(&document), &document)
         }
         Command::Update(args) => update::run(args, context).await,
         Command::Delete(args) => {
-            let unknown_outcome = format!("the property may have been deleted; check: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the property may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.contact_properties().delete(args.id.as_str());
             mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -74,6 +75,6 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 }
 
 /// The command that shows one property, for hints.
-fn look(id: &str) -> String {
+fn show_command(id: &str) -> String {
     format!("posthaste properties get {id}")
 }

@@ -133,11 +133,11 @@ async fn change<T: DeserializeOwned + Send + 'static>(
 ) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     if let Err(posthaste::Error::Invalid(problems)) = make(&context.client_for_preview()?).preview() {
-        flags.judge(Err(problems));
+        flags.add_problems(Err(problems));
     }
     flags.finish()?;
-    match mutation::carry_out(dry_run, unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(&id(&answer.value), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(&id(&response.value), &response, context),
         None => Ok(()),
     }
 }

@@ -102,7 +102,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         }
         Command::Update(args) => update::run(*args, context).await,
         Command::Publish(args) => {
-            let unknown_outcome = format!("the template may have been published; check: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the template may have been published; check: {}", show_command(&args.id));
             let make = |client: &Client| client.templates().publish(args.id.as_str());
             mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -112,7 +113,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             mutation::by_id(&args.dry_run, unknown_outcome, context, make).await
         }
         Command::Delete(args) => {
-            let unknown_outcome = format!("the template may have been deleted; check: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the template may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.templates().delete(args.id.as_str());
             mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -122,7 +124,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// Publishes a stored template. If this fails, the template stays stored.
 async fn publish_now(id: &str, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    match trace::carry_out(context, || client.templates().publish(id)).await {
+    match trace::execute(context, || client.templates().publish(id)).await {
         Ok(_) => {
             context.out.note("published");
             Ok(())
@@ -137,6 +139,6 @@ async fn publish_now(id: &str, context: &Context) -> Result<(), Fail> {
 }
 
 /// The command that shows one template, for hints.
-fn look(id: &str) -> String {
+fn show_command(id: &str) -> String {
     format!("posthaste templates get {id}")
 }

@@ -60,7 +60,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => mutation::show(context, |client| client.topics().get(args.id.as_str())).await,
         Command::Update(args) => update::run(args, context).await,
         Command::Delete(args) => {
-            let unknown_outcome = format!("the topic may have been deleted; check: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the topic may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.topics().delete(args.id.as_str());
             mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -68,6 +69,6 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 }
 
 /// The command that shows one topic, for hints.
-fn look(id: &str) -> String {
+fn show_command(id: &str) -> String {
     format!("posthaste topics get {id}")
 }

@@ -120,7 +120,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => mutation::show(context, |client| client.webhooks().get(args.id.as_str())).await,
         Command::Update(args) => update(args, context).await,
         Command::Delete(args) => {
-            let unknown_outcome = format!("the webhook may have been deleted; check: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the webhook may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.webhooks().delete(args.id.as_str());
             mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
@@ -142,34 +143,34 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let event = event_types(event);
     flags.list("/events", "--event", &event);
     let webhook = NewWebhook::new(endpoint.unwrap_or_default(), event.into_iter().map(EventType::from));
-    flags.judge(webhook.check());
+    flags.add_problems(webhook.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
     let unknown_outcome = "the webhook may have been created; check: posthaste webhooks list --limit 1";
     let done =
-        mutation::carry_out(dry_run, unknown_outcome, context, |client| client.webhooks().create(&webhook));
-    let Some(answer) = done.await? else { return Ok(()) };
-    tell_secret(&answer, file, context)
+        mutation::execute(dry_run, unknown_outcome, context, |client| client.webhooks().create(&webhook));
+    let Some(response) = done.await? else { return Ok(()) };
+    print_secret(&response, file, context)
 }
 
 /// Prints the ID of a webhook with a new secret, and puts the secret where the flags say.
-fn tell_secret(
-    answer: &WithResponse<CreatedWebhook>,
+fn print_secret(
+    response: &WithResponse<CreatedWebhook>,
     file: Option<SecretFile<'_>>,
     context: &Context,
 ) -> Result<(), Fail> {
-    let id = answer.value.id.as_str();
+    let id = response.value.id.as_str();
     match file {
         Some(file) => {
             let path = file.path().display().to_string();
-            file.write(answer.value.signing_secret.expose())?;
+            file.write(response.value.signing_secret.expose())?;
             context.out.note(&format!("the secret is in {path}"));
         }
         _ if context.out.is_json() => {}
-        _ => context.out.note(&format!("show the secret: {} --jq .signing_secret", look(id))),
+        _ => context.out.note(&format!("show the secret: {} --jq .signing_secret", show_command(id))),
     }
-    mutation::print(id, answer, context)
+    mutation::print(id, response, context)
 }
 
 async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
@@ -195,20 +196,20 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
         Some("disabled") => patch = patch.status(WebhookStatus::Disabled),
         Some(other) => flags.wrong("type", "the status must be enabled or disabled", "--status", other),
     }
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = format!("the webhook may have been changed; check: {}", look(&id));
-    let done = mutation::carry_out(dry_run, &unknown_outcome, context, |client| {
+    let unknown_outcome = format!("the webhook may have been changed; check: {}", show_command(&id));
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.webhooks().update(id.as_str(), &patch)
     });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
 /// The command that shows one webhook, for hints.
-fn look(id: &str) -> String {
+fn show_command(id: &str) -> String {
     format!("posthaste webhooks get {id}")
 }

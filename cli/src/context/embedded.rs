@@ -127,7 +127,7 @@ fn tell(captured: &[Captured], out: &Out) {
     if out.is_quiet() {
         return;
     }
-    if out.says_json() {
+    if out.messages_are_json() {
         for mail in captured {
             write_stderr_json(&json!({ "captured": mail.row() }));
         }

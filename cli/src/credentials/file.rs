@@ -9,14 +9,14 @@ use posthaste::auth::StoreError;
 use super::failpoint::point;
 use super::fallback_file;
 use super::lock::Lock;
-use super::place::{Part, Place};
+use super::place::{FileKind, Place};
 use super::private_file::{self, StagedFile};
 use super::stored::{self, Record};
 
 /// Reads the record without the lock.
-pub(super) fn look(place: &Place) -> Result<Option<Record>, StoreError> {
+pub(super) fn peek(place: &Place) -> Result<Option<Record>, StoreError> {
     private_file::check_folder(place.folder())?;
-    let path = place.file(Part::Cred);
+    let path = place.file(FileKind::Cred);
     let Some(bytes) = private_file::read(&path)? else { return Ok(None) };
     stored::from_file(&bytes).map(Some).map_err(|error| match error {
         StoreError::Unreadable { reason } => {
@@ -28,9 +28,9 @@ pub(super) fn look(place: &Place) -> Result<Option<Record>, StoreError> {
 
 /// Reads the record under the lock, after recovering what a dead writer left behind.
 pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
-    private_file::remove_quietly(&place.file(Part::Mark));
-    let current = look(place)?;
-    let (next, cred) = (place.file(Part::Next), place.file(Part::Cred));
+    private_file::remove_quietly(&place.file(FileKind::Mark));
+    let current = peek(place)?;
+    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
     let Some(current) = current else {
         // Not logged in; leftovers of an interrupted login are discarded.
         private_file::remove(&next)?;
@@ -70,7 +70,7 @@ pub(super) fn write(
     record: &Record,
     staged: &mut Option<StagedFile>,
 ) -> Result<(), StoreError> {
-    let (next, cred) = (place.file(Part::Next), place.file(Part::Cred));
+    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
     let bytes = stored::to_file(record);
     let renewed = before.is_some_and(|before| record.follows(&before.login, before.kept.generation()));
     if renewed {
@@ -85,7 +85,7 @@ pub(super) fn write(
         *staged = None;
         *staged = Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES.max(bytes.len() * 2))?);
     }
-    let mark = place.file(Part::Mark);
+    let mark = place.file(FileKind::Mark);
     let mut file = StagedFile::reserve(&mark, private_file::RESERVED_BYTES)?;
     let written = file.fill(&mark, &bytes).and_then(|()| {
         point(if announces { "C3" } else { "C13" });
@@ -110,7 +110,7 @@ pub(super) fn write(
 
 /// Saves a refreshed record: from here on the old one is useless.
 fn save(place: &Place, staged: Option<StagedFile>, bytes: &[u8]) -> Result<(), StoreError> {
-    let (next, cred) = (place.file(Part::Next), place.file(Part::Cred));
+    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
     let mut file = match staged {
         Some(file) => file,
         None => StagedFile::reserve(&next, private_file::RESERVED_BYTES)?,
@@ -129,8 +129,8 @@ fn save(place: &Place, staged: Option<StagedFile>, bytes: &[u8]) -> Result<(), S
 /// Removes the record and all its files except the lock.
 pub(super) fn remove(place: &Place) -> Result<(), StoreError> {
     // First the files from which the record could be recovered.
-    private_file::remove(&place.file(Part::Next))?;
+    private_file::remove(&place.file(FileKind::Next))?;
     fallback_file::remove(place)?;
     point("C13");
-    private_file::remove(&place.file(Part::Cred))
+    private_file::remove(&place.file(FileKind::Cred))
 }

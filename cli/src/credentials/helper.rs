@@ -77,14 +77,14 @@ pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
     let (profile, generation, rejected) =
         (profile.to_str()?, generation.to_str()?.parse().ok()?, rejected.to_str()?.parse().ok()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let report = runtime.block_on(carry_out(profile, RefreshRequest { generation, rejected }, env));
+    let report = runtime.block_on(execute(profile, RefreshRequest { generation, rejected }, env));
     let said = serde_json::to_vec(&report).unwrap_or_default();
     // The command may have exited meanwhile.
     let _ = write_stdout(&said);
     Some(u8::from(report.trouble.is_some()))
 }
 
-async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report {
+async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
     // Signals are ignored: a refresh is bounded by its own timeouts.
     let _signals = Signals::listen();
     let (notices, unsaved) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));

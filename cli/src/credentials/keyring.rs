@@ -18,7 +18,7 @@ use super::encrypted::{self, Key, Label};
 use super::failpoint::point;
 use super::fallback_file;
 use super::lock::Lock;
-use super::place::{Part, Place};
+use super::place::{FileKind, Place};
 use super::private_file::{self, StagedFile};
 use super::state::State;
 use super::stored::{Record, StoredCredential};
@@ -81,7 +81,7 @@ impl KeyringStore<'_> {
     }
 
     /// Reads the record without the lock; the state decides whether it is valid.
-    pub(super) fn look(&self, state: &State) -> Result<Option<Record>, StoreError> {
+    pub(super) fn peek(&self, state: &State) -> Result<Option<Record>, StoreError> {
         let Some(mut record) = self.entry()? else { return Ok(None) };
         if record.login != state.login {
             // A login was interrupted between its entry and its state: the entry is newer.
@@ -103,16 +103,20 @@ impl KeyringStore<'_> {
     }
 
     /// Reads the record under the lock, after recovering what a dead writer left behind.
-    pub(super) fn read(&self, state: &State, turn: &mut LockState) -> Result<Option<Record>, StoreError> {
-        let next = self.place.file(Part::Next);
-        private_file::remove_quietly(&self.place.file(Part::Mark));
+    pub(super) fn read(
+        &self,
+        state: &State,
+        lock_state: &mut LockState,
+    ) -> Result<Option<Record>, StoreError> {
+        let next = self.place.file(FileKind::Next);
+        private_file::remove_quietly(&self.place.file(FileKind::Mark));
         if let Some(bytes) = private_file::read(&next)? {
-            match self.adoptable(state, &bytes, turn)? {
+            match self.adoptable(state, &bytes, lock_state)? {
                 Some(record) => {
                     // It may never have been synced to disk.
                     let done = std::fs::File::open(&next).and_then(|file| file.sync_all());
                     done.map_err(|error| private_file::failed("write", &next, error))?;
-                    turn.unsettled = self.settle(&record).is_err();
+                    lock_state.unsettled = self.settle(&record).is_err();
                     fallback_file::remove(self.place)?;
                     return Ok(Some(record));
                 }
@@ -123,7 +127,7 @@ impl KeyringStore<'_> {
             let found = fallback_file::read(self.place).into_iter();
             let mut best: Option<Record> = None;
             for (_, bytes) in found {
-                best = self.adoptable(state, &bytes, turn)?.or(best);
+                best = self.adoptable(state, &bytes, lock_state)?.or(best);
             }
             if let Some(record) = best {
                 self.settle(&record)?;
@@ -131,7 +135,7 @@ impl KeyringStore<'_> {
                 return Ok(Some(record));
             }
         }
-        let record = self.look(state)?;
+        let record = self.peek(state)?;
         if let Some(record) = &record
             && (record.login != state.login || record.kept.generation() != state.metadata.generation)
         {
@@ -145,7 +149,7 @@ impl KeyringStore<'_> {
         &self,
         state: &State,
         bytes: &[u8],
-        turn: &mut LockState,
+        lock_state: &mut LockState,
     ) -> Result<Option<Record>, StoreError> {
         let Some(label) = encrypted::label(bytes) else { return Ok(None) };
         let next = state.metadata.generation.checked_add(1);
@@ -153,7 +157,7 @@ impl KeyringStore<'_> {
             return Ok(None);
         }
         // An unavailable keyring is no reason to delete the only copy of a token.
-        let Some(key) = self.key(turn)? else { return Ok(None) };
+        let Some(key) = self.key(lock_state)? else { return Ok(None) };
         let Some(text) = encrypted::open(&key, &label, bytes) else { return Ok(None) };
         let Ok(record) = Record::from_json(&text) else { return Ok(None) };
         Ok((Label::of(self.place, &record) == label).then_some(record))
@@ -165,7 +169,7 @@ impl KeyringStore<'_> {
         point("C11");
         State::of(StoreKind::Keyring, record).write(self.place)?;
         point("C12");
-        private_file::remove(&self.place.file(Part::Next))
+        private_file::remove(&self.place.file(FileKind::Next))
     }
 
     /// Writes the record, and reserves space for the next one if a refresh is pending.
@@ -174,13 +178,13 @@ impl KeyringStore<'_> {
         lock: &Lock,
         before: Option<&Record>,
         record: &Record,
-        turn: &mut LockState,
+        lock_state: &mut LockState,
     ) -> Result<(), StoreError> {
         let same_step = |before: &&Record| {
             before.login == record.login && before.kept.generation() == record.kept.generation()
         };
         if before.is_some_and(|before| record.follows(&before.login, before.kept.generation())) {
-            return self.save(record, turn);
+            return self.save(record, lock_state);
         }
         lock.still_holds()?;
         if let Some(before) = before.filter(same_step) {
@@ -188,60 +192,60 @@ impl KeyringStore<'_> {
             if bare(before).to_json() != bare(record).to_json() {
                 self.put(record)?;
             }
-            return self.mark(lock, record, turn);
+            return self.mark(lock, record, lock_state);
         }
         // A new login. Its key comes first: without it no refresh could be saved.
-        if self.key(turn)?.is_none() {
+        if self.key(lock_state)?.is_none() {
             let key = Key::new()?;
             self.set(&self.user_of_key(), &key.to_text())?;
-            turn.key = Some(key);
+            lock_state.key = Some(key);
         }
         point("C13");
-        private_file::remove(&self.place.file(Part::Next))?;
+        private_file::remove(&self.place.file(FileKind::Next))?;
         fallback_file::remove(self.place)?;
         self.put(record)?;
         State::of(StoreKind::Keyring, record).write(self.place)
     }
 
     /// Records the progress of a refresh. The tokens stay unchanged.
-    fn mark(&self, lock: &Lock, record: &Record, turn: &mut LockState) -> Result<(), StoreError> {
-        let next = self.place.file(Part::Next);
+    fn mark(&self, lock: &Lock, record: &Record, lock_state: &mut LockState) -> Result<(), StoreError> {
+        let next = self.place.file(FileKind::Next);
         let announces = record.kept.is_pending();
         if announces {
-            if turn.unsettled {
+            if lock_state.unsettled {
                 return Err(StoreError::unavailable(
                     "the keyring can be read but not written; the last refreshed tokens are still in a file beside it",
                 ));
             }
             point("C2");
-            if self.key(turn)?.is_none() {
+            if self.key(lock_state)?.is_none() {
                 return Err(StoreError::unreadable(
                     "the keyring lacks the key that encrypts refreshed tokens; log in again",
                 ));
             }
-            turn.staged = None;
-            turn.staged = Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES)?);
+            lock_state.staged = None;
+            lock_state.staged = Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES)?);
             point("C3");
         }
         lock.still_holds()?;
         State::of(StoreKind::Keyring, record).write(self.place)?;
         if announces {
             point("C4");
-        } else if !turn.unsettled {
-            turn.staged = None;
+        } else if !lock_state.unsettled {
+            lock_state.staged = None;
             private_file::remove_quietly(&next);
         }
         Ok(())
     }
 
     /// Saves a refreshed record: from here on the old one is useless.
-    fn save(&self, record: &Record, turn: &mut LockState) -> Result<(), StoreError> {
-        let next = self.place.file(Part::Next);
-        let Some(key) = self.key(turn)? else {
+    fn save(&self, record: &Record, lock_state: &mut LockState) -> Result<(), StoreError> {
+        let next = self.place.file(FileKind::Next);
+        let Some(key) = self.key(lock_state)? else {
             return Err(StoreError::unavailable("the keyring lacks the key that encrypts the login"));
         };
         let bytes = encrypted::seal(&key, Label::of(self.place, record), &record.to_json())?;
-        let staged = turn.staged.take();
+        let staged = lock_state.staged.take();
         let saved = || {
             let mut file = match staged {
                 Some(file) => file,
@@ -262,27 +266,27 @@ impl KeyringStore<'_> {
         }
         point("C10");
         // The record is safe. The next holder of the lock does what the keyring can't do now.
-        turn.unsettled = self.settle(record).is_err();
+        lock_state.unsettled = self.settle(record).is_err();
         Ok(())
     }
 
     /// Removes the entries and all files except the lock.
     pub(super) fn remove(&self) -> Result<(), StoreError> {
         // First the files from which the record could be recovered.
-        private_file::remove(&self.place.file(Part::Next))?;
+        private_file::remove(&self.place.file(FileKind::Next))?;
         fallback_file::remove(self.place)?;
         point("C13");
         self.backend.delete(&self.user())?;
         self.backend.delete(&self.user_of_key())?;
-        private_file::remove(&self.place.file(Part::Token))
+        private_file::remove(&self.place.file(FileKind::Token))
     }
 
-    fn key(&self, turn: &mut LockState) -> Result<Option<Key>, StoreError> {
-        if turn.key.is_none() {
+    fn key(&self, lock_state: &mut LockState) -> Result<Option<Key>, StoreError> {
+        if lock_state.key.is_none() {
             let text = self.backend.get(&self.user_of_key())?;
-            turn.key = text.and_then(|text| Key::from_text(&text));
+            lock_state.key = text.and_then(|text| Key::from_text(&text));
         }
-        Ok(turn.key.clone())
+        Ok(lock_state.key.clone())
     }
 
     fn entry(&self) -> Result<Option<Record>, StoreError> {
@@ -301,7 +305,7 @@ impl KeyringStore<'_> {
             && let StoredCredential::Login(tokens) = &mut record.kept
         {
             // Without it the login is still complete: its access token is refreshed earlier.
-            let file = private_file::read(&self.place.file(Part::Token)).ok().flatten();
+            let file = private_file::read(&self.place.file(FileKind::Token)).ok().flatten();
             let token = file.and_then(|file| encrypted::open(&key, &label, &file));
             let token = token.and_then(|token| String::from_utf8(token.to_vec()).ok());
             tokens.access_token = token.and_then(|token| AccessToken::new(token).ok());
@@ -315,7 +319,7 @@ impl KeyringStore<'_> {
         let whole = short.to_json();
         if units(&whole) <= MAX_ENTRY_UNITS {
             self.set(&self.user(), &String::from_utf8_lossy(&whole))?;
-            private_file::remove_quietly(&self.place.file(Part::Token));
+            private_file::remove_quietly(&self.place.file(FileKind::Token));
             return Ok(());
         }
         let mut token = None;
@@ -328,8 +332,8 @@ impl KeyringStore<'_> {
         let key = Key::new()?;
         let file = encrypted::seal(&key, Label::of(self.place, record), token.expose().as_bytes())?;
         private_file::replace(
-            &self.place.file(Part::Token),
-            &self.place.file(Part::Mark),
+            &self.place.file(FileKind::Token),
+            &self.place.file(FileKind::Mark),
             &file,
             private_file::RESERVED_BYTES,
         )?;

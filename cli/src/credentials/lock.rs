@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use posthaste::auth::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::place::{Part, Place};
+use super::place::{FileKind, Place};
 use super::private_file;
 
 /// The first and the maximum polling interval.
@@ -61,14 +61,14 @@ impl Lock {
     pub(super) async fn take(place: &Place, timeout: Duration) -> Result<Self, StoreError> {
         place.prepare()?;
         local(place)?;
-        let path = place.file(Part::Lock);
-        let begun = Instant::now();
+        let path = place.file(FileKind::Lock);
+        let started = Instant::now();
         let mut pause = BACKOFF.0;
         loop {
             if let Some(lock) = Self::attempt(&path)? {
                 return Ok(lock);
             }
-            let left = timeout.saturating_sub(begun.elapsed());
+            let left = timeout.saturating_sub(started.elapsed());
             if left.is_zero() {
                 return Err(StoreError::Busy { holder: written(&path).map(|holder| holder.to_string()) });
             }
@@ -141,7 +141,7 @@ impl Drop for Lock {
 
 /// The current holder of the lock, if any.
 pub(super) fn holder(place: &Place) -> Option<Holder> {
-    let path = place.file(Part::Lock);
+    let path = place.file(FileKind::Lock);
     let file = File::open(&path).ok()?;
     match file.try_lock_shared() {
         Ok(()) => None,
@@ -226,7 +226,7 @@ mod tests {
         let place = place(&home);
         let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
         held.still_holds().unwrap();
-        std::fs::remove_file(place.file(Part::Lock)).unwrap();
+        std::fs::remove_file(place.file(FileKind::Lock)).unwrap();
         assert!(held.still_holds().unwrap_err().to_string().contains("nothing was sent"));
         let second = now(Lock::take(&place, Duration::ZERO)).unwrap();
         second.still_holds().unwrap();

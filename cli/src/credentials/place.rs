@@ -26,7 +26,7 @@ pub(super) struct Place {
 
 /// One of a profile's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum FileKind {
     /// The record, in the file store.
     Cred,
     /// The lock; never removed.
@@ -41,7 +41,7 @@ pub(super) enum Part {
     Token,
 }
 
-impl Part {
+impl FileKind {
     fn ending(self) -> &'static str {
         match self {
             Self::Cred => "cred",
@@ -79,7 +79,7 @@ impl Place {
     }
 
     /// One of the profile's files.
-    pub(super) fn file(&self, part: Part) -> PathBuf {
+    pub(super) fn file(&self, part: FileKind) -> PathBuf {
         self.folder.join(format!("{}.{}", self.name, part.ending()))
     }
 

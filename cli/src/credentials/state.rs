@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use posthaste::auth::{Ended, RefreshPending, StoreError, TokenRecord};
 use serde::{Deserialize, Serialize};
 
-use super::place::{Part, Place};
+use super::place::{FileKind, Place};
 use super::stored::{Record, StoredCredential};
 use super::{StoreKind, private_file};
 
@@ -115,7 +115,7 @@ impl State {
     /// Reads the file; `None` if it doesn't exist.
     pub(super) fn read(place: &Place) -> Result<Option<Self>, StoreError> {
         private_file::check_folder(place.folder())?;
-        let path = place.file(Part::State);
+        let path = place.file(FileKind::State);
         let Some(bytes) = private_file::read(&path)? else { return Ok(None) };
         let unreadable = |what: String| {
             StoreError::unreadable(format!("{}: {what}; the file is unchanged", path.display()))
@@ -131,6 +131,11 @@ impl State {
     /// Writes the file durably and atomically.
     pub(super) fn write(&self, place: &Place) -> Result<(), StoreError> {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        private_file::replace(&place.file(Part::State), &place.file(Part::Mark), &bytes, RESERVED_BYTES)
+        private_file::replace(
+            &place.file(FileKind::State),
+            &place.file(FileKind::Mark),
+            &bytes,
+            RESERVED_BYTES,
+        )
     }
 }

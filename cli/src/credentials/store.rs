@@ -11,12 +11,12 @@ use super::failpoint::point;
 use super::keyring::backend::SecretBackend;
 use super::keyring::{KeyringStore, LockState};
 use super::lock::Lock;
-use super::place::{Part, Place};
+use super::place::{FileKind, Place};
 use super::private_file::StagedFile;
 use super::state::State;
 use super::stored::{Record, StoredCredential};
 use super::{TIMEOUT, file, private_file};
-use crate::signals::{self, Held};
+use crate::signals::{self, CriticalSection};
 
 /// The store of a profile.
 #[derive(Debug, Clone)]
@@ -26,19 +26,19 @@ pub(crate) struct ProfileStore {
     pub(super) wanted: Option<StoreKind>,
     pub(super) backend: Arc<dyn SecretBackend>,
     /// The credential just found, for the first read.
-    pub(super) looked: Arc<Mutex<Option<StoredCredential>>>,
+    pub(super) peeked: Arc<Mutex<Option<StoredCredential>>>,
 }
 
 impl ProfileStore {
     /// Reads the credential without the lock.
-    pub(super) fn look(&self) -> Result<Option<StoredCredential>, StoreError> {
+    pub(super) fn peek(&self) -> Result<Option<StoredCredential>, StoreError> {
         private_file::no_core();
         let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
         let record = match (store, &state) {
             (StoreKind::Keyring, Some(state)) => {
-                KeyringStore { place: &self.place, backend: &*self.backend }.look(state)?
+                KeyringStore { place: &self.place, backend: &*self.backend }.peek(state)?
             }
-            _ => file::look(&self.place)?,
+            _ => file::peek(&self.place)?,
         };
         Ok(record.map(|record| record.kept))
     }
@@ -46,7 +46,7 @@ impl ProfileStore {
     /// Copies the credential to a profile without one, in the same store. `None` if there is nothing to copy.
     pub(super) async fn copy_to(&self, mut to: Self) -> Result<Option<Copied>, StoreError> {
         let Some((store, _)) = recorded(&self.place)? else { return Ok(None) };
-        let mut from = Locked(Some(self.turn(TIMEOUT).await?));
+        let mut from = Locked(Some(self.lock_profile(TIMEOUT).await?));
         let Some(kept) = from.with(LockedProfile::read).await? else { return Ok(None) };
         if kept.is_pending() {
             return Err(StoreError::unavailable(
@@ -54,12 +54,14 @@ impl ProfileStore {
             ));
         }
         to.wanted = Some(store);
-        Locked(Some(to.turn(TIMEOUT).await?)).with(move |locked_profile| locked_profile.write(kept)).await?;
+        Locked(Some(to.lock_profile(TIMEOUT).await?))
+            .with(move |locked_profile| locked_profile.write(kept))
+            .await?;
         Ok(Some(Copied(from)))
     }
 
     /// Takes the lock.
-    pub(super) async fn turn(&self, timeout: Duration) -> Result<LockedProfile, StoreError> {
+    pub(super) async fn lock_profile(&self, timeout: Duration) -> Result<LockedProfile, StoreError> {
         point("C1");
         let lock = Lock::take(&self.place, timeout).await?;
         Ok(LockedProfile {
@@ -89,7 +91,7 @@ pub(super) fn recorded(place: &Place) -> Result<Option<(StoreKind, Option<State>
     if let Some(state) = State::read(place)? {
         return Ok(Some((state.store, Some(state))));
     }
-    let has_file = std::fs::symlink_metadata(place.file(Part::Cred)).is_ok();
+    let has_file = std::fs::symlink_metadata(place.file(FileKind::Cred)).is_ok();
     Ok(has_file.then_some((StoreKind::File, None)))
 }
 
@@ -102,7 +104,7 @@ pub(super) struct LockedProfile {
     ring: LockState,
     staged: Option<StagedFile>,
     /// Signals wait from the pending mark to the unlock.
-    held: Option<Held>,
+    held: Option<CriticalSection>,
     // Dropped last but one: delayed signals are delivered once the lock is released.
     lock: Lock,
 }
@@ -113,7 +115,7 @@ impl LockedProfile {
         self.seen = None;
         let place = &self.store.place;
         let Some((store, state)) = recorded(place)? else {
-            private_file::remove(&place.file(Part::Next))?;
+            private_file::remove(&place.file(FileKind::Next))?;
             self.seen = Some((None, None));
             return Ok(None);
         };
@@ -121,9 +123,9 @@ impl LockedProfile {
             (StoreKind::Keyring, Some(state)) => {
                 let ring = KeyringStore { place, backend: &*self.store.backend };
                 // During a refresh, `.next` belongs to this holder.
-                if self.ring.is_prepared() { ring.look(state)? } else { ring.read(state, &mut self.ring)? }
+                if self.ring.is_prepared() { ring.peek(state)? } else { ring.read(state, &mut self.ring)? }
             }
-            _ if self.staged.is_some() => file::look(place)?,
+            _ if self.staged.is_some() => file::peek(place)?,
             _ => file::read(place)?,
         };
         record.as_ref().map_or(Ok(()), Record::check_host)?;
@@ -199,7 +201,7 @@ impl LockedProfile {
             KeyringStore { place, backend: &*self.store.backend }.remove()?;
         }
         file::remove(place)?;
-        private_file::remove(&place.file(Part::State))?;
+        private_file::remove(&place.file(FileKind::State))?;
         self.seen = Some((None, None));
         Ok(())
     }
@@ -207,17 +209,17 @@ impl LockedProfile {
 
 impl TokenStore for ProfileStore {
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if looked.is_some() {
-            return Box::pin(async { Ok(looked.and_then(tokens)) });
+        let peeked = self.peeked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if peeked.is_some() {
+            return Box::pin(async { Ok(peeked.and_then(tokens)) });
         }
         let store = self.clone();
-        Box::pin(async move { Ok(elsewhere(move || store.look()).await?.and_then(tokens)) })
+        Box::pin(async move { Ok(run_blocking(move || store.peek()).await?.and_then(tokens)) })
     }
 
     fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
         Box::pin(async move {
-            let locked_profile = self.turn(timeout).await?;
+            let locked_profile = self.lock_profile(timeout).await?;
             Ok(Box::new(Locked(Some(locked_profile))) as _)
         })
     }
@@ -236,7 +238,7 @@ impl Locked {
         let Some(mut locked_profile) = self.0.take() else {
             return Err(StoreError::unavailable("a previous operation on the store was interrupted"));
         };
-        let (locked_profile, done) = elsewhere(move || {
+        let (locked_profile, done) = run_blocking(move || {
             let done = work(&mut locked_profile);
             Ok((locked_profile, done))
         })
@@ -269,13 +271,13 @@ fn tokens(kept: StoredCredential) -> Option<TokenRecord> {
 }
 
 /// Runs a blocking operation on its own thread.
-pub(super) async fn elsewhere<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let (done, answer) = tokio::sync::oneshot::channel();
+    let (done, result) = tokio::sync::oneshot::channel();
     std::thread::Builder::new()
         .name("credentials".to_owned())
         .spawn(move || drop(done.send(work())))
         .map_err(|error| StoreError::unavailable("couldn't start a thread for the store").caused_by(error))?;
-    answer.await.map_err(|_| StoreError::unavailable("the store's thread ended without a result"))?
+    result.await.map_err(|_| StoreError::unavailable("the store's thread ended without a result"))?
 }

@@ -9,7 +9,7 @@ use secrecy::ExposeSecret as _;
 use secrecy::zeroize::Zeroizing;
 
 use super::keyring::backend::{SecretBackend, SecretBackendError};
-use super::place::Part;
+use super::place::FileKind;
 use super::stored::tests::login;
 use super::*;
 
@@ -87,7 +87,7 @@ impl Bench {
         let backend = Arc::new(TestBackend::default());
         let place = Place::of(&env, Some("work")).unwrap();
         let store =
-            ProfileStore { place, wanted: Some(kind), backend: backend.clone(), looked: Arc::default() };
+            ProfileStore { place, wanted: Some(kind), backend: backend.clone(), peeked: Arc::default() };
         Self { home, backend, store }
     }
 
@@ -98,7 +98,7 @@ impl Bench {
         bench
     }
 
-    fn file(&self, part: Part) -> PathBuf {
+    fn file(&self, part: FileKind) -> PathBuf {
         self.store.place.file(part)
     }
 
@@ -187,13 +187,13 @@ fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
             write(store, &marked(1)).unwrap();
             // Reading again in between keeps the reserved space.
             assert!(read(store).unwrap().unwrap().pending.is_some());
-            assert!(bench.file(Part::Next).exists());
+            assert!(bench.file(FileKind::Next).exists());
         });
         let seen = now(bench.store.read()).unwrap().unwrap();
         assert_eq!(seen.pending, marked(1).pending);
         // A process after one that died finds the pending refresh, and unused reserved space.
         assert_eq!(bench.found().unwrap().unwrap().pending, marked(1).pending);
-        assert!(!bench.file(Part::Next).exists());
+        assert!(!bench.file(FileKind::Next).exists());
         bench.locked(|store| {
             read(store).unwrap();
             write(store, &login(1)).unwrap();
@@ -218,7 +218,11 @@ fn a_new_login_replaces_any_other_regardless_of_generation_and_store() {
             assert_eq!(bench.generation(), generation);
             bench.renew(generation).unwrap();
             assert_eq!(bench.generation(), generation + 1);
-            assert_eq!(bench.file(Part::Cred).exists(), second == StoreKind::File, "{first:?} {second:?}");
+            assert_eq!(
+                bench.file(FileKind::Cred).exists(),
+                second == StoreKind::File,
+                "{first:?} {second:?}"
+            );
             assert_eq!(bench.backend.entries.lock().unwrap().is_empty(), second == StoreKind::File);
         }
     }
@@ -227,7 +231,7 @@ fn a_new_login_replaces_any_other_regardless_of_generation_and_store() {
 #[test]
 fn an_unreadable_file_is_reported_with_its_path_and_stays_until_a_login_replaces_it() {
     let bench = Bench::with(StoreKind::File, 1);
-    let path = bench.file(Part::Cred);
+    let path = bench.file(FileKind::Cred);
     let whole = std::fs::read(&path).unwrap();
     for bad in [b"".to_vec(), b" \n".to_vec(), b"{bad".to_vec(), b"\xff".to_vec(), whole[..200].to_vec()] {
         std::fs::write(&path, &bad).unwrap();
@@ -244,10 +248,10 @@ fn an_unreadable_file_is_reported_with_its_path_and_stays_until_a_login_replaces
 fn next_of(bench: &Bench, kind: StoreKind, generation: u64, another_login: bool) -> Vec<u8> {
     let place = &bench.store.place;
     let mut record = match kind {
-        StoreKind::File => file::look(place).unwrap().unwrap(),
+        StoreKind::File => file::peek(place).unwrap().unwrap(),
         StoreKind::Keyring => {
             let state = state::State::read(place).unwrap().unwrap();
-            KeyringStore { place, backend: &*bench.backend }.look(&state).unwrap().unwrap()
+            KeyringStore { place, backend: &*bench.backend }.peek(&state).unwrap().unwrap()
         }
     };
     if another_login {
@@ -275,8 +279,8 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
         });
         let put = |bytes: &[u8]| {
             private_file::replace(
-                &bench.file(Part::Next),
-                &bench.file(Part::Mark),
+                &bench.file(FileKind::Next),
+                &bench.file(FileKind::Mark),
                 bytes,
                 private_file::RESERVED_BYTES,
             )
@@ -285,18 +289,18 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
         let good = next_of(&bench, kind, 4, false);
         let old = next_of(&bench, kind, 2, false);
         let far = next_of(&bench, kind, 5, false);
-        let foreign = next_of(&bench, kind, 4, true);
+        let untrusted = next_of(&bench, kind, 4, true);
         let mut changed = good.clone();
         changed[good.len() / 2] ^= 1;
-        for useless in [&old[..], &far, &foreign, &changed, &good[..good.len() / 2]] {
+        for useless in [&old[..], &far, &untrusted, &changed, &good[..good.len() / 2]] {
             put(useless);
             assert_eq!(bench.generation(), 3, "{kind:?}");
-            assert!(!bench.file(Part::Next).exists());
+            assert!(!bench.file(FileKind::Next).exists());
         }
         put(&good);
         let found = bench.found().unwrap().unwrap();
         assert_eq!((found.generation, found.pending), (4, None));
-        assert!(!bench.file(Part::Next).exists());
+        assert!(!bench.file(FileKind::Next).exists());
         bench.renew(4).unwrap();
     }
 }
@@ -319,7 +323,7 @@ fn a_refreshed_record_that_cannot_be_saved_is_recovered_from_a_fallback_file() {
         let spilled = || bench.store.place.fallback_files().iter().any(|path| path.exists());
         assert!(spilled(), "{kind:?}");
         // Not through the file that is still open.
-        std::fs::remove_file(bench.file(Part::Next)).unwrap_or_default();
+        std::fs::remove_file(bench.file(FileKind::Next)).unwrap_or_default();
         assert_eq!(bench.generation(), 2, "{kind:?}");
         assert!(!spilled());
         bench.renew(2).unwrap();
@@ -336,7 +340,7 @@ fn a_keyring_failure_after_the_exchange_loses_nothing() {
             bench.backend.trouble(trouble);
             write(store, &login(2)).unwrap();
         });
-        assert_eq!(bench.file(Part::Next).exists(), trouble != Failure::SlowToAnswer, "{trouble:?}");
+        assert_eq!(bench.file(FileKind::Next).exists(), trouble != Failure::SlowToAnswer, "{trouble:?}");
         // While it fails, the token in the file is used and never refreshed.
         if matches!(trouble, Failure::ReadOnly | Failure::Forgets) {
             bench.locked(|store| {
@@ -344,15 +348,15 @@ fn a_keyring_failure_after_the_exchange_loses_nothing() {
                 let error = write(store, &marked(2)).unwrap_err();
                 assert!(error.to_string().contains("not written"), "{error}");
             });
-            assert!(bench.file(Part::Next).exists());
+            assert!(bench.file(FileKind::Next).exists());
         }
         if trouble == Failure::Locked {
             assert!(bench.found().unwrap_err().to_string().contains("locked"));
-            assert!(bench.file(Part::Next).exists());
+            assert!(bench.file(FileKind::Next).exists());
         }
         bench.backend.trouble(Failure::None);
         assert_eq!(bench.generation(), 2, "{trouble:?}");
-        assert!(!bench.file(Part::Next).exists());
+        assert!(!bench.file(FileKind::Next).exists());
         bench.renew(2).unwrap();
     }
 }
@@ -391,14 +395,14 @@ fn a_long_access_token_is_written_to_an_encrypted_file_and_the_entry_stays_short
     for entry in bench.backend.entries.lock().unwrap().values() {
         assert!(entry.encode_utf16().count() <= 1280 && !entry.contains(&token));
     }
-    let file = std::fs::read(bench.file(Part::Token)).unwrap();
+    let file = std::fs::read(bench.file(FileKind::Token)).unwrap();
     assert!(!String::from_utf8_lossy(&file).contains(&token));
     bench.backend.calls.lock().unwrap().clear();
     let read = now(bench.store.read()).unwrap().unwrap();
     assert_eq!(read.access_token.unwrap().expose(), token);
     assert_eq!(*bench.backend.calls.lock().unwrap(), ["get"]);
     // Without the file only the access token is missing.
-    std::fs::remove_file(bench.file(Part::Token)).unwrap();
+    std::fs::remove_file(bench.file(FileKind::Token)).unwrap();
     assert!(bench.found().unwrap().unwrap().access_token.is_none());
 }
 
@@ -411,10 +415,10 @@ fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
             key: SecretString::from("re_sentinel"),
             since: Timestamp::UNIX_EPOCH,
         };
-        let mut locked_profile = now(bench.store.turn(Duration::ZERO)).unwrap();
+        let mut locked_profile = now(bench.store.lock_profile(Duration::ZERO)).unwrap();
         locked_profile.write(StoredCredential::ApiKey(key)).unwrap();
         drop(locked_profile);
-        let Some(StoredCredential::ApiKey(read)) = bench.store.look().unwrap() else { panic!("no key") };
+        let Some(StoredCredential::ApiKey(read)) = bench.store.peek().unwrap() else { panic!("no key") };
         assert_eq!(read.key.expose_secret(), "re_sentinel");
         assert!(bench.found().unwrap().is_none());
         bench.locked(|store| write(store, &login(1)).unwrap());
@@ -427,7 +431,7 @@ fn an_overview_contains_no_secret_and_needs_no_keyring() {
     for kind in BOTH {
         let bench = Bench::with(kind, 4);
         bench.backend.calls.lock().unwrap().clear();
-        let overview = Credentials { place: bench.store.place.clone(), looked: Arc::default() }
+        let overview = Credentials { place: bench.store.place.clone(), peeked: Arc::default() }
             .overview()
             .unwrap()
             .unwrap();
@@ -446,7 +450,7 @@ fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
         let reader = scope.spawn(|| {
             let mut looks = 0_u32;
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                let Some(StoredCredential::Login(record)) = bench.store.look().unwrap() else {
+                let Some(StoredCredential::Login(record)) = bench.store.peek().unwrap() else {
                     panic!("no login")
                 };
                 assert_eq!(record.refresh_token.expose(), format!("rt_sentinel_{}", record.generation));

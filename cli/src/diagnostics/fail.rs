@@ -61,16 +61,10 @@ pub(crate) static EXIT_CODES: &[Row] = &[
         Kind::Usage,
         2,
         "usage",
-        "invalid command line, configuration or input; nothing was sent",
+        "invalid command line, configuration or input; nothing sent",
         "fix the input",
     ),
-    row(
-        Kind::Rejected,
-        3,
-        "rejected",
-        "the service rejected the request, or --wait ended in failure",
-        "fix the data",
-    ),
+    row(Kind::Rejected, 3, "rejected", "request rejected, or --wait ended in failure", "fix the data"),
     row(Kind::Auth, 4, "auth", "no credential, or an expired or insufficient one", "log in"),
     row(Kind::NotFound, 5, "not_found", "not found", "create or skip"),
     row(Kind::Limited, 6, "limited", "rate limited, after all retries", "wait"),
@@ -88,16 +82,10 @@ pub(crate) static EXIT_CODES: &[Row] = &[
         Kind::CredentialNotSaved,
         11,
         "credential_not_saved",
-        "the login was refreshed, but its new token couldn't be stored",
+        "a refreshed token couldn't be stored",
         "fix the store and log in",
     ),
-    row(
-        Kind::Interrupted,
-        130,
-        "interrupted",
-        "stopped by Ctrl-C (130), by SIGTERM (143) or by SIGHUP (129)",
-        "-",
-    ),
+    row(Kind::Interrupted, 130, "interrupted", "stopped by Ctrl-C (130), SIGTERM (143) or SIGHUP (129)", "-"),
 ];
 
 const fn row(kind: Kind, code: u8, name: &'static str, meaning: &'static str, advice: &'static str) -> Row {

@@ -6,11 +6,11 @@ use posthaste::Outcome;
 
 /// Where a command records what it starts; read when the command's end is reported.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct InFlight(Arc<Mutex<Option<Begun>>>);
+pub(crate) struct InFlight(Arc<Mutex<Option<Operation>>>);
 
 /// A started operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Begun {
+pub(crate) struct Operation {
     /// What is known about it.
     pub(crate) outcome: Outcome,
     /// What may have happened and how to check, or what did happen.
@@ -24,7 +24,7 @@ pub(crate) struct Begun {
 impl InFlight {
     /// From now on the outcome is unknown; `unknown_outcome` says what may have happened and how to check.
     pub(crate) fn begin(&self, unknown_outcome: impl Into<String>, idempotency_key: Option<&str>) {
-        self.set(Some(Begun {
+        self.set(Some(Operation {
             outcome: Outcome::Unknown,
             sentence: unknown_outcome.into(),
             ids: Vec::new(),
@@ -43,12 +43,12 @@ impl InFlight {
         if let Some(key) = &idempotency_key {
             sentence = format!("{sentence} (idempotency key {key})");
         }
-        *place = Some(Begun { outcome: Outcome::Accepted, sentence, ids, idempotency_key });
+        *place = Some(Operation { outcome: Outcome::Accepted, sentence, ids, idempotency_key });
     }
 
     /// The service accepted it earlier and continues: what the command waits for.
     pub(crate) fn wait(&self, sentence: &str) {
-        let begun = Begun {
+        let begun = Operation {
             outcome: Outcome::Accepted,
             sentence: sentence.to_owned(),
             ids: Vec::new(),
@@ -63,11 +63,11 @@ impl InFlight {
     }
 
     /// What was started and not reported.
-    pub(crate) fn unreported(&self) -> Option<Begun> {
+    pub(crate) fn unreported(&self) -> Option<Operation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn set(&self, begun: Option<Begun>) {
+    fn set(&self, begun: Option<Operation>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = begun;
     }
 }

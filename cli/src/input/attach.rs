@@ -8,16 +8,16 @@ pub(crate) struct AttachSpec<'a> {
     /// The path, the URL, or `-`.
     pub(crate) target: &'a str,
     /// `;name=`: the name shown to the recipient.
-    pub(crate) name: Option<Part<'a>>,
+    pub(crate) name: Option<Parameter<'a>>,
     /// `;type=`: the media type.
-    pub(crate) content_type: Option<Part<'a>>,
+    pub(crate) content_type: Option<Parameter<'a>>,
     /// `;cid=`: the content ID for references in the HTML.
-    pub(crate) content_id: Option<Part<'a>>,
+    pub(crate) content_id: Option<Parameter<'a>>,
 }
 
 /// A parameter's value and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part<'a> {
+pub(crate) struct Parameter<'a> {
     /// The text.
     pub(crate) value: &'a str,
     /// Its bytes.
@@ -49,7 +49,7 @@ impl<'a> AttachSpec<'a> {
                 break;
             }
             let start = at + 1 + part.find('=').map_or(0, |equals| equals + 1);
-            *slot = Some(Part { value: &text[start..end], at: start..end });
+            *slot = Some(Parameter { value: &text[start..end], at: start..end });
             spec.target = &text[..at];
             end = at;
             search = at;
@@ -64,7 +64,7 @@ mod tests {
 
     fn read(text: &str) -> (&str, Option<&str>, Option<&str>, Option<&str>) {
         let spec = AttachSpec::read(text);
-        let value = |part: Option<Part<'_>>| part.map(|part| &text[part.at]);
+        let value = |part: Option<Parameter<'_>>| part.map(|part| &text[part.at]);
         (spec.target, value(spec.name), value(spec.content_type), value(spec.content_id))
     }
 

@@ -50,7 +50,7 @@ impl Args {
 }
 
 /// A body is invalid; the problem has been added to the flags.
-struct Unread;
+struct InvalidBody;
 
 /// Returns one body, if it was given.
 fn body(
@@ -58,17 +58,17 @@ fn body(
     stdin: &mut StdinReaders,
     (flag, text): (&'static str, Option<&str>),
     (file_flag, file): (&'static str, Option<&str>),
-) -> Result<Option<String>, Unread> {
+) -> Result<Option<String>, InvalidBody> {
     let Some(path) = file else { return Ok(text.map(str::to_owned)) };
     if let Some(text) = text {
         flags.wrong("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
-        return Err(Unread);
+        return Err(InvalidBody);
     }
     let source = match stdin.claim(file_flag, path) {
         Ok(source) => source,
         Err(found) => {
             flags.push(*found);
-            return Err(Unread);
+            return Err(InvalidBody);
         }
     };
     match source.text() {
@@ -76,7 +76,7 @@ fn body(
         Err(rule) => {
             let problem = Problem::new("", "file", format!("couldn't read {source}: {rule}"));
             flags.push(Diagnostic { problem, origin: Some(flag_origin(file_flag, 1, path)), hint: None });
-            Err(Unread)
+            Err(InvalidBody)
         }
     }
 }

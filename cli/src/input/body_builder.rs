@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     json,
-    json_spans::{self, Part},
+    json_spans::{self, Target},
     source::Source,
 };
 use crate::diagnostics::{Diagnostic, Origin, Problem};
@@ -58,21 +58,21 @@ impl BodyBuilder {
         let text = match source.text() {
             Ok(text) => text,
             Err(rule) => {
-                return self.spelling("file", format!("couldn't read {source}: {rule}"), at_flag, None);
+                return self.malformed("file", format!("couldn't read {source}: {rule}"), at_flag, None);
             }
         };
         let whole = |span| source.origin(&text, span);
         match json::read(&text) {
             Err(error) => {
                 let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
-                self.spelling("json", error.message, whole(error.at..end), None);
+                self.malformed("json", error.message, whole(error.at..end), None);
             }
             Ok(json::Document { value: Value::Object(fields), repeated, omitted }) => {
                 self.fields = fields;
                 self.unread = false;
                 self.omitted += omitted;
                 let spans =
-                    json_spans::find(&text, repeated.iter().map(|pointer| (pointer.as_str(), Part::Key)));
+                    json_spans::find(&text, repeated.iter().map(|pointer| (pointer.as_str(), Target::Key)));
                 for (pointer, span) in repeated.into_iter().zip(spans) {
                     let rule = "this key is given twice";
                     self.found.push(found(Problem::new(pointer, "repeated", rule), Some(whole(span)), None));
@@ -81,7 +81,7 @@ impl BodyBuilder {
             }
             Ok(_) => {
                 let rule = "expected a JSON object";
-                self.spelling("type", rule.to_owned(), whole(first_byte(&text)), None);
+                self.malformed("type", rule.to_owned(), whole(first_byte(&text)), None);
             }
         }
     }
@@ -148,12 +148,12 @@ impl BodyBuilder {
     }
 
     /// Records the source of the value at the pointer.
-    pub(crate) fn came_from(&mut self, pointer: String, origin: Origin) {
+    pub(crate) fn set_origin(&mut self, pointer: String, origin: Origin) {
         self.origins.insert(pointer, origin);
     }
 
     /// Adds a problem with a malformed value.
-    pub(crate) fn spelling(
+    pub(crate) fn malformed(
         &mut self,
         code: &'static str,
         rule: String,
@@ -169,20 +169,20 @@ impl BodyBuilder {
     }
 
     /// Marks the value at the pointer as a placeholder for a malformed one.
-    pub(crate) fn stand_in(&mut self, pointer: &str) {
+    pub(crate) fn placeholder(&mut self, pointer: &str) {
         self.stand_ins.push(pointer.to_owned());
     }
 
     /// Adds validation errors with their places; omits consequences of known problems.
-    pub(crate) fn judge(&mut self, problems: Problems) {
+    pub(crate) fn add_problems(&mut self, problems: Problems) {
         self.omitted += problems.omitted();
         let lacks_field = |problem: &Problem| {
             problem.code == "required" && problem.path.matches('/').count() < 2 && self.unread
         };
-        let stands_in =
+        let is_placeholder =
             |problem: &Problem| self.stand_ins.iter().any(|pointer| is_within(&problem.path, pointer));
         let mut problems = problems.into_vec();
-        problems.retain(|problem| !lacks_field(problem) && !stands_in(problem));
+        problems.retain(|problem| !lacks_field(problem) && !is_placeholder(problem));
         let flags: Vec<_> = problems.iter().map(|problem| self.flag(problem)).collect();
         let of_document = problems.iter().zip(&flags).filter(|(_, flag)| flag.is_none());
         let of_document = of_document.map(|(problem, _)| (problem.path.as_str(), part(problem)));
@@ -256,17 +256,17 @@ pub(crate) fn flag_span(flag: &str, n: usize, value: &str, span: Range<usize>) -
 }
 
 /// Whether a problem concerns the key or the value.
-pub(crate) fn part(problem: &Problem) -> Part {
+pub(crate) fn part(problem: &Problem) -> Target {
     let keyed = problem.path.contains("/headers/") || problem.path.contains("/template/variables/");
     match problem.code {
-        "unknown" | "repeated" | "unsupported" => Part::Key,
-        "charset" | "reserved" if keyed => Part::Key,
+        "unknown" | "repeated" | "unsupported" => Target::Key,
+        "charset" | "reserved" if keyed => Target::Key,
         "length" | "header"
             if keyed && (problem.message.contains("key") || problem.message.contains("name")) =>
         {
-            Part::Key
+            Target::Key
         }
-        _ => Part::Value,
+        _ => Target::Value,
     }
 }
 
@@ -340,7 +340,7 @@ mod tests {
         let mut builder = BodyBuilder::default();
         builder.set_all("to", "--to", &["ada@example.com".into(), "bob@@example.com".into()]);
         let pointer = builder.put("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
-        builder.came_from(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
+        builder.set_origin(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
         let at = |path: &str, code| span(builder.flag(&Problem::new(path, code, "rule")));
         assert_eq!(at("/to/1", "address"), ("--to".to_owned(), 2, Some(4..5)));
         assert_eq!(at("/to/0", "empty"), ("--to".to_owned(), 1, None));
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn problems_are_in_the_order_of_the_fields() {
         let mut builder = BodyBuilder::default();
-        builder.judge(problems(["/tags/0", "/from", "/subjct", "/to/3"]));
+        builder.add_problems(problems(["/tags/0", "/from", "/subjct", "/to/3"]));
         let paths: Vec<_> = builder.into_diagnostics().into_iter().map(|found| found.problem.path).collect();
         assert_eq!(paths, ["/from", "/to/3", "/tags/0", "/subjct"]);
     }
@@ -359,8 +359,8 @@ mod tests {
     #[test]
     fn placeholders_are_not_validated() {
         let mut builder = BodyBuilder::default();
-        builder.stand_in("/tags/1");
-        builder.judge(problems(["/tags/1/name", "/tags/10/name"]));
+        builder.placeholder("/tags/1");
+        builder.add_problems(problems(["/tags/1/name", "/tags/10/name"]));
         assert_eq!(builder.into_diagnostics().len(), 1);
     }
 

@@ -181,7 +181,7 @@ impl Flags {
     }
 
     /// Adds validation errors. Reports a missing field by its flag.
-    pub(crate) fn judge(&mut self, checked: Result<(), Problems>) {
+    pub(crate) fn add_problems(&mut self, checked: Result<(), Problems>) {
         let Err(problems) = checked else { return };
         self.report.omitted += problems.omitted();
         for problem in problems.into_vec() {
@@ -247,7 +247,7 @@ mod tests {
         flags.field("/from", "--from", Some("nobody"));
         flags.list("/reply_to", "--reply-to", &["a@b.test".into(), "c@@d.test".into()]);
         let problems = [("/name", "required"), ("/from", "address"), ("/reply_to/1", "address")];
-        flags.judge(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule"))));
+        flags.add_problems(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule"))));
         let Err(Fail::Usage(report)) = flags.finish() else { panic!("nothing was wrong") };
         assert_eq!(report.missing, [Missing::at("/name", "--name")]);
         let origins: Vec<_> = report.found.iter().filter_map(|found| found.origin.clone()).collect();

@@ -11,7 +11,7 @@ use jsonc_parser::{
 
 /// Selects the key or the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Target {
     /// The value at the pointer.
     Value,
     /// The key that the pointer ends with.
@@ -19,7 +19,7 @@ pub(crate) enum Part {
 }
 
 /// The bytes of the value at each JSON pointer, or of the nearest enclosing value. Parses the text once for all of them.
-pub(crate) fn find<'a>(text: &str, places: impl IntoIterator<Item = (&'a str, Part)>) -> Vec<Range<usize>> {
+pub(crate) fn find<'a>(text: &str, places: impl IntoIterator<Item = (&'a str, Target)>) -> Vec<Range<usize>> {
     let options = ParseOptions {
         allow_comments: false,
         allow_loose_object_property_names: false,
@@ -47,7 +47,7 @@ struct Finder<'t, 'a> {
 }
 
 impl<'a> Finder<'_, 'a> {
-    fn find(&mut self, root: &'a Value<'a>, pointer: &str, part: Part) -> Range<usize> {
+    fn find(&mut self, root: &'a Value<'a>, pointer: &str, part: Target) -> Range<usize> {
         let mut value = root;
         let mut key: Option<&ObjectProp<'_>> = None;
         for step in pointer.split('/').skip(1) {
@@ -73,7 +73,7 @@ impl<'a> Finder<'_, 'a> {
             }
         }
         let range = match (part, key) {
-            (Part::Key, Some(prop)) => prop.name.range(),
+            (Target::Key, Some(prop)) => prop.name.range(),
             _ => value.range(),
         };
         range.start..range.end
@@ -94,32 +94,32 @@ mod tests {
 
     const TEXT: &str = r#"{"from": "a", "tags": [{"name": "week 47"}], "a/b": 1, "x": 1, "x": 2}"#;
 
-    fn one(text: &str, pointer: &str, part: Part) -> Range<usize> {
+    fn one(text: &str, pointer: &str, part: Target) -> Range<usize> {
         find(text, [(pointer, part)]).remove(0)
     }
 
-    fn at(pointer: &str, part: Part) -> &'static str {
+    fn at(pointer: &str, part: Target) -> &'static str {
         &TEXT[one(TEXT, pointer, part)]
     }
 
     #[test]
     fn a_pointer_selects_a_value() {
-        assert_eq!(at("/from", Part::Value), "\"a\"");
-        assert_eq!(at("/tags/0/name", Part::Value), "\"week 47\"");
-        assert_eq!(at("/a~1b", Part::Value), "1");
-        assert_eq!(at("/a~1b", Part::Key), "\"a/b\"");
+        assert_eq!(at("/from", Target::Value), "\"a\"");
+        assert_eq!(at("/tags/0/name", Target::Value), "\"week 47\"");
+        assert_eq!(at("/a~1b", Target::Value), "1");
+        assert_eq!(at("/a~1b", Target::Key), "\"a/b\"");
     }
 
     #[test]
     fn for_a_repeated_key_the_repetition_is_found() {
-        assert_eq!(one(TEXT, "/x", Part::Key).start, TEXT.rfind("\"x\"").unwrap());
+        assert_eq!(one(TEXT, "/x", Target::Key).start, TEXT.rfind("\"x\"").unwrap());
     }
 
     #[test]
     fn a_missing_value_is_reported_at_its_object() {
-        assert_eq!(at("/tags/0/value", Part::Value), "{");
-        assert_eq!(one(TEXT, "/tags/0/value", Part::Value).start, TEXT.find("{\"name\"").unwrap());
-        assert_eq!(at("/subject", Part::Value), "{");
-        assert_eq!(one("no json", "/x", Part::Value), 0..7);
+        assert_eq!(at("/tags/0/value", Target::Value), "{");
+        assert_eq!(one(TEXT, "/tags/0/value", Target::Value).start, TEXT.find("{\"name\"").unwrap());
+        assert_eq!(at("/subject", Target::Value), "{");
+        assert_eq!(one("no json", "/x", Target::Value), 0..7);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Out {
     jq: Option<Jq>,
     columns: Vec<String>,
     quiet: bool,
-    says_json: bool,
+    messages_are_json: bool,
     pager: Option<Pager>,
 }
 
@@ -70,10 +70,10 @@ impl Out {
                 ..report
             }));
         }
-        let says_json = matches!(options.form, Form::Json | Form::Ndjson);
+        let messages_are_json = matches!(options.form, Form::Json | Form::Ndjson);
         let OutputOptions { fields, columns, quiet, pager, .. } = options;
         let pager = pager.filter(|_| std::io::stdout().is_terminal());
-        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, says_json, pager })
+        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, messages_are_json, pager })
     }
 
     /// Whether results are JSON.
@@ -88,8 +88,8 @@ impl Out {
 
     /// Whether notes, warnings and errors are JSON: only if JSON was requested explicitly. With a filter alone, its
     /// author wants to read the errors.
-    pub(crate) fn says_json(&self) -> bool {
-        self.says_json
+    pub(crate) fn messages_are_json(&self) -> bool {
+        self.messages_are_json
     }
 
     /// The output format.
@@ -246,7 +246,7 @@ impl Out {
     }
 
     /// Prints bytes from the service or a sender unchanged; on a terminal, with control characters made visible.
-    pub(crate) fn foreign(&self, bytes: &[u8]) -> Result<(), Fail> {
+    pub(crate) fn untrusted(&self, bytes: &[u8]) -> Result<(), Fail> {
         if self.terminal.stdout {
             return write_stdout(safe_lines(&String::from_utf8_lossy(bytes)).as_bytes());
         }
@@ -268,7 +268,7 @@ impl Out {
 
     /// A function that prints notes and may outlive `self`.
     pub(crate) fn noter(&self) -> impl Fn(&str) + Send + Sync + use<> {
-        let (quiet, json) = (self.quiet, self.says_json);
+        let (quiet, json) = (self.quiet, self.messages_are_json);
         move |text| {
             if quiet {
                 return;
@@ -282,7 +282,7 @@ impl Out {
 
     /// A function that prints warnings and may outlive `self`.
     pub(crate) fn warner(&self) -> impl Fn(&str) + Send + Sync + use<> {
-        let (quiet, json, color) = (self.quiet, self.says_json, self.terminal.color_stderr);
+        let (quiet, json, color) = (self.quiet, self.messages_are_json, self.terminal.color_stderr);
         move |text| {
             if quiet {
                 return;
@@ -297,7 +297,7 @@ impl Out {
     /// Prints a trace of HTTP messages; shown even with `--quiet` because it was requested explicitly.
     pub(crate) fn trace(&self, lines: &str) {
         for line in lines.lines() {
-            if self.says_json() {
+            if self.messages_are_json() {
                 write_stderr_json(&json!({ "trace": { "message": line } }));
             } else {
                 write_stderr(&format!("{}\n", safe(line)));
@@ -313,7 +313,7 @@ impl Out {
     }
 
     fn say(&self, kind: &str, text: &str, label: Option<&str>) {
-        if self.says_json {
+        if self.messages_are_json {
             return write_stderr_json(&json!({ kind: { "message": text } }));
         }
         let label = label.map(|label| color::paint(label, color::WARNING, self.terminal.color_stderr));

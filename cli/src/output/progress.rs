@@ -32,9 +32,9 @@ impl Upload {
         Self(match style {
             _ if out.is_quiet() => Shown::Nothing,
             ProgressStyle::None => Shown::Nothing,
-            ProgressStyle::Plain => lines(out.says_json()),
+            ProgressStyle::Plain => lines(out.messages_are_json()),
             ProgressStyle::Json => lines(true),
-            ProgressStyle::Auto if out.says_json() || !out.terminal.stderr => Shown::Nothing,
+            ProgressStyle::Auto if out.messages_are_json() || !out.terminal.stderr => Shown::Nothing,
             ProgressStyle::Auto => Shown::Bar(bar(what)),
         })
     }

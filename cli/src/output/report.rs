@@ -13,13 +13,18 @@ use super::color;
 use super::out::{write_stderr, write_stderr_json};
 use super::snippet;
 use super::terminal::{Terminal, brief, safe, safe_lines};
-use crate::diagnostics::{Begun, Diagnostic, Diagnostics, Fail, Kind, Origin, place};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Kind, Operation, Origin, place};
 
 /// Maximum number of problems shown to people, to fit a screen; programs get all.
 const MAX_SHOWN: usize = 20;
 
 /// The message for people on standard error, with its final line feed.
-pub(crate) fn human(fail: &Fail, under_way: Option<&Begun>, terminal: &Terminal, verbose: bool) -> String {
+pub(crate) fn human(
+    fail: &Fail,
+    in_flight: Option<&Operation>,
+    terminal: &Terminal,
+    verbose: bool,
+) -> String {
     let message = match fail {
         Fail::Usage(report) => return usage(report, terminal),
         Fail::Sdk(posthaste::Error::Invalid(problems)) => return usage(&Diagnostics::of(problems), terminal),
@@ -36,7 +41,7 @@ pub(crate) fn human(fail: &Fail, under_way: Option<&Begun>, terminal: &Terminal,
             cause = error.source();
         }
     }
-    let hints = under_way.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail));
+    let hints = in_flight.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail));
     lines.extend(hints.map(|hint| labelled("help:", color::HINT, &safe(&hint), terminal)));
     lines.join("\n") + "\n"
 }
@@ -54,7 +59,7 @@ fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal)
 }
 
 /// The JSON object of a failure.
-pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
+pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
     let report = match fail {
         Fail::Usage(report) => Some(report.clone()),
         Fail::Sdk(posthaste::Error::Invalid(problems)) => Some(Diagnostics::of(problems)),
@@ -67,14 +72,14 @@ pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
     });
     let problems: Vec<Value> = found.chain(missing).collect();
     let key = sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned());
-    let key = key.or_else(|| under_way?.idempotency_key.clone());
+    let key = key.or_else(|| in_flight?.idempotency_key.clone());
     let hints: Vec<String> =
-        under_way.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail)).collect();
+        in_flight.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail)).collect();
     let mut error = json!({
         "kind": fail.kind().name(),
         "exit_code": fail.exit_code(),
         "message": report.as_ref().map_or_else(|| message(fail), title),
-        "outcome": under_way.map_or_else(|| outcome(fail), |begun| outcome_name(begun.outcome)),
+        "outcome": in_flight.map_or_else(|| outcome(fail), |begun| outcome_name(begun.outcome)),
         "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(posthaste::Error::is_retryable),
         "http": sdk.and_then(http),
         "api": sdk.and_then(api),
@@ -90,15 +95,15 @@ pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
             error["problems_omitted"] = json!(report.omitted);
         }
     }
-    if let Some(begun) = under_way.filter(|begun| !begun.ids.is_empty()) {
+    if let Some(begun) = in_flight.filter(|begun| !begun.ids.is_empty()) {
         error["ids"] = json!(begun.ids);
     }
     json!({ "error": error })
 }
 
 /// Reports what was done when the result couldn't be written.
-pub(crate) fn begun(begun: &Begun, json: bool) {
-    let Begun { outcome, sentence, ids, idempotency_key } = begun;
+pub(crate) fn begun(begun: &Operation, json: bool) {
+    let Operation { outcome, sentence, ids, idempotency_key } = begun;
     if json {
         let note = json!({ "message": sentence, "outcome": outcome_name(*outcome), "ids": ids, "idempotency_key": idempotency_key });
         return write_stderr_json(&json!({ "note": note }));
@@ -122,11 +127,11 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
             terminal,
         ));
     }
-    let mut told: Vec<&String> = Vec::new();
+    let mut hints_seen: Vec<&String> = Vec::new();
     for hint in shown.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {
-        if !told.contains(&hint) {
+        if !hints_seen.contains(&hint) {
             lines.push(labelled("help:", color::HINT, &safe(hint), terminal));
-            told.push(hint);
+            hints_seen.push(hint);
         }
     }
     lines.join("\n") + "\n"

@@ -35,9 +35,9 @@ impl Rows {
         let shown = match style {
             _ if out.is_quiet() => Shown::Nothing,
             ProgressStyle::None => Shown::Nothing,
-            ProgressStyle::Plain => lines(out.says_json()),
+            ProgressStyle::Plain => lines(out.messages_are_json()),
             ProgressStyle::Json => lines(true),
-            ProgressStyle::Auto if out.says_json() || !out.terminal.stderr => Shown::Nothing,
+            ProgressStyle::Auto if out.messages_are_json() || !out.terminal.stderr => Shown::Nothing,
             ProgressStyle::Auto if total.is_some_and(|total| total < MIN_SHOWN) => Shown::Nothing,
             ProgressStyle::Auto => Shown::Bar(bar(total)),
         };
@@ -52,8 +52,8 @@ impl Rows {
             Shown::Lines { json, last } => {
                 // Without a total, logs every thousand rows.
                 let step = self.total.map_or(done / 1_000, |total| done * 10 / total.max(1));
-                let (before, told) = last.get();
-                if step == before && told.elapsed() < LOG_INTERVAL {
+                let (before, last_logged) = last.get();
+                if step == before && last_logged.elapsed() < LOG_INTERVAL {
                     return;
                 }
                 last.set((step, Instant::now()));

@@ -123,7 +123,7 @@ impl Columns {
                     let text = column.text(row);
                     let text = if column.kind == Kind::Time { time::relative(&text, now) } else { text };
                     // Text that won't be shown needn't be escaped: a cell of 10 MB costs no more than a line.
-                    fit(&safe(beginning(&text, (width + 1) * CLUSTER_BYTES)), width)
+                    fit(&safe(prefix(&text, (width + 1) * CLUSTER_BYTES)), width)
                 };
                 self.0.iter().map(cell).collect()
             })
@@ -202,7 +202,7 @@ impl Columns {
 pub(crate) fn fit(text: &str, width: usize) -> String {
     let (mut fitted, mut used, mut cut) = (String::new(), 0, 0);
     for cluster in text.graphemes(true) {
-        let cluster = beginning(cluster, CLUSTER_BYTES);
+        let cluster = prefix(cluster, CLUSTER_BYTES);
         used += cluster.width();
         if used > width {
             fitted.truncate(cut);
@@ -220,7 +220,7 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
 }
 
 /// The first `bytes` bytes of the text, in whole characters.
-fn beginning(text: &str, bytes: usize) -> &str {
+fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 

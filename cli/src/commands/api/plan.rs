@@ -12,7 +12,7 @@ use crate::input::flags::DryRun;
 use crate::input::{
     body_builder::{flag_origin, flag_span},
     json,
-    json_spans::{self, Part},
+    json_spans::{self, Target},
     pair::Pair,
     source::StdinReaders,
 };
@@ -223,7 +223,7 @@ fn document(name: &str, stdin: &mut StdinReaders, problems: &mut Problems) -> Op
         Ok(document) => {
             let spans = json_spans::find(
                 &text,
-                document.repeated.iter().map(|pointer| (pointer.as_str(), Part::Key)),
+                document.repeated.iter().map(|pointer| (pointer.as_str(), Target::Key)),
             );
             for (pointer, span) in document.repeated.iter().zip(spans) {
                 let problem = Problem::new(pointer.as_str(), "repeated", "this key is given twice");

@@ -65,8 +65,8 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let question = format!("Revoke grant {}? The application loses its access", args.id);
             mutation::confirm(dry_run.is_some(), &question, context).await?;
             let make = |client: &Client| client.oauth_grants().revoke(args.id.as_str());
-            match mutation::carry_out(dry_run, unknown_outcome, context, make).await? {
-                Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+            match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+                Some(response) => mutation::print(response.value.id.as_str(), &response, context),
                 None => Ok(()),
             }
         }

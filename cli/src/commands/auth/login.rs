@@ -20,7 +20,7 @@ use url::Url;
 use self::countdown::Countdown;
 use super::{failed, of_store, profile};
 use crate::actions::browser;
-use crate::actions::confirm::may_ask;
+use crate::actions::confirm::is_interactive;
 use crate::context::Context;
 use crate::credentials::{Credentials, ProfileStore, StoreKind};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
@@ -94,17 +94,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan(&args, context)?;
     let credentials =
         Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
-    let store = place(&credentials, plan.store, context).await?;
+    let store = choose_store(&credentials, plan.store, context).await?;
     let metadata = if args.with_token {
-        keep_key(&plan, &credentials, store, context).await?
+        store_key(&plan, &credentials, store, context).await?
     } else {
-        let grant = browse(&plan, args.no_browser, context).await?;
-        let record = grant.kept_in(credentials.store(Some(store))).await?;
-        warn_of_scope(&plan, &record, context);
+        let grant = authorize(&plan, args.no_browser, context).await?;
+        let record = grant.store_in(credentials.store(Some(store))).await?;
+        warn_about_scope(&plan, &record, context);
         metadata(&record)
     };
     remember(&plan, store, context)?;
-    tell(&plan, store, metadata, context)
+    print_result(&plan, store, metadata, context)
 }
 
 fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
@@ -189,7 +189,7 @@ fn kind(word: &str) -> Option<StoreKind> {
 }
 
 /// Tests the store that will hold the login. A plain file is never used without consent.
-async fn place(
+async fn choose_store(
     credentials: &Credentials,
     wanted: Option<StoreKind>,
     context: &Context,
@@ -202,7 +202,7 @@ async fn place(
         let message = format!("the login can't be stored: {why}");
         return Err(Fail::Local { message, source: None, hint: None });
     }
-    if may_ask(context)? {
+    if is_interactive(context)? {
         context.out.warn(&why);
         crate::actions::confirm::confirm("Store the login in a file that only you can read?", context)
             .await?;
@@ -216,7 +216,7 @@ async fn place(
     Err(Fail::Usage(report))
 }
 
-async fn keep_key(
+async fn store_key(
     plan: &Plan,
     credentials: &Credentials,
     store: StoreKind,
@@ -236,7 +236,7 @@ async fn keep_key(
     }
     let key = key.map_err(Fail::Usage)?;
     let origin = plan.base_url.origin().ascii_serialization();
-    credentials.keep_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
+    credentials.store_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
 
@@ -249,23 +249,23 @@ struct Grant {
 
 impl Grant {
     /// Redeems the code and stores the login. From here on the tokens exist only in this process, so signals wait until they are stored.
-    async fn kept_in(self, store: ProfileStore) -> Result<TokenRecord, Fail> {
+    async fn store_in(self, store: ProfileStore) -> Result<TokenRecord, Fail> {
         let held = signals::hold();
-        let keeping = tokio::spawn(async move {
+        let saving = tokio::spawn(async move {
             let _held = held;
             let record = self.server.exchange(&self.authorization, &self.code).await?;
             Session::start(store, record.clone()).await?;
             Ok(record)
         });
-        let kept = keeping.await.map_err(|error| Fail::local("the login couldn't be stored", error))?;
+        let kept = saving.await.map_err(|error| Fail::local("the login couldn't be stored", error))?;
         kept.map_err(failed)
     }
 }
 
 /// Goes through the browser to an authorization code.
-async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
+async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
     let server = server(&plan.base_url).await?;
-    let may_paste = may_ask(context)?;
+    let may_paste = is_interactive(context)?;
     let receiver = match RedirectListener::bind_to(plan.port).await {
         Ok(receiver) => Some(receiver),
         Err(error) if may_paste => {
@@ -276,7 +276,7 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
     };
     let redirect_uri =
         receiver.as_ref().map_or(PASTE_REDIRECT_URI, RedirectListener::redirect_uri).to_owned();
-    let who = client::who(&server, plan.client_id.as_deref(), &redirect_uri).await?;
+    let who = client::resolve(&server, plan.client_id.as_deref(), &redirect_uri).await?;
     if who.is_new {
         // Stored at once: each registration creates another client, even if this login fails.
         profile::write(profile::named(context)?, &[("client_id", &who.client_id)], context)?;
@@ -287,7 +287,7 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
     }
     let authorization = authorizing.build()?;
     show(&authorization, plan, context);
-    match browser::why_not(no_browser, context) {
+    match browser::reason_not_to_open(no_browser, context) {
         None => browser::open(authorization.url().as_str(), context),
         Some(reason) => context.out.note(&format!("no browser opened: {reason}")),
     }
@@ -299,7 +299,7 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
     }
     let countdown = Countdown::new(plan.timeout, context)?;
     let code = tokio::select! {
-        code = answer(receiver, paste, &authorization, plan.timeout, &countdown, context) => code?,
+        code = wait_for_code(receiver, paste, &authorization, plan.timeout, &countdown, context) => code?,
         never = countdown.run() => match never {},
     };
     Ok(Grant { server, authorization, code })
@@ -318,7 +318,7 @@ async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
 /// Prints the page's address: always, since a failing opener may not report it.
 fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     let (url, scope) = (authorization.url().as_str(), plan.scopes.join(" "));
-    write_stderr(&if context.out.says_json() {
+    write_stderr(&if context.out.messages_are_json() {
         format!("{}\n", json!({ "open": { "url": url, "scope": scope } }))
     } else {
         format!("Open this page to allow `posthaste` to use your account ({scope}):\n  {url}\n")
@@ -326,7 +326,7 @@ fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
 }
 
 /// Waits for the redirect or the pasted address, whichever is first.
-async fn answer(
+async fn wait_for_code(
     receiver: Option<RedirectListener>,
     paste: Option<paste::Paste>,
     authorization: &AuthorizationRequest,
@@ -366,7 +366,7 @@ fn metadata(record: &TokenRecord) -> Value {
 }
 
 /// Stores whatever scope was granted, and warns if it differs from the requested one.
-fn warn_of_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
+fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     let more: Vec<_> =
         record.scope.split(' ').filter(|scope| !plan.scopes.iter().any(|asked| asked == scope)).collect();
     if !more.is_empty() && !record.scope.is_empty() {
@@ -411,7 +411,7 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
     Ok(())
 }
 
-fn tell(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
+fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
     let name = profile::shown(context)?;
     metadata["profile"] = name.into();
     metadata["store"] = store.word().into();

@@ -28,8 +28,11 @@ pub(crate) struct Args {
 
 /// Logs out of one profile or of all.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let profiles =
-        if args.all { everyone(context).await? } else { vec![profile::named(context)?.map(str::to_owned)] };
+    let profiles = if args.all {
+        all_profiles(context).await?
+    } else {
+        vec![profile::named(context)?.map(str::to_owned)]
+    };
     let (mut ended, mut failures) = (Vec::new(), Vec::new());
     for profile in profiles {
         match end(profile.as_deref(), context).await {
@@ -77,7 +80,7 @@ fn forget(context: &Context) -> Result<(), Fail> {
     Ok(())
 }
 
-async fn everyone(context: &Context) -> Result<Vec<Option<String>>, Fail> {
+async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
     let kept = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
     let names: Vec<String> = kept.into_iter().map(|(name, _)| name).collect();
     if names.len() > 1 {

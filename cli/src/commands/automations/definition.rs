@@ -67,11 +67,11 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
     let CreateArgs { definition, fields, dry_run } = args;
     let (automation, dry_run) = read(definition, fields, &dry_run, context, "", NewAutomation::from_json)?;
     let unknown_outcome = "the automation may have been created; check: posthaste automations list --limit 1";
-    let done = mutation::carry_out(dry_run, unknown_outcome, context, |client| {
+    let done = mutation::execute(dry_run, unknown_outcome, context, |client| {
         client.automations().create(&automation)
     });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -82,11 +82,11 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let (patch, dry_run) = read(definition, fields, &dry_run, context, nothing, AutomationPatch::from_json)?;
     let unknown_outcome =
         format!("the automation may have been changed; check: posthaste automations get {id}");
-    let done = mutation::carry_out(dry_run, &unknown_outcome, context, |client| {
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.automations().update(id.as_str(), &patch)
     });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -118,7 +118,7 @@ fn read<T>(
     let mut read = None;
     match check(&builder.value()) {
         Ok(checked) => read = Some(checked),
-        Err(problems) => builder.judge(problems),
+        Err(problems) => builder.add_problems(problems),
     }
     flags.omit(builder.omitted());
     for mut found in builder.into_diagnostics() {

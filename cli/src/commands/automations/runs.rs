@@ -8,7 +8,7 @@ use super::with_tables;
 use crate::actions::mutation::document;
 use crate::actions::pages::{self, Table};
 use crate::actions::trace;
-use crate::actions::wait::{self, End, TimeoutFlag, Words};
+use crate::actions::wait::{self, End, Messages, TimeoutFlag};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail};
 use crate::input::body_builder::flag_span;
@@ -121,7 +121,7 @@ pub(super) async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
     // A failed run is shown too: its steps say why.
     if matches!(ended, Ok(()) | Err(Fail::Rejected { .. })) {
         let make = || client.automations().run(args.id.as_str(), args.run.as_str());
-        let run = trace::carry_out(context, make).await?;
+        let run = trace::execute(context, make).await?;
         let document = document(&run);
         context.out.result(&with_tables(&document, &[("steps", &STEPS)]), &document)?;
     }
@@ -129,12 +129,12 @@ pub(super) async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
 }
 
 async fn until_ended(args: &GetArgs, timeout: Duration, context: &Context) -> Result<(), Fail> {
-    let words = Words {
+    let words = Messages {
         left: "the run continues".to_owned(),
         open: "the run hasn't ended".to_owned(),
         goes_on: "it continues".to_owned(),
         failed: "the run did not complete".to_owned(),
-        look: format!("posthaste automations run {} {}", args.id, args.run),
+        check: format!("posthaste automations run {} {}", args.id, args.run),
     };
     let wait = context.client()?.automations().wait_for_run(args.id.as_str(), args.run.as_str());
     wait::until(wait, timeout, &words, context, end).await.map(drop)

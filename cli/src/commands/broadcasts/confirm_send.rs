@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use posthaste::{Broadcast, BroadcastId, BroadcastStatus, Client};
 
-use super::look;
+use super::show_command;
 use crate::actions::confirm;
-use crate::actions::wait::{self, End, Words};
+use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
@@ -27,7 +27,7 @@ pub(super) struct SendSummary {
 pub(super) async fn confirm(summary: &SendSummary, context: &Context) -> Result<(), Fail> {
     let SendSummary { subject, from, segment, when } = summary;
     let when = when.as_ref().map(|when| format!(", {when}")).unwrap_or_default();
-    let readers = if context.global.yes || !confirm::may_ask(context)? {
+    let readers = if context.global.yes || !confirm::is_interactive(context)? {
         "all contacts".to_owned()
     } else {
         count(&context.client()?, segment).await
@@ -57,12 +57,12 @@ pub(super) async fn wait(
     timeout: Duration,
     context: &Context,
 ) -> Result<(), Fail> {
-    let words = Words {
+    let words = Messages {
         left: "sending continues in the background".to_owned(),
         open: "the broadcast isn't sent".to_owned(),
         goes_on: "sending continues in the background".to_owned(),
         failed: "the broadcast failed".to_owned(),
-        look: look(id.as_str()),
+        check: show_command(id.as_str()),
     };
     wait::until(client.broadcasts().wait(id), timeout, &words, context, end).await.map(drop)
 }

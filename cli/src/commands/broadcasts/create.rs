@@ -66,13 +66,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     } else {
         "the broadcast may have been created; check: posthaste broadcasts list --limit 1"
     };
-    let done = mutation::carry_out(dry_run, unknown_outcome, context, |client| {
-        client.broadcasts().create(&broadcast)
-    })
-    .await?;
-    let Some(answer) = done else { return Ok(()) };
-    let id = answer.value.id.clone();
-    mutation::print(id.as_str(), &answer, context)?;
+    let done =
+        mutation::execute(dry_run, unknown_outcome, context, |client| client.broadcasts().create(&broadcast))
+            .await?;
+    let Some(response) = done else { return Ok(()) };
+    let id = response.value.id.clone();
+    mutation::print(id.as_str(), &response, context)?;
     if summary.is_none() {
         context.out.note(&format!("draft created · send it: posthaste broadcasts send {id}"));
     }
@@ -134,7 +133,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let wait = flags.take(wait::plan(wait.as_deref(), &timeout.wait_timeout, confirm_send::SENT)).flatten();
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(broadcast.check());
+    flags.add_problems(broadcast.check());
     flags.finish()?;
     let summary = send.then(|| SendSummary {
         subject: content.subject.unwrap_or_default(),

@@ -3,7 +3,7 @@
 use posthaste::{ApiErrorKind, Client, Error};
 
 use super::confirm_send::{self, SendSummary};
-use super::look;
+use super::show_command;
 use crate::actions::confirm;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::wait::{self, TimeoutFlag};
@@ -51,16 +51,16 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if dry_run.is_none() {
         ask(&id, scheduled_at.as_deref(), context).await?;
     }
-    let unknown_outcome = format!("the broadcast may have been sent; check: {}", look(&id));
+    let unknown_outcome = format!("the broadcast may have been sent; check: {}", show_command(&id));
     let make = |client: &Client| match &scheduled_at {
         Some(when) => client.broadcasts().send_at(id.as_str(), when),
         None => client.broadcasts().send(id.as_str()),
     };
-    let Some(answer) = mutation::carry_out(dry_run, &unknown_outcome, context, make).await? else {
+    let Some(response) = mutation::execute(dry_run, &unknown_outcome, context, make).await? else {
         return Ok(());
     };
-    let id = answer.value.id.clone();
-    mutation::print(id.as_str(), &answer, context)?;
+    let id = response.value.id.clone();
+    mutation::print(id.as_str(), &response, context)?;
     match wait {
         Some(timeout) => confirm_send::wait(&context.client()?, id, timeout, context).await,
         None => Ok(()),
@@ -69,7 +69,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 
 /// Asks for confirmation with a summary, which is fetched only if the session is interactive.
 async fn ask(id: &str, when: Option<&str>, context: &Context) -> Result<(), Fail> {
-    if context.global.yes || !confirm::may_ask(context)? {
+    if context.global.yes || !confirm::is_interactive(context)? {
         return confirm::confirm(&format!("Send broadcast {id}?"), context).await;
     }
     match context.client()?.broadcasts().get(id).await {

@@ -2,7 +2,7 @@
 
 use posthaste::BroadcastPatch;
 
-use super::{content, look};
+use super::{content, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -74,7 +74,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         flags.help("posthaste broadcasts update ID --subject '…'");
         flags.missing("what to change");
     } else {
-        flags.judge(patch.check().or_else(|problems| {
+        flags.add_problems(patch.check().or_else(|problems| {
             // An unknown field name leaves nothing to change; it was reported already.
             posthaste::Problems::check(
                 problems.into_vec().into_iter().filter(|problem| !problem.path.is_empty()),
@@ -83,12 +83,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = format!("the broadcast may have been changed; check: {}", look(&id));
-    let done = mutation::carry_out(dry_run, &unknown_outcome, context, |client| {
+    let unknown_outcome = format!("the broadcast may have been changed; check: {}", show_command(&id));
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.broadcasts().update(id.as_str(), &patch)
     });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

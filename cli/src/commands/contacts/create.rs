@@ -2,7 +2,7 @@
 
 use posthaste::{NewContact, Subscription};
 
-use super::{fields, look};
+use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -37,13 +37,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     let contact = contact(&args, &mut flags);
-    flags.judge(contact.check());
+    flags.add_problems(contact.check());
     flags.finish()?;
-    let unknown_outcome = format!("the contact may have been created; check: {}", look(&args.email));
-    match mutation::carry_out(dry_run, &unknown_outcome, context, |client| client.contacts().create(&contact))
+    let unknown_outcome = format!("the contact may have been created; check: {}", show_command(&args.email));
+    match mutation::execute(dry_run, &unknown_outcome, context, |client| client.contacts().create(&contact))
         .await?
     {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

@@ -145,7 +145,7 @@ impl Sink {
 
     fn write(&mut self, bytes: &[u8], context: &Context) -> Result<(), Fail> {
         match self {
-            Self::Stdout => context.out.foreign(bytes),
+            Self::Stdout => context.out.untrusted(bytes),
             Self::File(file, path) => file.write_all(bytes).map_err(|error| unwritable(path, error)),
         }
     }

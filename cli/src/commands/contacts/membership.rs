@@ -62,17 +62,17 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> 
 pub(super) async fn add(args: ChangeArgs, context: &Context) -> Result<(), Fail> {
     let segment = args.segment.as_str();
     let make = |client: &Client| client.contacts().add_to_segment(&args.contact, segment);
-    carry_out(&args, context, make).await
+    execute(&args, context, make).await
 }
 
 pub(super) async fn remove(args: RemoveArgs, context: &Context) -> Result<(), Fail> {
     let args = args.change;
     let segment = args.segment.as_str();
     let make = |client: &Client| client.contacts().remove_from_segment(&args.contact, segment);
-    carry_out(&args, context, make).await
+    execute(&args, context, make).await
 }
 
-async fn carry_out(
+async fn execute(
     args: &ChangeArgs,
     context: &Context,
     make: impl Fn(&Client) -> posthaste::Call<posthaste::Membership>,
@@ -82,8 +82,8 @@ async fn carry_out(
     flags.finish()?;
     let unknown_outcome =
         format!("the membership may have changed; check: posthaste contacts segments {}", args.contact);
-    match mutation::carry_out(dry_run, &unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(&args.segment, &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(&args.segment, &response, context),
         None => Ok(()),
     }
 }

@@ -95,8 +95,8 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
         let choices = choices.iter().map(|(topic, choice)| (topic.as_str(), choice.clone()));
         client.contacts().update_topics(&contact, choices)
     };
-    match mutation::carry_out(dry_run, &unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

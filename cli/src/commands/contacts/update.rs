@@ -2,7 +2,7 @@
 
 use posthaste::ContactPatch;
 
-use super::{fields, look};
+use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -38,26 +38,27 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     let patch = patch(&args, &mut flags);
-    if patch.as_ref().is_none_or(flags_only_empty) {
+    if patch.as_ref().is_none_or(is_empty) {
         flags.help("posthaste contacts update ID|EMAIL --first-name '…'");
         if patch.is_some() {
             flags.missing("what to change");
         }
     } else if let Some(patch) = &patch {
-        flags.judge(patch.check());
+        flags.add_problems(patch.check());
     }
     flags.finish()?;
     let patch = patch.unwrap_or_default();
-    let unknown_outcome = format!("the contact may have been changed; check: {}", look(&args.contact));
+    let unknown_outcome =
+        format!("the contact may have been changed; check: {}", show_command(&args.contact));
     let make = |client: &posthaste::Client| client.contacts().update(&args.contact, &patch);
-    match mutation::carry_out(dry_run, &unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
 /// Whether the patch changes nothing.
-fn flags_only_empty(patch: &ContactPatch) -> bool {
+fn is_empty(patch: &ContactPatch) -> bool {
     patch.check().is_err_and(|problems| problems.iter().any(|problem| problem.path.is_empty()))
 }
 

@@ -37,13 +37,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (domain, dry_run) = plan(args)?;
     let unknown_outcome = "the domain may have been registered; check: posthaste domains list";
     let done =
-        mutation::carry_out(dry_run, unknown_outcome, context, |client| client.domains().create(&domain))
+        mutation::execute(dry_run, unknown_outcome, context, |client| client.domains().create(&domain))
             .await?;
-    let Some(answer) = done else { return Ok(()) };
-    let id = answer.value.id.as_str();
-    mutation::print(id, &answer, context)?;
+    let Some(response) = done else { return Ok(()) };
+    let id = response.value.id.as_str();
+    mutation::print(id, &response, context)?;
     if !context.out.is_json() {
-        let mut lines = records::lines(&document(&answer));
+        let mut lines = records::lines(&document(&response));
         lines.push(format!("publish these records, then: posthaste domains verify {id} --wait"));
         for line in &lines {
             context.out.note(line);
@@ -90,7 +90,7 @@ fn plan(args: Args) -> Result<(NewDomain, Option<DryRun>), Fail> {
         domain = domain.receiving(on);
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(domain.check());
+    flags.add_problems(domain.check());
     flags.finish()?;
     Ok((domain, dry_run))
 }

@@ -51,7 +51,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let columns = context.out.columns(&COLUMNS)?;
     let client = context.client()?;
-    let domain = trace::carry_out(context, || client.domains().get(args.id.as_str())).await?;
+    let domain = trace::execute(context, || client.domains().get(args.id.as_str())).await?;
     let records = document(&domain).get("records").cloned().unwrap_or_else(|| json!([]));
     let envelope = json!({ "object": "list", "data": records, "has_more": false });
     if zone && !context.out.is_json() {

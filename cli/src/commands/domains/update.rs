@@ -2,7 +2,7 @@
 
 use posthaste::{DomainPatch, Problems};
 
-use super::{look, setup};
+use super::{setup, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -34,12 +34,12 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = args.id.clone();
     let (patch, dry_run) = plan(args)?;
-    let unknown_outcome = format!("the domain may have been changed; check: {}", look(&id));
-    let done = mutation::carry_out(dry_run, &unknown_outcome, context, |client| {
+    let unknown_outcome = format!("the domain may have been changed; check: {}", show_command(&id));
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.domains().update(id.as_str(), &patch)
     });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -82,7 +82,7 @@ fn plan(args: Args) -> Result<(DomainPatch, Option<DryRun>), Fail> {
         // An unknown field name leaves nothing to change; it was reported already.
         let problems = patch.check().err().map(Problems::into_vec).unwrap_or_default();
         let problems = problems.into_iter().filter(|problem| !problem.path.is_empty());
-        flags.judge(Problems::check(problems));
+        flags.add_problems(Problems::check(problems));
     } else {
         flags.help("posthaste domains update ID --open-tracking");
         flags.missing("what to change");

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use posthaste::{Client, Domain, DomainId, DomainStatus, RecordStatus};
 
-use super::look;
+use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};
-use crate::actions::wait::{self, End, TimeoutFlag, Words};
+use crate::actions::wait::{self, End, Messages, TimeoutFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -42,27 +42,27 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let wait = flags.take(wait::plan(wait.as_deref(), &timeout.wait_timeout, VERIFIED)).flatten();
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = format!("verification may have started; check: {}", look(&id));
+    let unknown_outcome = format!("verification may have started; check: {}", show_command(&id));
     let make = |client: &Client| client.domains().verify(id.as_str());
-    let Some(answer) = mutation::carry_out(dry_run, &unknown_outcome, context, make).await? else {
+    let Some(response) = mutation::execute(dry_run, &unknown_outcome, context, make).await? else {
         return Ok(());
     };
-    let id = answer.value.id.clone();
-    mutation::print(id.as_str(), &answer, context)?;
+    let id = response.value.id.clone();
+    mutation::print(id.as_str(), &response, context)?;
     if let Some(timeout) = wait {
         return until_checked(timeout, id, context).await;
     }
-    context.out.note(&format!("verification started · check: {}", look(id.as_str())));
+    context.out.note(&format!("verification started · check: {}", show_command(id.as_str())));
     Ok(())
 }
 
 async fn until_checked(timeout: Duration, id: DomainId, context: &Context) -> Result<(), Fail> {
-    let words = Words {
+    let words = Messages {
         left: "verification continues in the background".to_owned(),
         open: "the domain isn't verified".to_owned(),
         goes_on: "verification continues in the background".to_owned(),
         failed: "verification failed".to_owned(),
-        look: look(id.as_str()),
+        check: show_command(id.as_str()),
     };
     wait::until(context.client()?.domains().wait(id), timeout, &words, context, end).await.map(drop)
 }

@@ -152,11 +152,11 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         key: Some(&plan.key),
         contents: &[],
     };
-    let Some((_, answer)) = mutation.carry_out(context, make).await? else { return Ok(()) };
-    let AcceptedBatch { data, errors, .. } = &answer.value;
+    let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
+    let AcceptedBatch { data, errors, .. } = &response.value;
     let ids: Vec<String> = data.iter().map(|accepted| accepted.id.to_string()).collect();
     let accepted = count(ids.len(), "email");
-    mutation::report(context, || context.out.result(&ids, &mutation::document(&answer)))?;
+    mutation::report(context, || context.out.result(&ids, &mutation::document(&response)))?;
     if errors.is_empty() {
         context.out.note(&format!("accepted {accepted} for {}", count(plan.recipients, "recipient")));
         return Ok(());

@@ -75,8 +75,8 @@ async fn change(
 ) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    match mutation::carry_out(dry_run, unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

@@ -192,13 +192,13 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         key: Some(&plan.key),
         contents: &plan.contents,
     };
-    let done = mutation.carry_out(context, make).await;
+    let done = mutation.execute(context, make).await;
     upload.finish();
     let Some((client, accepted)) = done? else { return Ok(()) };
     let id = accepted.value.id.as_str();
     mutation::print(id, &accepted, context)?;
     let recipients = count(plan.recipients, "recipient");
-    context.out.note(&match context.where_to_look(id) {
+    context.out.note(&match context.show_command(id) {
         Some(look) => format!("accepted for {recipients} · view it: {look}"),
         None => format!("accepted for {recipients}"),
     });

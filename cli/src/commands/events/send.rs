@@ -42,10 +42,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (event, dry_run) = plan(&args)?;
     let unknown_outcome =
         "the event may have been sent and may have started runs; check: posthaste automations runs ID";
-    match mutation::carry_out(dry_run, unknown_outcome, context, |client| client.events().send(&event))
-        .await?
-    {
-        Some(answer) => mutation::print(&args.event, &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, |client| client.events().send(&event)).await? {
+        Some(response) => mutation::print(&args.event, &response, context),
         None => Ok(()),
     }
 }
@@ -72,7 +70,7 @@ fn plan(args: &Args) -> Result<(EventOccurrence, Option<DryRun>), Fail> {
         }
     };
     let event = if payload.is_empty() { event } else { event.payload(payload) };
-    flags.judge(event.check());
+    flags.add_problems(event.check());
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
     Ok((event, dry_run))

@@ -35,8 +35,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (property, dry_run) = plan(args)?;
     let unknown_outcome = "the property may have been created; check: posthaste properties list --limit 1";
     let make = |client: &posthaste::Client| client.contact_properties().create(property.clone());
-    match mutation::carry_out(dry_run, unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -75,7 +75,7 @@ fn plan(args: Args) -> Result<(NewContactProperty, Option<DryRun>), Fail> {
         }
     };
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(property.check());
+    flags.add_problems(property.check());
     flags.finish()?;
     Ok((property, dry_run))
 }

@@ -3,7 +3,7 @@
 use posthaste::ContactPropertyPatch;
 
 use super::fallback::{self, Fallback};
-use super::look;
+use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -35,10 +35,10 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = args.id.clone();
     let (patch, dry_run) = plan(args)?;
-    let unknown_outcome = format!("the property may have been changed; check: {}", look(&id));
+    let unknown_outcome = format!("the property may have been changed; check: {}", show_command(&id));
     let make = |client: &posthaste::Client| client.contact_properties().update(id.as_str(), &patch);
-    match mutation::carry_out(dry_run, &unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -69,7 +69,7 @@ fn plan(args: Args) -> Result<(ContactPropertyPatch, Option<DryRun>), Fail> {
         }
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     flags.finish()?;
     Ok((patch, dry_run))
 }

@@ -13,7 +13,7 @@ const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "COM", "LPT"];
 pub(crate) fn safe(name: &str) -> String {
     let name: String = name
         .chars()
-        .filter(|char| !turns_writing(*char))
+        .filter(|char| !is_bidirectional(*char))
         .map(|char| if char.is_control() || "/\\:*?\"<>|".contains(char) { '_' } else { char })
         .collect();
     let name = name.trim().trim_end_matches(['.', ' ']);
@@ -46,7 +46,7 @@ fn split(name: &str) -> (&str, &str) {
 }
 
 /// Bidirectional marks, which make `gpj.exe` look like `exe.jpg`, and other invisible characters.
-fn turns_writing(char: char) -> bool {
+fn is_bidirectional(char: char) -> bool {
     (is_hostile(char) && !char.is_control())
         || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_goes_before_the_extension() {
+    fn a_number_is_inserted_before_the_extension() {
         assert_eq!(numbered("a.tar.gz", 1), "a.tar.gz");
         assert_eq!(numbered("a.tar.gz", 2), "a.tar-2.gz");
         assert_eq!(numbered("README", 3), "README-3");

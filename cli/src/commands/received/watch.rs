@@ -70,7 +70,7 @@ pub(crate) struct Args {
 
 /// A validated watch.
 struct Plan {
-    begin: Begin,
+    begin: Start,
     interval: Duration,
     once: bool,
     limit: Option<u64>,
@@ -78,7 +78,7 @@ struct Plan {
 
 /// The starting position.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begin {
+enum Start {
     /// The stored position; new emails if there is none.
     Cursor,
     Now,
@@ -94,19 +94,19 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         // This command's own sandbox ends with it, and so does everything a cursor could refer to.
         Cursor::in_memory()
     } else {
-        Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Begin::Cursor, context)?
+        Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Start::Cursor, context)?
     };
-    let begins = match plan.begin {
-        Begin::Cursor if cursor.is_set() => "resuming where the last watch stopped",
-        Begin::Oldest => "starting with the oldest email",
+    let start = match plan.begin {
+        Start::Cursor if cursor.is_set() => "resuming where the last watch stopped",
+        Start::Oldest => "starting with the oldest email",
         _ => "waiting for new emails",
     };
-    context.out.note(&format!("{begins}; stop with Ctrl-C"));
+    context.out.note(&format!("{start}; stop with Ctrl-C"));
     let outage = Outage::default();
     let mut watch = Watch { context, client, columns, exec: args.exec, left: plan.limit, outage };
     watch.begin(plan.begin, plan.once, &mut cursor).await?;
     loop {
-        watch.look(plan.once, &mut cursor).await?;
+        watch.poll(plan.once, &mut cursor).await?;
         if plan.once || watch.left == Some(0) {
             return cursor.save();
         }
@@ -134,9 +134,9 @@ fn plan(args: &Args) -> Result<Plan, Fail> {
     });
     flags.finish()?;
     let begin = match (args.from_now, args.from_start) {
-        (true, _) => Begin::Now,
-        (_, true) => Begin::Oldest,
-        _ => Begin::Cursor,
+        (true, _) => Start::Now,
+        (_, true) => Start::Oldest,
+        _ => Start::Cursor,
     };
     Ok(Plan { begin, interval, once: args.once, limit })
 }
@@ -153,11 +153,11 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Finds the starting position of a watch without a cursor, and stores it.
-    async fn begin(&mut self, begin: Begin, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
+    async fn begin(&mut self, begin: Start, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
         match begin {
-            Begin::Cursor if cursor.is_set() => return Ok(()),
-            Begin::Oldest => cursor.begin_at(None),
-            Begin::Cursor | Begin::Now => {
+            Start::Cursor if cursor.is_set() => return Ok(()),
+            Start::Oldest => cursor.start_after(None),
+            Start::Cursor | Start::Now => {
                 let newest = loop {
                     match self.client.received().list().limit(1).as_json().await {
                         Ok(page) => break page.data.into_iter().next(),
@@ -165,14 +165,14 @@ impl Watch<'_> {
                     }
                 };
                 self.outage.is_over(self.context);
-                cursor.begin_at(newest.as_ref());
+                cursor.start_after(newest.as_ref());
             }
         }
         cursor.save()
     }
 
     /// Prints the emails that arrived since the last poll.
-    async fn look(&mut self, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
+    async fn poll(&mut self, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
         loop {
             let looked = backlog::walk(self, cursor).await;
             // What was printed before a failure still counts as printed.
@@ -199,8 +199,7 @@ impl Watch<'_> {
         }
         if let Some(command) = &self.exec {
             let id = at(row, "/id");
-            let email = match trace::carry_out(self.context, || self.client.received().get(id.as_str())).await
-            {
+            let email = match trace::execute(self.context, || self.client.received().get(id.as_str())).await {
                 Ok(email) => mutation::document(&email),
                 // The email was just deleted: use what the list had.
                 Err(Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => row.clone(),
@@ -216,8 +215,8 @@ impl Watch<'_> {
         }
         let fields = ["/created_at", "/from", "/subject", "/id"];
         pages::item(row, &self.columns, &fields, self.context)?;
-        cursor.moved_to(row);
-        cursor.save_now_and_then()?;
+        cursor.advance(row);
+        cursor.save_if_due()?;
         if let Some(left) = &mut self.left {
             *left -= 1;
         }

@@ -75,7 +75,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     match format {
         Format::Eml => folder(&args.to_path, &mails, &client, context).await,
         format if args.to_path == Path::new("-") => {
-            write(format, &mails, &client, |bytes| context.out.foreign(bytes)).await.map(drop)
+            write(format, &mails, &client, |bytes| context.out.untrusted(bytes)).await.map(drop)
         }
         format => file(&args.to_path, format, &mails, &client, context).await,
     }
@@ -219,14 +219,14 @@ async fn write(
     if format == Format::Json {
         hand_on(b"[")?;
     }
-    for piece in pieces(mails) {
+    for chunk in chunks(mails) {
         let name = if format == Format::Json { "json" } else { "mbox" };
         let call = client.request(Method::GET, "/_/export").query("format", name);
-        let call = piece.iter().fold(call, |call, mail| call.query("id", mail.id.as_str()));
+        let call = chunk.iter().fold(call, |call, mail| call.query("id", mail.id.as_str()));
         let bytes = call.bytes().await.map_err(unreachable)?;
         if format == Format::Mbox {
             hand_on(&bytes)?;
-            count += piece.len();
+            count += chunk.len();
             continue;
         }
         let rows: Vec<Value> = serde_json::from_slice(&bytes)
@@ -244,19 +244,19 @@ async fn write(
 }
 
 /// Splits the mails into chunks of limited size; a mail above the limit forms its own chunk.
-fn pieces(mails: &[Mail]) -> Vec<&[Mail]> {
-    let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
+fn chunks(mails: &[Mail]) -> Vec<&[Mail]> {
+    let (mut chunks, mut start, mut size) = (Vec::new(), 0, 0);
     for (i, mail) in mails.iter().enumerate() {
         if i > start && (size + mail.size > MAX_CHUNK_BYTES || i - start == MAX_CHUNK_MAILS) {
-            pieces.push(&mails[start..i]);
+            chunks.push(&mails[start..i]);
             (start, size) = (i, 0);
         }
         size += mail.size;
     }
     if start < mails.len() {
-        pieces.push(&mails[start..]);
+        chunks.push(&mails[start..]);
     }
-    pieces
+    chunks
 }
 
 #[cfg(test)]
@@ -274,14 +274,14 @@ mod tests {
             .enumerate()
             .map(|(i, size)| Mail { id: i.to_string(), size, name: String::new() })
             .collect();
-        let pieces = pieces(&mails);
-        let ids: Vec<_> = pieces.concat_ids();
+        let chunks = chunks(&mails);
+        let ids: Vec<_> = chunks.concat_ids();
         assert_eq!(ids, (0..mails.len()).map(|i| i.to_string()).collect::<Vec<_>>());
-        for piece in pieces {
+        for chunk in chunks {
             assert!(
-                piece.len() == 1
-                    || piece.len() <= MAX_CHUNK_MAILS
-                        && piece.iter().map(|mail| mail.size).sum::<u64>() <= MAX_CHUNK_BYTES
+                chunk.len() == 1
+                    || chunk.len() <= MAX_CHUNK_MAILS
+                        && chunk.iter().map(|mail| mail.size).sum::<u64>() <= MAX_CHUNK_BYTES
             );
         }
     }
@@ -292,7 +292,7 @@ mod tests {
 
     impl Ids for Vec<&[Mail]> {
         fn concat_ids(&self) -> Vec<String> {
-            self.iter().flat_map(|piece| piece.iter().map(|mail| mail.id.clone())).collect()
+            self.iter().flat_map(|chunk| chunk.iter().map(|mail| mail.id.clone())).collect()
         }
     }
 }

@@ -128,12 +128,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
                 Some(id) => format!("/_/faults/{id}"),
                 None => "/_/faults".to_owned(),
             };
-            let answer = client(context)?.request(Method::DELETE, path).await.map_err(unreachable)?;
+            let response = client(context)?.request(Method::DELETE, path).await.map_err(unreachable)?;
             context.out.note(match id {
                 Some(_) => "rule removed",
                 None => "all rules removed",
             });
-            context.out.result(&[], &answer)
+            context.out.result(&[], &response)
         }
         Plan::Add(rule) => {
             let call = client(context)?.request(Method::POST, "/_/faults").json(&Value::Object(rule));

@@ -30,7 +30,7 @@ const BACKOFF: [Duration; 4] =
 /// How long queued mails may take when the sandbox stops.
 const GRACE: Duration = Duration::from_secs(5);
 
-type Say = Box<dyn Fn(&str) + Send + Sync>;
+type Report = Box<dyn Fn(&str) + Send + Sync>;
 
 /// A running forwarder; stop it with [`end`](Self::end).
 pub(super) struct Forward {
@@ -44,7 +44,7 @@ struct Queue {
     waiting: AtomicUsize,
     bytes: AtomicUsize,
     dropped: AtomicUsize,
-    say: Say,
+    report: Report,
 }
 
 /// A validated server to forward to.
@@ -115,7 +115,7 @@ impl Forward {
             waiting: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
-            say: Box::new(context.out.warner()),
+            report: Box::new(context.out.warner()),
         });
         let taking = Arc::clone(&queue);
         service.on_captured(move |mail| taking.take(mail));
@@ -129,7 +129,7 @@ impl Forward {
         if timeout(GRACE, &mut self.work).await.is_err() {
             self.work.abort();
             let left = self.queue.waiting.load(Ordering::SeqCst);
-            (self.queue.say)(&format!("stopped before {} forwarded", count(left)));
+            (self.queue.report)(&format!("stopped before {} forwarded", count(left)));
         }
     }
 }
@@ -144,14 +144,16 @@ impl Queue {
         let bytes = self.bytes.fetch_add(size, Ordering::SeqCst);
         let fits = waiting == 0 || bytes.saturating_add(size) <= MAX_BYTES;
         if !fits || sender.try_send(mail.clone()).is_err() {
-            self.let_go(size);
+            self.release(size);
             if self.dropped.fetch_add(1, Ordering::SeqCst) == 0 {
-                (self.say)("mails arrive faster than they can be forwarded; some stay in the sandbox only");
+                (self.report)(
+                    "mails arrive faster than they can be forwarded; some stay in the sandbox only",
+                );
             }
         }
     }
 
-    fn let_go(&self, size: usize) {
+    fn release(&self, size: usize) {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         self.bytes.fetch_sub(size, Ordering::SeqCst);
     }
@@ -167,13 +169,13 @@ async fn work(target: Target, mut mails: mpsc::Receiver<CapturedMail>, queue: Ar
         let rendered = mail.clone();
         let _ = tokio::task::spawn_blocking(move || rendered.mime.len()).await;
         if let Err(reason) = forward(&target, &mail).await {
-            (queue.say)(&format!("the mail {} wasn't forwarded to {}: {reason}", mail.id, target.name));
+            (queue.report)(&format!("the mail {} wasn't forwarded to {}: {reason}", mail.id, target.name));
         }
-        queue.let_go(mail.held_bytes);
+        queue.release(mail.held_bytes);
         if mails.is_empty() {
             let dropped = queue.dropped.swap(0, Ordering::SeqCst);
             if dropped > 0 {
-                (queue.say)(&format!("{} not forwarded: the queue was full", count(dropped)));
+                (queue.report)(&format!("{} not forwarded: the queue was full", count(dropped)));
             }
         }
     }
@@ -188,7 +190,7 @@ async fn forward(target: &Target, mail: &CapturedMail) -> Result<(), String> {
         let Err(error) = target.transport.send_raw(&envelope, raw).await else { return Ok(()) };
         match pauses.next() {
             Some(pause) if may_pass(&error) => sleep(*pause).await,
-            _ => return Err(told(&error)),
+            _ => return Err(message_of(&error)),
         }
     }
 }
@@ -204,16 +206,16 @@ fn may_pass(error: &SmtpError) -> bool {
     !(error.is_permanent() || error.is_client() || error.is_tls())
 }
 
-fn told(error: &SmtpError) -> String {
+fn message_of(error: &SmtpError) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     // Most errors include their cause's message.
-    let mut told = error.to_string();
+    let mut message = error.to_string();
     for cause in causes.map(ToString::to_string) {
-        if !told.contains(&cause) {
-            told = format!("{told}: {cause}");
+        if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
         }
     }
-    told
+    message
 }
 
 fn count(mails: usize) -> String {

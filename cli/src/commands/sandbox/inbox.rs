@@ -258,7 +258,7 @@ async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) ->
     );
     if how.raw {
         let mail = client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable)?;
-        return context.out.foreign(&mail);
+        return context.out.untrusted(&mail);
     }
     let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
     if context.out.is_json() {

@@ -64,9 +64,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             args.to.iter().fold(call.body("message/rfc822", bytes), |call, to| call.query("to", to))
         }
     };
-    let answer = call.await.map_err(unreachable)?;
-    let id = answer.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    context.out.result(&[id], &answer)
+    let response = call.await.map_err(unreachable)?;
+    let id = response.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    context.out.result(&[id], &response)
 }
 
 enum Mail {

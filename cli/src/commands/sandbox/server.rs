@@ -45,7 +45,7 @@ impl SandboxServer {
         let tls = tls.map_err(|error| Fail::local("couldn't create a certificate for SMTP", error))?;
         let (service, keeper) = match &server_args.data {
             Some(folder) => {
-                go_on(folder, server_args, context).map(|(service, keeper)| (service, Some(keeper)))?
+                resume(folder, server_args, context).map(|(service, keeper)| (service, Some(keeper)))?
             }
             None => (Service::new(server_args.settings()), None),
         };
@@ -139,7 +139,11 @@ impl SandboxServer {
 }
 
 /// Opens a service that resumes from a folder.
-fn go_on(folder: &Path, server_args: &ServerArgs, context: &Context) -> Result<(Arc<Service>, Keeper), Fail> {
+fn resume(
+    folder: &Path,
+    server_args: &ServerArgs,
+    context: &Context,
+) -> Result<(Arc<Service>, Keeper), Fail> {
     let (warn, shown) = (context.out.warner(), folder.display().to_string());
     let told = move |outcome: Result<(), &NotKept>| match outcome {
         Err(error) => warn(&format!("changes can't be written to {shown}: {error}; retrying")),

@@ -46,8 +46,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         return context.out.result(&lines.collect::<Vec<_>>(), &types);
     };
     let body = json!({ "type": event, "data": data });
-    let told = client.request(Method::POST, "/_/events").json(&body).await.map_err(unreachable)?;
-    let deliveries: Vec<_> = told["deliveries"].as_array().into_iter().flatten().collect();
+    let response = client.request(Method::POST, "/_/events").json(&body).await.map_err(unreachable)?;
+    let deliveries: Vec<_> = response["deliveries"].as_array().into_iter().flatten().collect();
     context.out.note(&match deliveries.len() {
         0 => format!(
             "no webhook is subscribed to {event}: posthaste webhooks create, or posthaste webhooks listen"
@@ -56,20 +56,20 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         several => format!("sent to {several} webhooks"),
     });
     let lines: Vec<_> = deliveries.into_iter().map(|delivery| at(delivery, "/event_id")).collect();
-    context.out.result(&lines, &told)
+    context.out.result(&lines, &response)
 }
 
 fn data(overrides: &[String], flags: &mut Flags) -> Map<String, Value> {
     let mut data = Map::new();
     for (i, text) in overrides.iter().enumerate() {
-        if let Err(rule) = lay(&mut data, text) {
+        if let Err(rule) = apply_override(&mut data, text) {
             flags.wrong_nth("type", rule, "--override", i + 1, text);
         }
     }
     data
 }
 
-fn lay(data: &mut Map<String, Value>, text: &str) -> Result<(), String> {
+fn apply_override(data: &mut Map<String, Value>, text: &str) -> Result<(), String> {
     let form = "an override must be NAME=VALUE or NAME:=JSON";
     let pair = Pair::read(text, '=').ok_or(form)?;
     let (name, value) = match pair.name.strip_suffix(':') {

@@ -61,15 +61,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         template = template.reply_to(content.reply_to);
     }
     template = variables.into_iter().fold(template, NewTemplate::variable);
-    flags.judge(template.check());
+    flags.add_problems(template.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let unknown_outcome = "the template may have been created; check: posthaste templates list --limit 1";
     let done =
-        mutation::carry_out(dry_run, unknown_outcome, context, |client| client.templates().create(&template));
-    let Some(answer) = done.await? else { return Ok(()) };
-    let id = answer.value.id.as_str();
-    mutation::print(id, &answer, context)?;
+        mutation::execute(dry_run, unknown_outcome, context, |client| client.templates().create(&template));
+    let Some(response) = done.await? else { return Ok(()) };
+    let id = response.value.id.as_str();
+    mutation::print(id, &response, context)?;
     if publish {
         return publish_now(id, context).await;
     }

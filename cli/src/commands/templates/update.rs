@@ -2,7 +2,7 @@
 
 use posthaste::TemplatePatch;
 
-use super::{content, look, publish_now};
+use super::{content, publish_now, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -80,16 +80,16 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         flags.help("posthaste templates update welcome --subject '…'");
         flags.missing("what to change");
     }
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = format!("the template may have been changed; check: {}", look(&id));
-    let done = mutation::carry_out(dry_run, &unknown_outcome, context, |client| {
+    let unknown_outcome = format!("the template may have been changed; check: {}", show_command(&id));
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.templates().update(id.as_str(), &patch)
     });
-    let Some(answer) = done.await? else { return Ok(()) };
-    let stored = answer.value.id.as_str();
-    mutation::print(stored, &answer, context)?;
+    let Some(response) = done.await? else { return Ok(()) };
+    let stored = response.value.id.as_str();
+    mutation::print(stored, &response, context)?;
     // By ID: the alias may just have changed.
     if publish { publish_now(stored, context).await } else { Ok(()) }
 }

@@ -35,10 +35,10 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (topic, dry_run) = plan(args)?;
     let unknown_outcome = "the topic may have been created; check: posthaste topics list --limit 1";
-    match mutation::carry_out(dry_run, unknown_outcome, context, |client| client.topics().create(&topic))
+    match mutation::execute(dry_run, unknown_outcome, context, |client| client.topics().create(&topic))
         .await?
     {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -62,7 +62,7 @@ fn plan(args: Args) -> Result<(NewTopic, Option<DryRun>), Fail> {
         topic = topic.visibility(Visibility::from(visibility));
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(topic.check());
+    flags.add_problems(topic.check());
     if undecided {
         flags.missing("--default-subscription");
     }

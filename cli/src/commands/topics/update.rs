@@ -2,7 +2,7 @@
 
 use posthaste::{TopicPatch, Visibility};
 
-use super::look;
+use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -41,10 +41,10 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = args.id.clone();
     let (patch, dry_run) = plan(args)?;
-    let unknown_outcome = format!("the topic may have been changed; check: {}", look(&id));
+    let unknown_outcome = format!("the topic may have been changed; check: {}", show_command(&id));
     let make = |client: &posthaste::Client| client.topics().update(id.as_str(), &patch);
-    match mutation::carry_out(dry_run, &unknown_outcome, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -81,7 +81,7 @@ fn plan(args: Args) -> Result<(TopicPatch, Option<DryRun>), Fail> {
         patch = patch.visibility(Visibility::from(visibility));
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     flags.finish()?;
     Ok((patch, dry_run))
 }

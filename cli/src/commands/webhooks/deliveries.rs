@@ -1,6 +1,6 @@
 //! `webhooks events`, `event`, `attempts`, `replay`, `rotate-secret`: a webhook's deliveries and signing secret.
 
-use super::{look, tell_secret};
+use super::{print_secret, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, OlderArgs, Table};
 use crate::context::Context;
@@ -137,10 +137,10 @@ pub(super) async fn rotate(args: RotateArgs, context: &Context) -> Result<(), Fa
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
-    let unknown_outcome = format!("the secret may have been rotated; check: {}", look(&id));
+    let unknown_outcome = format!("the secret may have been rotated; check: {}", show_command(&id));
     let make = |client: &posthaste::Client| client.webhooks().rotate_secret(id.as_str());
-    match mutation::carry_out(dry_run, &unknown_outcome, context, make).await? {
-        Some(answer) => tell_secret(&answer, file, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => print_secret(&response, file, context),
         None => Ok(()),
     }
 }

@@ -118,7 +118,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let receiver = Receiver { path, verifier, events, forward };
         return serve(listener, receiver, &mut signals, context).await;
     }
-    let registration = Registration::make(context, public_url.as_ref(), &here, &events, &mut signals).await?;
+    let registration =
+        Registration::create(context, public_url.as_ref(), &here, &events, &mut signals).await?;
     let result = async {
         // An unusable secret came from the service: nothing to correct here.
         let verifier = WebhookVerifier::new(&registration.secret)
@@ -157,7 +158,7 @@ fn announce(
 ) -> Result<(), Fail> {
     let secret = registration.filter(|_| print_secret).map(|made| made.secret.expose());
     if let Some(secret) = secret.filter(|_| !context.out.is_json() || context.out.filters()) {
-        if context.out.says_json() {
+        if context.out.messages_are_json() {
             write_stderr_json(&json!({ "signing_secret": secret }));
         } else {
             write_stderr(&format!("signing secret: {}\n", safe(secret)));
@@ -290,8 +291,8 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     sandboxed?;
     let all = event.iter().any(|kind| kind.trim() == ALL);
     let events = match (own, event.is_empty()) {
-        (true, true) => registration::usual(public_url.is_some()),
-        (true, false) if all => registration::usual(false),
+        (true, true) => registration::default_types(public_url.is_some()),
+        (true, false) if all => registration::default_types(false),
         (false, _) if all => BTreeSet::new(),
         _ => event.into_iter().map(|kind| kind.trim().to_owned()).collect(),
     };

@@ -55,16 +55,16 @@ struct Plan {
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let Plan { verifier, headers, payload, at } = plan(args, context)?;
     let delivery = verifier.verify_at(&headers, &payload, at).map_err(|refusal| refused(&refusal))?;
-    let told = told(&delivery);
-    let mut document = told.clone();
+    let described = describe(&delivery);
+    let mut document = described.clone();
     document["payload"] = serde_json::from_slice(delivery.body).unwrap_or_default();
     if delivery.event().is_err() {
         context.out.note("the body isn't an event: not a JSON object with a `type`");
     }
-    context.out.result(&record::lines(&told), &document)
+    context.out.result(&record::lines(&described), &document)
 }
 
-fn told(delivery: &Delivery<'_>) -> serde_json::Value {
+fn describe(delivery: &Delivery<'_>) -> serde_json::Value {
     let event = delivery.event().ok();
     let signed_at = Timestamp::try_from(delivery.signed_at).ok().map(|time| time.to_string());
     json!({

@@ -84,10 +84,10 @@ impl SystemKeyring {
     ) -> Result<Option<T>, SecretBackendError> {
         let user = user.to_owned();
         within(self.timeout, move || keyring::Entry::new(SERVICE, &user).and_then(|entry| call(&entry)))
-            .and_then(|answer| match answer {
+            .and_then(|result| match result {
                 Ok(value) => Ok(Some(value)),
                 Err(keyring::Error::NoEntry) => Ok(None),
-                Err(error) => Err(judge(&error)),
+                Err(error) => Err(classify(&error)),
             })
     }
 }
@@ -113,12 +113,12 @@ fn within<T: Send + 'static>(
     timeout: Duration,
     call: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, SecretBackendError> {
-    let (done, answer) = channel();
+    let (done, result) = channel();
     std::thread::Builder::new()
         .name("keyring".to_owned())
         .spawn(move || done.send(call()))
         .map_err(|error| SecretBackendError::Failed(format!("couldn't start a thread: {error}")))?;
-    answer.recv_timeout(timeout).map_err(|error| match error {
+    result.recv_timeout(timeout).map_err(|error| match error {
         RecvTimeoutError::Timeout => SecretBackendError::Slow(timeout),
         RecvTimeoutError::Disconnected => {
             SecretBackendError::Failed("the call ended without a result".to_owned())
@@ -126,7 +126,7 @@ fn within<T: Send + 'static>(
     })
 }
 
-fn judge(error: &keyring::Error) -> SecretBackendError {
+fn classify(error: &keyring::Error) -> SecretBackendError {
     use keyring::Error;
     match error {
         Error::NoStorageAccess(cause) if cause.to_string().contains("prompt") => {
@@ -195,13 +195,13 @@ mod tests {
                 "--store file",
             ),
             (keyring::Error::PlatformFailure(cause("DBus error: x")), "failed"),
-            (keyring::Error::BadEncoding(b"sentinel\xff".to_vec()), "not text"),
+            (keyring::Error::BadEncoding(b"sentinel\xff".to_vec()), "isn't text"),
             (keyring::Error::TooLong("password".to_owned(), 2560), "2560"),
             (keyring::Error::Ambiguous(Vec::new()), "entries with the same name"),
             (keyring::Error::Invalid("user".to_owned(), "is empty".to_owned()), "user is empty"),
         ] {
-            let told = judge(&error).to_string();
-            assert!(told.contains(said) && !told.contains("sentinel"), "{told}");
+            let message = classify(&error).to_string();
+            assert!(message.contains(said) && !message.contains("sentinel"), "{message}");
         }
     }
 }

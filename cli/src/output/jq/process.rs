@@ -56,14 +56,14 @@ impl Process {
     /// Runs the filter on one document.
     pub(super) fn run(&mut self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
         let asked = writeln!(self.documents, "{}", json!({ "document": document, "terminal": terminal }));
-        let mut answer = String::new();
-        asked.and_then(|()| self.answers.read_line(&mut answer)).map_err(|error| error.to_string())?;
-        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
-        if let Some(error) = answer["error"].as_str() {
+        let mut result = String::new();
+        asked.and_then(|()| self.answers.read_line(&mut result)).map_err(|error| error.to_string())?;
+        let result: Value = serde_json::from_str(&result).unwrap_or_default();
+        if let Some(error) = result["error"].as_str() {
             return Err(error.to_owned());
         }
         let lines =
-            answer["lines"].as_array().ok_or("the filter nests too deeply or needs too much memory")?;
+            result["lines"].as_array().ok_or("the filter nests too deeply or needs too much memory")?;
         Ok(lines.iter().filter_map(|line| line.as_str().map(str::to_owned)).collect())
     }
 }
@@ -86,11 +86,11 @@ pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
     let filter = Jq::compile(expression.to_str()?).ok()?;
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let asked: Value = serde_json::from_str(&line).unwrap_or_default();
-        let answer = match filter.here(&asked["document"], asked["terminal"] == true) {
+        let result = match filter.here(&asked["document"], asked["terminal"] == true) {
             Ok(lines) => json!({ "lines": lines }),
             Err(error) => json!({ "error": error }),
         };
-        if writeln!(io::stdout(), "{answer}").is_err() {
+        if writeln!(io::stdout(), "{result}").is_err() {
             break;
         }
     }

@@ -11,22 +11,22 @@ const DEFAULT_CLIENT_ID: &str = "posthaste-cli";
 const REDIRECTS: [&str; 2] = ["http://127.0.0.1/callback", "http://[::1]/callback"];
 
 /// A client ID, and whether it was registered just now.
-pub(super) struct Who {
+pub(super) struct ResolvedClient {
     pub(super) client_id: String,
     pub(super) is_new: bool,
 }
 
 /// Returns the ID that was given or stored; otherwise the default one if the service knows it; otherwise registers a client.
-pub(super) async fn who(
+pub(super) async fn resolve(
     server: &AuthorizationServer,
     given: Option<&str>,
     redirect_uri: &str,
-) -> Result<Who, Fail> {
+) -> Result<ResolvedClient, Fail> {
     if let Some(given) = given {
-        return Ok(Who { client_id: given.to_owned(), is_new: false });
+        return Ok(ResolvedClient { client_id: given.to_owned(), is_new: false });
     }
     if server.knows(DEFAULT_CLIENT_ID, redirect_uri).await.map_err(failed)? {
-        return Ok(Who { client_id: DEFAULT_CLIENT_ID.to_owned(), is_new: false });
+        return Ok(ResolvedClient { client_id: DEFAULT_CLIENT_ID.to_owned(), is_new: false });
     }
     if !server.registers() {
         return Err(Fail::Auth {
@@ -37,5 +37,5 @@ pub(super) async fn who(
     }
     let client = NewOAuthClient::new("posthaste", REDIRECTS[0]).redirect_uri(REDIRECTS[1]);
     let client = server.register(&client).await.map_err(failed)?;
-    Ok(Who { client_id: client.client_id, is_new: true })
+    Ok(ResolvedClient { client_id: client.client_id, is_new: true })
 }

@@ -17,7 +17,7 @@ pub(super) struct Row {
 
 /// A problem with one cell: the column's number and name, and the rule.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct CellProblem {
     /// From 1; `None` if the problem concerns the whole row.
     pub(super) column: Option<(usize, String)>,
     pub(super) rule: String,
@@ -25,11 +25,11 @@ pub(super) struct Wrong {
 
 impl Row {
     /// Reads a row, or returns all problems with it.
-    pub(super) fn read(record: &ByteRecord, columns: &Columns) -> Result<Self, Vec<Wrong>> {
+    pub(super) fn read(record: &ByteRecord, columns: &Columns) -> Result<Self, Vec<CellProblem>> {
         let mut wrong = Vec::new();
         if record.len() != columns.all.len() {
             let rule = format!("the row has {} cells; expected {}", record.len(), columns.all.len());
-            wrong.push(Wrong { column: None, rule });
+            wrong.push(CellProblem { column: None, rule });
             return Err(wrong);
         }
         let mut row = Self::default();
@@ -37,10 +37,10 @@ impl Row {
             if *field == Field::Nothing {
                 continue;
             }
-            let told = |rule: String| Wrong { column: Some((i + 1, name.clone())), rule };
+            let problem_of = |rule: String| CellProblem { column: Some((i + 1, name.clone())), rule };
             match std::str::from_utf8(cell) {
-                Ok(text) => wrong.extend(row.set(field, text).err().map(told)),
-                Err(_) => wrong.push(told("this is not UTF-8 text".to_owned())),
+                Ok(text) => wrong.extend(row.set(field, text).err().map(problem_of)),
+                Err(_) => wrong.push(problem_of("this is not UTF-8 text".to_owned())),
             }
         }
         if wrong.is_empty() { Ok(row) } else { Err(wrong) }
@@ -51,15 +51,15 @@ impl Row {
         match field {
             Field::Email => {
                 text.trim().clone_into(&mut self.email);
-                judged(&NewContact::new(&self.email))
+                validated(&NewContact::new(&self.email))
             }
             Field::FirstName => {
                 self.first_name = said();
-                judged(&NewContact::new("a@b.c").first_name(text))
+                validated(&NewContact::new("a@b.c").first_name(text))
             }
             Field::LastName => {
                 self.last_name = said();
-                judged(&NewContact::new("a@b.c").last_name(text))
+                validated(&NewContact::new("a@b.c").last_name(text))
             }
             Field::Unsubscribed => {
                 self.unsubscribed = match text.trim().to_ascii_lowercase().as_str() {
@@ -79,9 +79,9 @@ impl Row {
             }
             Field::Property { key, number: false } => {
                 let value = PropertyValue::from(text);
-                let judged = judged(&NewContact::new("a@b.c").property(key, value.clone()));
+                let validated = validated(&NewContact::new("a@b.c").property(key, value.clone()));
                 self.properties.push((key.clone(), value));
-                judged
+                validated
             }
             Field::Nothing => Ok(()),
         }
@@ -124,7 +124,7 @@ impl Row {
     }
 }
 
-fn judged(contact: &NewContact) -> Result<(), String> {
+fn validated(contact: &NewContact) -> Result<(), String> {
     contact.check().map_err(|problems| match &problems[0].found {
         Some(found) => format!("{}; found \"{found}\"", problems[0].message),
         None => problems[0].message.clone(),

@@ -50,7 +50,7 @@ pub(super) async fn run(
     let progress = Rows::new(context.settings()?.progress.value, &context.out, Some(rows));
     let records = csv.rows().map_err(|error| csv.unreadable(error.into()))?.into_byte_records().skip(1);
     let mut count = Count::default();
-    context.in_flight.begin(going_on(count, rows), None);
+    context.in_flight.begin(interrupted_message(count, rows), None);
     let mut outcomes = futures_util::stream::iter(records)
         .map(|record| {
             let options = &options;
@@ -85,19 +85,19 @@ pub(super) async fn run(
             RowOutcome::Stopped(fail) => {
                 drop(progress);
                 context.in_flight.finish();
-                context.out.warn(&going_on(count, rows));
+                context.out.warn(&interrupted_message(count, rows));
                 return Err(fail);
             }
         }
         progress.set(count.done());
-        context.in_flight.begin(going_on(count, rows), None);
+        context.in_flight.begin(interrupted_message(count, rows), None);
     }
     context.in_flight.finish();
     drop(progress);
     finish(count, rows, &options, context)
 }
 
-fn going_on(count: Count, rows: u64) -> String {
+fn interrupted_message(count: Count, rows: u64) -> String {
     format!(
         "{} of {rows} rows are done, and some of the following may be; to continue, run the same command again: rows written before are \
          written once more",

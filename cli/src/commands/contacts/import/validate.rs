@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::columns::Columns;
 use super::file::Csv;
-use super::row::{Row, Wrong};
+use super::row::{CellProblem, Row};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
 
 /// Maximum number of problems shown; more than that usually have one cause.
@@ -37,7 +37,7 @@ pub(super) fn validate(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
             Ok(row) => match lines.entry(digest(&row.email)) {
                 Entry::Occupied(first) => {
                     let rule = format!("the address {} is already on line {}", row.email, first.get());
-                    vec![Wrong { column: None, rule }]
+                    vec![CellProblem { column: None, rule }]
                 }
                 Entry::Vacant(place) => {
                     place.insert(line);
@@ -61,7 +61,7 @@ pub(super) fn validate(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
     Err(Fail::Usage(Diagnostics { summary, found, ..Diagnostics::default() }))
 }
 
-fn place(wrong: &Wrong) -> String {
+fn place(wrong: &CellProblem) -> String {
     match &wrong.column {
         Some((number, name)) => format!(", column {number} ({name})"),
         None => String::new(),

@@ -70,54 +70,55 @@ pub(super) async fn attachments(
         };
         let (mut attachment, content, url) = match file {
             Ok(file) => file,
-            Err(Unopened::Rule(code, rule, hint)) => {
-                builder.spelling(code, rule, flag_span(flag, n, text, target_at), hint);
+            Err(OpenError::Rule(code, rule, hint)) => {
+                builder.malformed(code, rule, flag_span(flag, n, text, target_at), hint);
                 continue;
             }
-            Err(Unopened::Diagnostic(found)) => {
+            Err(OpenError::Diagnostic(found)) => {
                 builder.push(*found);
                 continue;
             }
         };
         let pointer = format!("/attachments/{}", first + read.len());
-        builder.came_from(pointer.clone(), flag_span(flag, n, text, target_at.clone()));
+        builder.set_origin(pointer.clone(), flag_span(flag, n, text, target_at.clone()));
         for (field, part) in
             [("filename", &spec.name), ("content_type", &spec.content_type), ("content_id", &spec.content_id)]
         {
             let Some(part) = part else { continue };
-            builder.came_from(format!("{pointer}/{field}"), flag_span(flag, n, text, part.at.clone()));
+            builder.set_origin(format!("{pointer}/{field}"), flag_span(flag, n, text, part.at.clone()));
             attachment = match field {
                 "filename" => attachment.filename(part.value),
                 "content_type" => attachment.content_type(part.value),
                 _ => attachment.content_id(part.value),
             };
         }
-        let text_of = |part: Option<crate::input::attach::Part<'_>>| part.map(|part| part.value.to_owned());
+        let text_of =
+            |part: Option<crate::input::attach::Parameter<'_>>| part.map(|part| part.value.to_owned());
         let (content_type, content_id) = (text_of(spec.content_type), text_of(spec.content_id));
         read.push(File { attachment, content, url, content_type, content_id });
     }
     read
 }
 
-enum Unopened {
+enum OpenError {
     Rule(&'static str, String, Option<String>),
     Diagnostic(Box<crate::diagnostics::Diagnostic>),
 }
 
-async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attachment, Content), Unopened> {
+async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attachment, Content), OpenError> {
     if spec.target.starts_with("--") {
         let rule = "--attach needs a file path, but this looks like a flag".to_owned();
-        return Err(Unopened::Rule("type", rule, Some(format!("--attach ./{}", spec.target))));
+        return Err(OpenError::Rule("type", rule, Some(format!("--attach ./{}", spec.target))));
     }
-    match stdin.claim("--attach", spec.target).map_err(Unopened::Diagnostic)? {
+    match stdin.claim("--attach", spec.target).map_err(OpenError::Diagnostic)? {
         Source::Stdin => {
             let Some(name) = &spec.name else {
                 let rule = "an attachment from standard input needs a file name".to_owned();
-                return Err(Unopened::Rule("type", rule, Some("--attach '-;name=report.csv'".to_owned())));
+                return Err(OpenError::Rule("type", rule, Some("--attach '-;name=report.csv'".to_owned())));
             };
             let bytes = Source::Stdin.bytes(ATTACHMENT_LIMIT);
             let bytes =
-                bytes.map_err(|rule| Unopened::Rule("size", format!("standard input: {rule}"), None))?;
+                bytes.map_err(|rule| OpenError::Rule("size", format!("standard input: {rule}"), None))?;
             Ok((Attachment::from_bytes(name.value, bytes.clone()), Content::Bytes(bytes)))
         }
         Source::File(path) => match Attachment::from_file(&path).await {
@@ -126,9 +127,9 @@ async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attach
                 let rule = format!("couldn't attach the file: {}", error.source);
                 let hint =
                     spec.target.contains(';').then(|| "the parameters are ;name= ;type= ;cid=".to_owned());
-                Err(Unopened::Rule("file", rule, hint))
+                Err(OpenError::Rule("file", rule, hint))
             }
-            Err(error) => Err(Unopened::Rule("file", error.to_string(), None)),
+            Err(error) => Err(OpenError::Rule("file", error.to_string(), None)),
         },
     }
 }

@@ -116,7 +116,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let key = match idempotency_key {
         None => IdempotencyKey::random(),
         Some(given) => IdempotencyKey::new(given.as_str()).unwrap_or_else(|problem| {
-            builder.spelling(
+            builder.malformed(
                 problem.code,
                 problem.message,
                 flag_origin("--idempotency-key", 1, &given),
@@ -133,7 +133,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         let read = DryRun::read(&form);
         if read.is_none() {
             let rule = "the form must be json or curl".to_owned();
-            builder.spelling("type", rule, flag_origin("--dry-run", 1, &form), None);
+            builder.malformed("type", rule, flag_origin("--dry-run", 1, &form), None);
         }
         read
     });
@@ -155,7 +155,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         email = email.attach(file.attachment);
     }
     if !no_validate && let Err(problems) = Problems::merge(shape_errors, email.check()) {
-        builder.judge(problems);
+        builder.add_problems(problems);
     }
     let recipients =
         ["to", "cc", "bcc"].into_iter().filter_map(|field| builder.fields().get(field)).map(addresses).sum();
@@ -208,7 +208,7 @@ fn body(
 ) {
     if let (Some(text), Some(_)) = (&text, &file) {
         let rule = format!("{flag} and {file_flag} can't be used together");
-        builder.spelling("exclusive", rule, flag_origin(flag, 1, text), None);
+        builder.malformed("exclusive", rule, flag_origin(flag, 1, text), None);
         return builder.set(field, text.as_str(), flag_origin(flag, 1, text));
     }
     if let Some(text) = text {
@@ -222,8 +222,8 @@ fn body(
                 Ok(text) => builder.set(field, &*text, origin),
                 Err(rule) => {
                     builder.set(field, "stand-in", origin.clone());
-                    builder.stand_in(&format!("/{field}"));
-                    builder.spelling("file", format!("{source} can't be read: {rule}"), origin, None);
+                    builder.placeholder(&format!("/{field}"));
+                    builder.malformed("file", format!("{source} can't be read: {rule}"), origin, None);
                 }
             },
             Err(found) => builder.push(*found),
@@ -236,14 +236,14 @@ async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
     let origin = flag_origin("--html-command", 1, command);
     if given {
         let rule = "--html-command can't be used with --html or --html-file".to_owned();
-        return builder.spelling("exclusive", rule, origin, None);
+        return builder.malformed("exclusive", rule, origin, None);
     }
     match Shell::output(command, HTML_LIMIT).await {
         Ok(html) => builder.set("html", html, origin),
         Err(rule) => {
             builder.set("html", "stand-in", origin.clone());
-            builder.stand_in("/html");
-            builder.spelling("command", rule, origin, None);
+            builder.placeholder("/html");
+            builder.malformed("command", rule, origin, None);
         }
     }
 }
@@ -251,7 +251,7 @@ async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
 fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text: &str) {
     let Some(pair) = Pair::read(text, '=') else {
         let rule = "a variable must be NAME=TEXT".to_owned();
-        return builder.spelling("type", rule, flag_origin("--var", n, text), None);
+        return builder.malformed("type", rule, flag_origin("--var", n, text), None);
     };
     let value = match pair.value.strip_prefix('@') {
         None => pair.value.to_owned(),
@@ -265,7 +265,7 @@ fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text:
                 Ok(text) => text.to_string(),
                 Err(rule) => {
                     let hint = Some("write a leading @ as @@".to_owned());
-                    return builder.spelling("file", rule, flag_span("--var", n, text, pair.value_at), hint);
+                    return builder.malformed("file", rule, flag_span("--var", n, text, pair.value_at), hint);
                 }
             }
         }
@@ -277,7 +277,7 @@ fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text:
 fn typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
     let Some(pair) = Pair::read(text, '=') else {
         let rule = "a variable must be NAME=JSON".to_owned();
-        return builder.spelling("type", rule, flag_origin("--var-json", n, text), None);
+        return builder.malformed("type", rule, flag_origin("--var-json", n, text), None);
     };
     match json::read(pair.value) {
         Ok(document) => {
@@ -287,7 +287,7 @@ fn typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
         Err(error) => {
             let hint = Some(format!("for text, use --var {}=…", pair.name));
             let origin = flag_span("--var-json", n, text, pair.value_at.clone());
-            builder.spelling("json", error.message, origin, hint);
+            builder.malformed("json", error.message, origin, hint);
         }
     }
 }
@@ -295,7 +295,7 @@ fn typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
 fn custom_header(builder: &mut BodyBuilder, n: usize, text: &str) {
     let Some(pair) = Pair::read(text, ':') else {
         let rule = "a header must be `NAME: VALUE`".to_owned();
-        return builder.spelling("type", rule, flag_origin("--header", n, text), None);
+        return builder.malformed("type", rule, flag_origin("--header", n, text), None);
     };
     builder.put_key(&["headers"], pair.name, pair.value.trim().into(), flag_origin("--header", n, text));
 }
@@ -303,12 +303,12 @@ fn custom_header(builder: &mut BodyBuilder, n: usize, text: &str) {
 fn add_tag(builder: &mut BodyBuilder, n: usize, text: &str) {
     let Some(pair) = Pair::read(text, '=') else {
         let rule = "a tag must be NAME=VALUE".to_owned();
-        return builder.spelling("type", rule, flag_origin("--tag", n, text), None);
+        return builder.malformed("type", rule, flag_origin("--tag", n, text), None);
     };
     let item = json!({"name": pair.name, "value": pair.value});
     let same = |tag: &Value| tag["name"] == pair.name;
     if let Some(pointer) = builder.put("tags", item, same) {
-        builder.came_from(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_at()));
-        builder.came_from(format!("{pointer}/value"), flag_span("--tag", n, text, pair.value_at));
+        builder.set_origin(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_at()));
+        builder.set_origin(format!("{pointer}/value"), flag_span("--tag", n, text, pair.value_at));
     }
 }

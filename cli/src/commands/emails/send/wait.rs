@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use posthaste::{Client, EmailId, EmailRecord, LastEvent};
 
-use crate::actions::wait::{self, End, Words};
+use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
@@ -25,12 +25,12 @@ pub(super) async fn until_final(
     id: EmailId,
     context: &Context,
 ) -> Result<(), Fail> {
-    let words = Words {
+    let words = Messages {
         left: "the email was accepted; delivery continues in the background".to_owned(),
         open: "the email isn't delivered".to_owned(),
         goes_on: "delivery continues in the background".to_owned(),
         failed: "the email was accepted, but delivery failed".to_owned(),
-        look: format!("posthaste emails get {id}"),
+        check: format!("posthaste emails get {id}"),
     };
     wait::until(client.emails().wait(id), timeout, &words, context, end).await.map(drop)
 }

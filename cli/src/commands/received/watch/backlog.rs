@@ -20,11 +20,11 @@ use crate::output::time;
 /// Prints everything after the cursor.
 pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
     let Some(last) = cursor.last().map(|last| last.id.clone()) else {
-        let oldest = end(watch, |_| ControlFlow::Continue(())).await?;
+        let oldest = oldest_after_cursor(watch, |_| ControlFlow::Continue(())).await?;
         return from(oldest, watch, cursor).await;
     };
     match newer(&last, watch, cursor).await {
-        Err(Fail::Sdk(error)) if names_nothing(&error) => {}
+        Err(Fail::Sdk(error)) if is_unknown_cursor(&error) => {}
         walked => return walked,
     }
     let limit = cursor.last().and_then(|last| time::read(&last.created_at));
@@ -34,8 +34,8 @@ pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
         _ => false,
     };
     let mut known = None;
-    let boundary = end(watch, |row| {
-        if cursor.knows(&at(row, "/id")) {
+    let boundary = oldest_after_cursor(watch, |row| {
+        if cursor.contains(&at(row, "/id")) {
             known = Some(at(row, "/id"));
             return ControlFlow::Break(());
         }
@@ -55,7 +55,7 @@ pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
 }
 
 /// Reads from the newest email towards older ones until the callback stops; returns the last email before that.
-async fn end(
+async fn oldest_after_cursor(
     watch: &Watch<'_>,
     mut goes_on: impl FnMut(&Value) -> ControlFlow<()>,
 ) -> Result<Option<Value>, Fail> {
@@ -91,7 +91,7 @@ async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
     while let Some(page) = pages.try_next().await? {
         telling.page(page.data.len(), page.has_more);
         for row in page.data.iter().rev() {
-            if !cursor.knows(&at(row, "/id")) && watch.print(row, cursor).await?.is_break() {
+            if !cursor.contains(&at(row, "/id")) && watch.print(row, cursor).await?.is_break() {
                 return Ok(());
             }
         }
@@ -101,6 +101,6 @@ async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
 }
 
 /// The specification doesn't define the error for an unknown cursor; services use either.
-fn names_nothing(error: &Error) -> bool {
+fn is_unknown_cursor(error: &Error) -> bool {
     matches!(error, Error::Api(api) if matches!(api.status.as_u16(), 400 | 404 | 422))
 }

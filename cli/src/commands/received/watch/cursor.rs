@@ -74,7 +74,7 @@ impl Cursor {
     ) -> Result<Self, Fail> {
         let path = match file {
             Some(file) => file.to_owned(),
-            None => usual(service, context)?,
+            None => default_path(service, context)?,
         };
         let lock =
             files::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
@@ -108,21 +108,21 @@ impl Cursor {
     }
 
     /// Whether this email is among the recently printed ones.
-    pub(super) fn knows(&self, id: &str) -> bool {
+    pub(super) fn contains(&self, id: &str) -> bool {
         self.kept.recent.iter().rev().any(|known| known == id)
     }
 
     /// Starts after this email, as if it had been printed; with `None`, before all emails.
-    pub(super) fn begin_at(&mut self, newest: Option<&Value>) {
+    pub(super) fn start_after(&mut self, newest: Option<&Value>) {
         self.kept = CursorFile::nothing(std::mem::take(&mut self.kept.service));
         (self.set, self.unsaved) = (true, true);
         if let Some(newest) = newest {
-            self.moved_to(newest);
+            self.advance(newest);
         }
     }
 
     /// Records that this email has been printed.
-    pub(super) fn moved_to(&mut self, row: &Value) {
+    pub(super) fn advance(&mut self, row: &Value) {
         let printed = Printed { id: at(row, "/id"), created_at: at(row, "/created_at") };
         self.kept.recent.push_back(printed.id.clone());
         if self.kept.recent.len() > RECENT {
@@ -133,7 +133,7 @@ impl Cursor {
     }
 
     /// Saves the cursor if the last save is long enough ago: a disk is too slow for a write per line of a long backlog.
-    pub(super) fn save_now_and_then(&mut self) -> Result<(), Fail> {
+    pub(super) fn save_if_due(&mut self) -> Result<(), Fail> {
         if self.saved.elapsed() < SAVE_INTERVAL { Ok(()) } else { self.save() }
     }
 
@@ -162,7 +162,7 @@ impl CursorFile {
 }
 
 /// The default file of this profile and service.
-fn usual(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
+fn default_path(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
     let folder = paths::state_dir(&context.env)?.ok_or_else(|| Fail::Local {
         message: "no home directory to store the cursor in".to_owned(),
         source: None,
@@ -248,13 +248,13 @@ mod tests {
         let mut first = cursor(&path);
         assert!(!first.is_set());
         for n in 0..=RECENT {
-            first.moved_to(&json!({"id": format!("id-{n}"), "created_at": "2026-01-01T00:00:00Z"}));
+            first.advance(&json!({"id": format!("id-{n}"), "created_at": "2026-01-01T00:00:00Z"}));
         }
         assert!(!path.exists(), "not saved for every line");
         drop(first);
         let again = cursor(&path);
         assert!(again.is_set() && again.last().unwrap().id == format!("id-{RECENT}"));
-        assert!(again.knows("id-1") && !again.knows("id-0"));
+        assert!(again.contains("id-1") && !again.contains("id-0"));
         #[cfg(unix)]
         assert_eq!(paths::mode(&path), Some(0o600));
         std::fs::write(&path, "{\"version\":").unwrap();

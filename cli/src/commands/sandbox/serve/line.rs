@@ -14,7 +14,7 @@ const MAX_VALUE_CHARS: usize = 64;
 pub(super) fn line(request: &RecordedRequest) -> String {
     let (status, bytes) = (request.status.as_u16(), request.body.len());
     let (asked, ended) = if is_oauth(&request.path) {
-        (told(request), error(request).map(|error| format!(" {error}")).unwrap_or_default())
+        (parameters(request), error(request).map(|error| format!(" {error}")).unwrap_or_default())
     } else {
         (request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default(), String::new())
     };
@@ -35,7 +35,7 @@ fn is_oauth(path: &str) -> bool {
 }
 
 /// The loggable parameters of the query or body.
-fn told(request: &RecordedRequest) -> String {
+fn parameters(request: &RecordedRequest) -> String {
     let query = request.query.as_deref().unwrap_or_default();
     let mut given: Vec<(String, String)> = pairs(query.as_bytes());
     match serde_json::from_slice::<Value>(&request.body) {

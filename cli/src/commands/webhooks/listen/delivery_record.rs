@@ -47,18 +47,18 @@ impl DeliveryRecord {
     pub(super) fn line(&self, zone: &TimeZone) -> String {
         let mut parts = vec![self.at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()];
         if self.id.is_some() {
-            parts.push(beginning(self.kind.as_deref().unwrap_or("(no event)")));
+            parts.push(shorten(self.kind.as_deref().unwrap_or("(no event)")));
             parts.extend(self.subject());
         } else {
             parts.push("refused".to_owned());
         }
         let status = self.status.as_u16();
         match (&self.why, self.took) {
-            (Some(why), _) => parts.extend([status.to_string(), beginning(why)]),
+            (Some(why), _) => parts.extend([status.to_string(), shorten(why)]),
             (None, Some(took)) => parts.push(format!("{status} in {} ms", took.as_millis())),
             (None, None) => parts.push(status.to_string()),
         }
-        parts.extend(self.id.as_deref().map(beginning));
+        parts.extend(self.id.as_deref().map(shorten));
         parts.join("  ")
     }
 
@@ -67,7 +67,7 @@ impl DeliveryRecord {
         let data = self.payload.get("data")?;
         let recipient = data.pointer("/to/0").or_else(|| data.get("to"));
         let subject = recipient.or_else(|| data.get("email")).or_else(|| data.get("name"))?;
-        subject.as_str().map(beginning)
+        subject.as_str().map(shorten)
     }
 
     /// The complete record.
@@ -87,7 +87,7 @@ impl DeliveryRecord {
 }
 
 /// One line, shortened if long.
-fn beginning(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let mut shown: String =
         text.chars().take(MAX_SHOWN_CHARS).map(|c| if c.is_control() { '?' } else { c }).collect();
     if shown.len() < text.len() {

@@ -131,7 +131,7 @@ mod tests {
             let (mut stream, _) = listener.accept().await.unwrap();
             let _ = stream.read(&mut [0; 4096]).await;
             let _ = stream.write_all(&written).await;
-            // Held open until the client closes the connection.
+            // CriticalSection open until the client closes the connection.
             std::future::pending::<()>().await;
         });
         let forward = Forward::within(url, Duration::from_millis(timeout)).unwrap();

@@ -35,14 +35,14 @@ pub(super) struct Registration {
 }
 
 /// The event types by default: all of a sandbox, and those of the service that all its descriptions list.
-pub(super) fn usual(public: bool) -> BTreeSet<String> {
+pub(super) fn default_types(public: bool) -> BTreeSet<String> {
     let agreed = |kind: &&str| !public || !DISPUTED.iter().any(|disputed| kind.starts_with(disputed));
     all_event_types().filter(agreed).map(str::to_owned).collect()
 }
 
 impl Registration {
     /// Creates the webhook. A signal in the meantime leaves nothing behind.
-    pub(super) async fn make(
+    pub(super) async fn create(
         context: &Context,
         public_url: Option<&Url>,
         here: &str,
