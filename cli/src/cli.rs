@@ -218,8 +218,8 @@ mod tests {
         let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
         let hidden =
             send.get_arguments().filter(|arg| arg.is_hide_short_help_set() && !arg.is_global_set()).count();
-        let said = send.get_after_help().unwrap().to_string();
-        assert!(said.starts_with(&format!("{hidden} more options")), "{hidden}: {said}");
+        let help = send.get_after_help().unwrap().to_string();
+        assert!(help.starts_with(&format!("{hidden} more options")), "{hidden}: {help}");
     }
 
     #[test]

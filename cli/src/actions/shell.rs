@@ -90,8 +90,8 @@ impl Drop for Shell {
     }
 }
 
-fn succeeded(status: std::io::Result<ExitStatus>, said: &str) -> Result<(), String> {
+fn succeeded(status: std::io::Result<ExitStatus>, stderr: &str) -> Result<(), String> {
     let status = status.map_err(|error| error.to_string())?;
-    let colon = if said.is_empty() { "" } else { ": " };
-    if status.success() { Ok(()) } else { Err(format!("the command failed ({status}){colon}{said}")) }
+    let colon = if stderr.is_empty() { "" } else { ": " };
+    if status.success() { Ok(()) } else { Err(format!("the command failed ({status}){colon}{stderr}")) }
 }

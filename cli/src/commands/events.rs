@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::input::json;
+use crate::input::name::NameArg;
 use crate::input::pair::Pair;
 use crate::output::table::{Column, Kind};
 
@@ -37,13 +38,12 @@ pub(crate) enum Command {
 ///
 /// Events can be sent without a definition. If the definition has fields, payloads must match them. Prints the ID.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("name", |name| name.help("Name of the event, referenced by automations")), after_help = "Examples:\n  \
     posthaste events create user.created\n  \
     posthaste events create user.created --field plan=string --field seats=number")]
 pub(crate) struct CreateArgs {
-    /// Name of the event, referenced by automations
-    #[arg(value_name = "NAME")]
-    name: String,
+    #[command(flatten)]
+    name: NameArg,
     /// Payload field and its type: string, number, boolean or date; repeatable
     #[arg(long, value_name = "KEY=TYPE")]
     field: Vec<String>,
@@ -125,8 +125,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    flags.field("/name", "NAME", Some(&args.name));
-    let mut event = NewEvent::new(&args.name);
+    flags.help("posthaste events create user.created");
+    let name = args.name.read(&mut flags);
+    if name.is_none() {
+        flags.missing("NAME");
+    }
+    // A placeholder if the name is missing, which has been reported.
+    let mut event = NewEvent::new(name.unwrap_or_else(|| "missing".to_owned()));
     if let Some(text) = &args.schema {
         if let Some(field) = args.field.first() {
             flags.wrong("exclusive", "--schema and --field can't be used together", "--field", field);

@@ -13,6 +13,7 @@ use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, EVENT_TYPES, Flags, Required, event_types};
+use crate::input::name::argument_or_flag;
 use crate::output::secret::{self, SecretFile};
 use crate::output::table::{Column, Kind};
 
@@ -59,13 +60,16 @@ impl Command {
 /// The signing secret isn't printed: write it to a file with --secret-file, or show it with --json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste webhooks create --endpoint https://acme.test/hooks --event email.delivered --event email.bounced \\\n      \
+    posthaste webhooks create https://acme.test/hooks --event email.delivered --event email.bounced \\\n      \
     --secret-file hooks.secret\n  \
-    posthaste webhooks create --endpoint https://acme.test/hooks --event email.received --json --jq .signing_secret")]
+    posthaste webhooks create https://acme.test/hooks --event email.received --json --jq .signing_secret")]
 pub(crate) struct CreateArgs {
     /// URL that events are delivered to: https, or http
-    #[arg(long, value_name = "URL", add = Required)]
+    #[arg(value_name = "ENDPOINT", add = Required)]
     endpoint: Option<String>,
+    /// Same as ENDPOINT
+    #[arg(long = "endpoint", value_name = "URL", hide = true, conflicts_with = "endpoint")]
+    endpoint_flag: Option<String>,
     /// Event types, such as email.delivered; comma-separated or repeated; all selects every type except beta types
     #[arg(long, visible_alias = "events", value_delimiter = ',', value_name = "TYPE", add = Required, value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
@@ -136,10 +140,11 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 }
 
 async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
-    let CreateArgs { endpoint, event, secret_file, dry_run } = args;
+    let CreateArgs { endpoint, endpoint_flag, event, secret_file, dry_run } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste webhooks create --endpoint https://acme.test/hooks --event email.delivered");
-    flags.field("/endpoint", "--endpoint", endpoint.as_deref());
+    flags.help("posthaste webhooks create https://acme.test/hooks --event email.delivered");
+    let (label, endpoint) = argument_or_flag(endpoint, "ENDPOINT", endpoint_flag, "--endpoint");
+    flags.field("/endpoint", label, endpoint.as_deref());
     let event = event_types(event);
     flags.list("/events", "--event", &event);
     let webhook = NewWebhook::new(endpoint.unwrap_or_default(), event.into_iter().map(EventType::from));

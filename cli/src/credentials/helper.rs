@@ -78,9 +78,9 @@ pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
         (profile.to_str()?, generation.to_str()?.parse().ok()?, rejected.to_str()?.parse().ok()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let report = runtime.block_on(execute(profile, RefreshRequest { generation, rejected }, env));
-    let said = serde_json::to_vec(&report).unwrap_or_default();
+    let output = serde_json::to_vec(&report).unwrap_or_default();
     // The command may have exited meanwhile.
-    let _ = write_stdout(&said);
+    let _ = write_stdout(&output);
     Some(u8::from(report.trouble.is_some()))
 }
 

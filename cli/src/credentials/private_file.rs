@@ -255,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    fn said<T>(result: Result<T, StoreError>) -> String {
+    fn message<T>(result: Result<T, StoreError>) -> String {
         result.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
@@ -264,7 +264,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         std::fs::write(at("file"), "x").unwrap();
-        assert!(said(read(&at("file"))).contains("chmod 600"));
+        assert!(message(read(&at("file"))).contains("chmod 600"));
         std::fs::set_permissions(at("file"), Permissions::from_mode(0o600)).unwrap();
         assert_eq!(read(&at("file")).unwrap().unwrap().as_slice(), b"x");
         assert!(read(&at("none")).unwrap().is_none());
@@ -272,11 +272,11 @@ mod tests {
         symlink(at("file"), at("link")).unwrap();
         symlink(at("none"), at("dangling")).unwrap();
         for link in ["link", "dangling"] {
-            assert!(said(read(&at(link))).contains("is a link"), "{link}");
-            assert!(said(open_or_make(&at(link))).contains("is a link"), "{link}");
+            assert!(message(read(&at(link))).contains("is a link"), "{link}");
+            assert!(message(open_or_make(&at(link))).contains("is a link"), "{link}");
         }
         std::fs::create_dir(at("folder")).unwrap();
-        assert!(!said(read(&at("folder"))).is_empty());
+        assert!(!message(read(&at("folder"))).is_empty());
         rustix::fs::mknodat(
             rustix::fs::CWD,
             at("pipe"),
@@ -285,15 +285,15 @@ mod tests {
             0,
         )
         .unwrap();
-        assert!(said(read(&at("pipe"))).contains("isn't a regular file"));
-        assert!(!said(read(Path::new("/dev/null"))).is_empty());
+        assert!(message(read(&at("pipe"))).contains("isn't a regular file"));
+        assert!(!message(read(Path::new("/dev/null"))).is_empty());
 
         std::fs::File::create(at("huge")).unwrap().set_len(1 << 30).unwrap();
         std::fs::set_permissions(at("huge"), Permissions::from_mode(0o600)).unwrap();
-        assert!(said(read(&at("huge"))).contains("larger than 1 MiB"));
+        assert!(message(read(&at("huge"))).contains("larger than 1 MiB"));
 
         std::fs::hard_link(at("file"), at("second")).unwrap();
-        assert!(said(read(&at("file"))).contains("hard link"));
+        assert!(message(read(&at("file"))).contains("hard link"));
     }
 
     #[test]
@@ -303,10 +303,10 @@ mod tests {
         folder(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
-        assert!(said(folder(&path)).contains("chmod 700"));
+        assert!(message(folder(&path)).contains("chmod 700"));
         let link = home.path().join("link");
         symlink(home.path().join("a"), &link).unwrap();
-        assert!(said(folder(&link)).contains("link"));
+        assert!(message(folder(&link)).contains("link"));
     }
 
     #[test]

@@ -250,20 +250,20 @@ pub(super) mod tests {
             &Record::after(None, StoredCredential::Login(Box::new(login(1)))).to_json(),
         )
         .unwrap();
-        let said = |json: &Value| Record::from_json(json.to_string().as_bytes()).unwrap_err().to_string();
+        let message = |json: &Value| Record::from_json(json.to_string().as_bytes()).unwrap_err().to_string();
         let mut later = json.clone();
         later["form"] = 2.into();
-        assert!(said(&later).contains("format is 2"));
+        assert!(message(&later).contains("format is 2"));
         for field in
             ["generation", "origin", "client_id", "scope", "obtained_at", "expires_in", "refresh_token"]
         {
             let mut without = json.clone();
             without["tokens"].as_object_mut().unwrap().remove(field);
-            assert!(!said(&without).is_empty(), "{field}");
+            assert!(!message(&without).is_empty(), "{field}");
             let mut wrong = json.clone();
             wrong["tokens"][field] = serde_json::json!({"sentinel": []});
-            let said = said(&wrong);
-            assert!(said.contains(field) && !said.contains("sentinel"), "{said}");
+            let message = message(&wrong);
+            assert!(message.contains(field) && !message.contains("sentinel"), "{message}");
         }
     }
 

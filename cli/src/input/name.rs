@@ -1,4 +1,4 @@
-//! The name of a resource to create or rename.
+//! Arguments that are also flags, such as the name of a resource to create or rename.
 
 use super::flags::{Flags, Required};
 
@@ -17,9 +17,18 @@ pub(crate) struct NameArg {
 impl NameArg {
     /// The name, registered under the spelling that was used.
     pub(crate) fn read(self, flags: &mut Flags) -> Option<String> {
-        let label = if self.by_flag.is_some() { "--name" } else { "NAME" };
-        let name = self.name.or(self.by_flag);
+        let (label, name) = argument_or_flag(self.name, "NAME", self.by_flag, "--name");
         flags.field("/name", label, name.as_deref());
         name
     }
+}
+
+/// The value of an argument that is also a flag, and the spelling that was used. The parser rejects both together.
+pub(crate) fn argument_or_flag(
+    argument: Option<String>,
+    argument_name: &'static str,
+    flag: Option<String>,
+    flag_name: &'static str,
+) -> (&'static str, Option<String>) {
+    if flag.is_some() { (flag_name, flag) } else { (argument_name, argument) }
 }

@@ -82,15 +82,15 @@ impl fmt::Display for Source {
 }
 
 fn file(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    let said = |error: io::Error| error.to_string();
-    let metadata = std::fs::metadata(path).map_err(said)?;
+    let message = |error: io::Error| error.to_string();
+    let metadata = std::fs::metadata(path).map_err(message)?;
     if metadata.is_dir() {
         return Err("is a directory".to_owned());
     }
     if metadata.len() > limit {
         return Err(too_large(limit));
     }
-    read(File::open(path).map_err(said)?, limit).map_err(said)
+    read(File::open(path).map_err(message)?, limit).map_err(message)
 }
 
 fn read(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {

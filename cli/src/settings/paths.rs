@@ -149,9 +149,11 @@ mod tests {
 
     #[test]
     fn a_relative_path_is_refused_only_if_it_is_needed() {
-        let said = |pairs: &[(&str, &str)]| config_dir(&Env::of(pairs)).unwrap_err().to_string();
-        assert_eq!(said(&[("HOME", "here")]), "HOME must be an absolute path (found `here`)");
-        assert!(said(&[("POSTHASTE_CONFIG_DIR", "here"), ("HOME", "/a")]).contains("POSTHASTE_CONFIG_DIR"));
+        let message = |pairs: &[(&str, &str)]| config_dir(&Env::of(pairs)).unwrap_err().to_string();
+        assert_eq!(message(&[("HOME", "here")]), "HOME must be an absolute path (found `here`)");
+        assert!(
+            message(&[("POSTHASTE_CONFIG_DIR", "here"), ("HOME", "/a")]).contains("POSTHASTE_CONFIG_DIR")
+        );
         assert!(config_dir(&Env::of(&[("XDG_CONFIG_HOME", "/b"), ("HOME", "here")])).is_ok());
     }
 }

@@ -101,8 +101,8 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         (&["api", "GET", "/emails/../domains"], "must not hold the segments"),
         (&["api", "GET", "//evil.test"], "PATH is relative"),
     ] {
-        let said = service.posthaste().run(arguments).fails(2);
-        assert!(said.contains(expected), "{arguments:?} {said}");
+        let stderr = service.posthaste().run(arguments).fails(2);
+        assert!(stderr.contains(expected), "{arguments:?} {stderr}");
     }
     assert_eq!(service.asked(), 0);
 }

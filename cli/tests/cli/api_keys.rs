@@ -73,11 +73,11 @@ fn a_key_is_written_only_to_a_private_file() {
 
 #[test]
 fn all_problems_are_reported_at_once() {
-    let said =
+    let stderr =
         Posthaste::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
     for expected in ["full_access or sending_access", "domain_id", "missing: NAME"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
-    let said = Posthaste::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
-    assert!(said.contains("--permission sending_access"), "{said}");
+    let stderr = Posthaste::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
+    assert!(stderr.contains("--permission sending_access"), "{stderr}");
 }

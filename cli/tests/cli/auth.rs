@@ -147,15 +147,15 @@ fn a_login_is_created_used_shown_and_ended() {
         ran.stderr.contains("/oauth/authorize?") && ran.stderr.contains("--scope full_access"),
         "{ran:?}"
     );
-    let said = ran.ok();
+    let message = ran.ok();
     for part in ["profile `default`", "scope emails:send", "refreshed automatically", "only you can read"] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(message.contains(part), "{part}: {message}");
     }
 
     posthaste.run(&SEND).ok();
     assert_eq!(service.core().mails("sb_test").len(), 1);
-    let said = posthaste.run(&["emails", "list"]).fails(4);
-    assert!(said.contains("--scope full_access"), "{said}");
+    let message = posthaste.run(&["emails", "list"]).fails(4);
+    assert!(message.contains("--scope full_access"), "{message}");
 
     let status = posthaste.run(&["auth", "status", "--json"]).json();
     assert_eq!(
@@ -172,8 +172,8 @@ fn a_login_is_created_used_shown_and_ended() {
         .env("POSTHASTE_ACCESS_TOKEN", token.trim());
     other.run(&SEND).ok();
 
-    let said = posthaste.run(&["auth", "logout"]).ok();
-    assert!(said.contains("access revoked"), "{said}");
+    let message = posthaste.run(&["auth", "logout"]).ok();
+    assert!(message.contains("access revoked"), "{message}");
     other.run(&SEND).fails(4);
     posthaste.run(&["auth", "status"]).fails(4);
     posthaste.run(&["auth", "token"]).fails(4);
@@ -184,8 +184,8 @@ fn a_login_is_created_used_shown_and_ended() {
 fn a_denied_login_is_reported_and_nothing_is_stored() {
     let service = service();
     let posthaste = without_credentials(&service);
-    let said = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
-    assert!(said.contains("access was denied in the browser; nothing was stored"), "{said}");
+    let message = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
+    assert!(message.contains("access was denied in the browser; nothing was stored"), "{message}");
     posthaste.run(&["auth", "status"]).fails(4);
 }
 
@@ -202,11 +202,11 @@ fn each_authorization_error_has_its_own_message() {
         ("temporarily_unavailable", 7, "try again"),
     ] {
         let evil = "%1B%5D52%3Bc%3BZXZpbA%3D%3D%07%E2%80%AEwhy";
-        let said = Login::begin(&posthaste, &[])
+        let message = Login::begin(&posthaste, &[])
             .back_with(&format!("error={name}&error_description={evil}"))
             .fails(code);
-        assert!(said.contains(expected), "{name}: {said}");
-        assert!(!said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
+        assert!(message.contains(expected), "{name}: {message}");
+        assert!(!message.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{message:?}");
     }
     assert_eq!(asked_for(&service, "/oauth/token"), 0);
 }
@@ -229,8 +229,8 @@ fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
         let what = format!("{action:?}");
         let before = asked_for(&service, "/oauth/token");
         service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
-        let said = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).fails(code);
-        assert!(said.contains("help: "), "{what}: {said}");
+        let message = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).fails(code);
+        assert!(message.contains("help: "), "{what}: {message}");
         assert!(asked_for(&service, "/oauth/token") - before <= 1, "{what}");
         assert_eq!(service.core().faults().pending(), 0, "{what}: not requested");
         posthaste.run(&["auth", "status"]).fails(4);
@@ -263,9 +263,9 @@ fn a_login_without_a_redirect_times_out_and_closes_the_port() {
     let posthaste = without_credentials(&service);
     let login = Login::begin(&posthaste, &["--login-timeout", "1s"]);
     let host = login.host();
-    let said = login.end().fails(4);
-    assert!(said.contains("timed out after 1 s") && said.contains("--client-id"), "{said}");
-    assert!(said.contains("--login-timeout") && !said.contains(" left"), "{said}");
+    let message = login.end().fails(4);
+    assert!(message.contains("timed out after 1 s") && message.contains("--client-id"), "{message}");
+    assert!(message.contains("--login-timeout") && !message.contains(" left"), "{message}");
     assert!(TcpStream::connect(host).is_err());
     assert!(!posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
 }
@@ -278,8 +278,8 @@ fn the_request_timeout_does_not_end_a_login() {
     let login = Login::begin(&posthaste, &["--timeout", "1s"]);
     std::thread::sleep(Duration::from_millis(1500));
     login.decided(&Person::of("sb_test"), true).ok();
-    let said = posthaste.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
-    assert!(said.contains("--login-timeout must be a duration"), "{said}");
+    let message = posthaste.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
+    assert!(message.contains("--login-timeout must be a duration"), "{message}");
 }
 
 #[cfg(unix)]
@@ -322,10 +322,10 @@ fn the_store_is_tested_before_the_browser_opens() {
     let service = service();
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("BROWSER", "false");
     // Without a bus there is no keyring; and without a terminal the file store can't be confirmed.
-    let said = posthaste.run(&["auth", "login"]).fails(2);
-    assert!(said.contains("--store file"), "{said}");
-    let said = posthaste.run(&["auth", "login", "--store", "keyring"]).fails(1);
-    assert!(said.contains("keyring"), "{said}");
+    let message = posthaste.run(&["auth", "login"]).fails(2);
+    assert!(message.contains("--store file"), "{message}");
+    let message = posthaste.run(&["auth", "login", "--store", "keyring"]).fails(1);
+    assert!(message.contains("keyring"), "{message}");
     // A folder that can't be created.
     let posthaste = without_credentials(&service);
     std::fs::create_dir_all(posthaste.home().join(".config/posthaste")).unwrap();
@@ -359,14 +359,14 @@ fn a_browser_that_does_not_open_does_not_prevent_the_login() {
             .unwrap();
         let until = Instant::now() + TIMEOUT;
         let page = loop {
-            let said = std::fs::read_to_string(&log).unwrap();
-            let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let message = std::fs::read_to_string(&log).unwrap();
+            let lines = message.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
             if let Some(url) =
                 lines.into_iter().find_map(|line| Some(line["open"]["url"].as_str()?.to_owned()))
             {
                 break url;
             }
-            assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "{browser}: {said}");
+            assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "{browser}: {message}");
             std::thread::sleep(Duration::from_millis(5));
         };
         visit(&runtime().block_on(Person::of("sb_test").allows(&page)));
@@ -412,7 +412,7 @@ fn a_configured_client_id_is_used() {
 #[test]
 fn all_problems_with_the_flags_are_reported_at_once() {
     let posthaste = Posthaste::new();
-    let said =
+    let message =
         posthaste.run(&["auth", "login", "--store", "cloud", "--scope", "a\"b", "--client-id", ""]).fails(2);
     for expected in [
         "must be keyring or file",
@@ -420,13 +420,13 @@ fn all_problems_with_the_flags_are_reported_at_once() {
         "a client ID must not be empty",
         "missing: --base-url",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(message.contains(expected), "{expected}: {message}");
     }
-    let said = posthaste
+    let message = posthaste
         .run(&["auth", "login", "--with-token", "--scope", "x", "--port", "1", "--no-browser"])
         .fails(2);
     for expected in ["--scope can't be used", "--port can't be used", "--no-browser can't be used"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(message.contains(expected), "{expected}: {message}");
     }
     assert!(posthaste.run(&["--sandbox", "auth", "login"]).fails(2).contains("own sandbox ends with it"));
 }

@@ -122,7 +122,7 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, text).unwrap();
     let path = file.to_str().unwrap();
-    let said =
+    let stderr =
         service.posthaste().run(&["automations", "create", "--definition", path, "--status", "on"]).fails(2);
     for part in [
         "/name: `name` must not be empty",
@@ -138,7 +138,7 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
         "series.json:10:",
         "--status:1:1",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
     assert_eq!(service.asked(), 0);
 
@@ -148,8 +148,8 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
         ("{\"name\": \"a\", \"name\": \"b\", \"steps\": [], \"connections\": []}", "this key is given twice"),
     ] {
         let arguments = ["automations", "create", "--definition", "-"];
-        let said = service.posthaste().run_with(&arguments, text).fails(2);
-        assert!(said.to_lowercase().contains(&part.to_lowercase()), "{part}: {said}");
+        let stderr = service.posthaste().run_with(&arguments, text).fails(2);
+        assert!(stderr.to_lowercase().contains(&part.to_lowercase()), "{part}: {stderr}");
     }
     service.posthaste().run(&["automations", "create", "--definition", "/nonexistent.json"]).fails(2);
     assert_eq!(service.asked(), 0);
@@ -186,8 +186,8 @@ fn contradictory_flags_are_refused_before_anything_is_sent() {
             "given twice",
         ),
     ] {
-        let said = service.posthaste().run(arguments).fails(2);
-        assert!(said.contains(part), "{arguments:?}: {said}");
+        let stderr = service.posthaste().run(arguments).fails(2);
+        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     assert_eq!(service.asked(), 0);
 }

@@ -79,10 +79,10 @@ fn every_problem_in_every_email_is_reported_at_its_place() {
     );
     let from = problems.iter().find(|found| found["path"] == "/1/from").unwrap();
     assert_eq!(from["origin"], json!({"file": "batch.json", "line": 3, "column": 12}));
-    let said = posthaste.run(&["emails", "batch", "batch.json"]).fails(2);
+    let stderr = posthaste.run(&["emails", "batch", "batch.json"]).fails(2);
     assert!(
-        said.starts_with("error: 8 problems in 2 of 3 emails; nothing was sent\n --> batch.json:"),
-        "{said}"
+        stderr.starts_with("error: 8 problems in 2 of 3 emails; nothing was sent\n --> batch.json:"),
+        "{stderr}"
     );
 }
 

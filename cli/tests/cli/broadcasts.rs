@@ -139,8 +139,8 @@ fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
     let id = stage.draft();
     let before = stage.service.asked();
     for arguments in [vec!["broadcasts", "send", &id], stage.create(&["--send"])] {
-        let said = stage.service.posthaste().run(&arguments).fails(2);
-        assert!(said.contains("isn't interactive") && said.contains("--yes"), "{said}");
+        let stderr = stage.service.posthaste().run(&arguments).fails(2);
+        assert!(stderr.contains("isn't interactive") && stderr.contains("--yes"), "{stderr}");
     }
     assert_eq!(stage.service.asked(), before, "nothing was sent");
     let ran = stage.service.posthaste().run(&["broadcasts", "send", &id, "--yes"]);
@@ -202,8 +202,8 @@ fn a_failing_service_leaves_the_outcome_of_a_send_unknown_and_it_is_not_retried(
         let look = format!("the broadcast may have been sent; check: posthaste broadcasts get {id}");
         assert_eq!(error["hint"], look);
         assert_eq!(stage.service.asked(), before + 1, "tried once");
-        let said = stage.service.posthaste().run(&stage.create(&["--send", "--yes"])).fails(9);
-        assert!(said.contains("check: posthaste broadcasts list"), "{said}");
+        let stderr = stage.service.posthaste().run(&stage.create(&["--send", "--yes"])).fails(9);
+        assert!(stderr.contains("check: posthaste broadcasts list"), "{stderr}");
     }
 }
 

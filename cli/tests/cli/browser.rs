@@ -59,14 +59,14 @@ async fn access_is_allowed_and_denied_in_a_real_browser() {
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", server.base_url());
 
     let denied = log_in(&posthaste, &browser, "deny").await;
-    let said = String::from_utf8_lossy(&denied.stderr).into_owned();
-    assert_eq!(denied.status.code(), Some(4), "{said}");
-    assert!(said.contains("declined") || said.contains("denied"), "{said}");
+    let stderr = String::from_utf8_lossy(&denied.stderr).into_owned();
+    assert_eq!(denied.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains("declined") || stderr.contains("denied"), "{stderr}");
     assert_eq!(server.service().token_events(), []);
 
     let allowed = log_in(&posthaste, &browser, "allow").await;
-    let said = String::from_utf8_lossy(&allowed.stderr).into_owned();
-    assert_eq!(allowed.status.code(), Some(0), "{said}");
+    let stderr = String::from_utf8_lossy(&allowed.stderr).into_owned();
+    assert_eq!(allowed.status.code(), Some(0), "{stderr}");
     assert_eq!(server.service().token_events().len(), 1);
     let sent = posthaste.run(&[
         "emails",

@@ -74,14 +74,14 @@ fn an_unset_setting_is_not_found() {
 #[test]
 fn a_secret_in_the_file_is_refused() {
     let posthaste = Posthaste::new();
-    let said = posthaste.run(&["config", "set", "api_key", "sb_hidden"]).fails(2);
-    assert!(said.contains("holds no secrets") && !said.contains("sb_hidden"), "{said}");
+    let stderr = posthaste.run(&["config", "set", "api_key", "sb_hidden"]).fails(2);
+    assert!(stderr.contains("holds no secrets") && !stderr.contains("sb_hidden"), "{stderr}");
     assert!(!posthaste.config_file().exists());
 
     let posthaste = posthaste.config("[profiles.x]\napi_key = \"sb_hidden\"\n");
-    let said = posthaste.run(&["config", "list"]).fails(2);
-    assert!(said.contains("config.toml:2:1") && said.contains("--api-key-file"), "{said}");
-    assert!(!said.contains("sb_hidden"), "{said}");
+    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    assert!(stderr.contains("config.toml:2:1") && stderr.contains("--api-key-file"), "{stderr}");
+    assert!(!stderr.contains("sb_hidden"), "{stderr}");
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn a_secret_is_masked_in_every_spelling_of_its_setting() {
 
 #[test]
 fn a_misspelled_setting_is_refused_with_a_suggestion() {
-    let said = Posthaste::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
-    assert!(said.contains("did you mean `base_url`?"), "{said}");
+    let stderr = Posthaste::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
+    assert!(stderr.contains("did you mean `base_url`?"), "{stderr}");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn an_invalid_value_is_not_written() {
     for (key, value) in
         [("retries", "many"), ("timeout", "0"), ("output", "xml"), ("base_url", "http://api.example.com")]
     {
-        let said = posthaste.run(&["config", "set", key, value]).fails(2);
-        assert!(said.contains(&format!("{key} must")), "{said}");
+        let stderr = posthaste.run(&["config", "set", key, value]).fails(2);
+        assert!(stderr.contains(&format!("{key} must")), "{stderr}");
     }
     assert!(!posthaste.config_file().exists());
 }
@@ -134,8 +134,8 @@ fn an_invalid_value_is_not_written() {
 #[test]
 fn a_syntax_error_has_a_caret_and_does_not_block_config_commands() {
     let posthaste = Posthaste::new().config("[defaults]\nretries = \n");
-    let said = posthaste.run(&["config", "list"]).fails(2);
-    assert!(said.contains("config.toml:2:") && said.contains('^'), "{said}");
+    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    assert!(stderr.contains("config.toml:2:") && stderr.contains('^'), "{stderr}");
     posthaste.run(&["config", "path"]).ok();
     posthaste.run(&["help"]).ok();
     let error = posthaste.run(&["config", "list", "--json"]).error(2);
@@ -187,8 +187,8 @@ fn an_empty_variable_is_unset() {
 #[test]
 fn an_unknown_profile_is_an_error_and_not_a_default() {
     let posthaste = Posthaste::new().config("[profiles.work]\nretries = 1\n");
-    let said = posthaste.run(&["--profile", "wrok", "config", "list"]).fails(2);
-    assert!(said.contains("there is no profile `wrok`; did you mean `work`?"), "{said}");
+    let stderr = posthaste.run(&["--profile", "wrok", "config", "list"]).fails(2);
+    assert!(stderr.contains("there is no profile `wrok`; did you mean `work`?"), "{stderr}");
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn the_key_can_come_from_a_file_or_standard_input() {
     assert!(list.contains("(hidden)") && !list.contains("sb_hidden"), "{list}");
     let list = posthaste.run_with(&["config", "list", "--api-key-file", "-", "--origin"], "sb_hidden\n").ok();
     assert!(list.contains("credential\t(hidden)\tstandard input\n"), "{list}");
-    let said = posthaste.run(&["config", "list", "--api-key-file", "nowhere"]).fails(2);
-    assert!(said.contains("couldn't read the API key"), "{said}");
+    let stderr = posthaste.run(&["config", "list", "--api-key-file", "nowhere"]).fails(2);
+    assert!(stderr.contains("couldn't read the API key"), "{stderr}");
 }
 
 #[cfg(unix)]

@@ -144,8 +144,8 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
     std::fs::write(program.home().join("people.csv"), text).unwrap();
     // One row at a time, so that contacts are in the file's order.
     let import = ["contacts", "import", "people.csv", "--segment-id", &weekly, "--concurrency", "1"];
-    let said = program.run(&import).ok();
-    assert_eq!(said, "2 written, 0 skipped, 0 rejected\n");
+    let stderr = program.run(&import).ok();
+    assert_eq!(stderr, "2 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), ["b+c/d#e@x.test", "ada@example.com"]);
     let ada = contact(&service, "ada@example.com");
     assert_eq!(ada["properties"]["orders"], json!({"type": "number", "value": 3}));
@@ -180,7 +180,7 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     let before = service.asked();
     let text =
         "email,orders,unsubscribed\nada@example.com,3,no\nnobody,x,perhaps\nADA@example.com,1,\nb@x.test\n";
-    let said = service.posthaste().run_with(&["contacts", "import", "-"], text).fails(2);
+    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], text).fails(2);
     for expected in [
         "5 problems in standard input; nothing was sent",
         "standard input:3, column 1 (email)",
@@ -189,18 +189,18 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
         "standard input:4: the address ADA@example.com is already on line 2",
         "standard input:5: the row has 1 cells; expected 3",
     ] {
-        assert!(said.contains(expected), "{expected}\n{said}");
+        assert!(stderr.contains(expected), "{expected}\n{stderr}");
     }
-    let said = service.posthaste().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
+    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
     assert!(
-        said.contains("standard input:1, column 2: `town` is neither a field nor a contact property"),
-        "{said}"
+        stderr.contains("standard input:1, column 2: `town` is neither a field nor a contact property"),
+        "{stderr}"
     );
     let posts = service.core().requests();
     assert!(posts[before..].iter().all(|request| request.method == Method::GET), "nothing was written");
 
-    let said = service.posthaste().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
-    assert!(said.contains("no column is `email`") && said.contains("another column"), "{said}");
+    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
+    assert!(stderr.contains("no column is `email`") && stderr.contains("another column"), "{stderr}");
     service.posthaste().run_with(&["contacts", "import", "-"], "").fails(2);
     service.posthaste().run(&["contacts", "import", "no-such-file.csv"]).fails(2);
     service
@@ -222,8 +222,8 @@ fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
     service.posthaste().run_with(&map, text).ok();
     assert_eq!(contact(&service, "ada@example.com")["properties"]["city"]["value"], "London");
     let wrong = ["contacts", "import", "-", "--map", "Mail=email", "--map", "x"];
-    let said = service.posthaste().run_with(&wrong, text).fails(2);
-    assert!(said.contains("there is no column `Mail`"), "{said}");
+    let stderr = service.posthaste().run_with(&wrong, text).fails(2);
+    assert!(stderr.contains("there is no column `Mail`"), "{stderr}");
 }
 
 #[test]
@@ -273,8 +273,11 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
     }
     service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").after(7).times(1));
     let arguments = ["contacts", "import", "-", "--concurrency", "1"];
-    let said = service.posthaste().run_with(&arguments, &text).fails(4);
-    assert!(said.contains("7 of 20 rows are done") && said.contains("run the same command again"), "{said}");
+    let stderr = service.posthaste().run_with(&arguments, &text).fails(4);
+    assert!(
+        stderr.contains("7 of 20 rows are done") && stderr.contains("run the same command again"),
+        "{stderr}"
+    );
     assert_eq!(service.posthaste().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
 }

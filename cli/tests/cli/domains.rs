@@ -81,13 +81,13 @@ fn a_failed_verification_is_3_and_a_timeout_is_8() {
         ran.stderr
     };
     let id = created(&service, &["--name", "fail.acme.test"]);
-    let said = verify(&service, &id, &[], 3);
-    assert!(said.contains("failed; not found: send.fail.acme.test MX"), "{said}");
-    assert!(said.contains(&format!("posthaste domains get {id}")), "{said}");
+    let stderr = verify(&service, &id, &[], 3);
+    assert!(stderr.contains("failed; not found: send.fail.acme.test MX"), "{stderr}");
+    assert!(stderr.contains(&format!("posthaste domains get {id}")), "{stderr}");
     let service = Service::start();
     let id = created(&service, &["--name", "slow.acme.test"]);
-    let said = verify(&service, &id, &["--wait-timeout", "50ms"], 8);
-    assert!(said.contains("it is pending"), "{said}");
+    let stderr = verify(&service, &id, &["--wait-timeout", "50ms"], 8);
+    assert!(stderr.contains("it is pending"), "{stderr}");
     service.posthaste().run(&["domains", "verify", UNKNOWN, "--wait"]).fails(5);
 }
 
@@ -162,7 +162,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         "--receiving",
         "off",
     ];
-    let said = service.posthaste().run(&wrong).fails(2);
+    let stderr = service.posthaste().run(&wrong).fails(2);
     for part in [
         "7 problems",
         "--name",
@@ -177,12 +177,12 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         "--receiving must be enabled or disabled",
     ] {
         assert!(
-            said.contains(part) || part == "--tls must be" && said.contains("`tls` is"),
-            "{part}: {said}"
+            stderr.contains(part) || part == "--tls must be" && stderr.contains("`tls` is"),
+            "{part}: {stderr}"
         );
     }
-    let said = service.posthaste().run(&["domains", "create"]).fails(2);
-    assert!(said.contains("missing: NAME"), "{said}");
+    let stderr = service.posthaste().run(&["domains", "create"]).fails(2);
+    assert!(stderr.contains("missing: NAME"), "{stderr}");
     let shown = |name: &[&str]| Posthaste::new().run(&[&["domains", "create", "-n"], name].concat()).json();
     assert_eq!(shown(&["acme.test"]), shown(&["--name", "acme.test"]));
     Posthaste::new().run(&["domains", "create", "a.test", "--name", "b.test"]).fails(2);
@@ -190,8 +190,8 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         let rename = |words: &[&str]| Posthaste::new().run(&[&[noun], words, &["-n"]].concat()).json();
         assert_eq!(rename(&["rename", "x", "Name"]), rename(&["update", "x", "--name", "Name"]), "{noun}");
     }
-    let said = service.posthaste().run(&["domains", "update", UNKNOWN]).fails(2);
-    assert!(said.contains("what to change"), "{said}");
+    let stderr = service.posthaste().run(&["domains", "update", UNKNOWN]).fails(2);
+    assert!(stderr.contains("what to change"), "{stderr}");
     let both = [
         "domains",
         "update",
@@ -203,11 +203,11 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         "--clear",
         "name",
     ];
-    let said = service.posthaste().run(&both).fails(2);
-    assert!(said.contains("can't be used together") && said.contains("--clear must be"), "{said}");
-    let said =
+    let stderr = service.posthaste().run(&both).fails(2);
+    assert!(stderr.contains("can't be used together") && stderr.contains("--clear must be"), "{stderr}");
+    let stderr =
         service.posthaste().run(&["domains", "verify", UNKNOWN, "--wait=failed", "--dry-run=xml"]).fails(2);
-    assert!(said.contains("--wait must be `verified`") && said.contains("json or curl"), "{said}");
+    assert!(stderr.contains("--wait must be `verified`") && stderr.contains("json or curl"), "{stderr}");
     for id in ["", "..", "."] {
         service.posthaste().run(&["domains", "get", id]).fails(2);
     }
@@ -218,8 +218,8 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
 fn a_duplicate_name_is_rejected_by_the_service() {
     let service = Service::start();
     let id = created(&service, &["--name", "acme.test"]);
-    let said = service.posthaste().run(&["domains", "create", "--name", "ACME.test"]).fails(3);
-    assert!(said.contains("validation_error") && said.contains(&id), "{said}");
+    let stderr = service.posthaste().run(&["domains", "create", "--name", "ACME.test"]).fails(3);
+    assert!(stderr.contains("validation_error") && stderr.contains(&id), "{stderr}");
 }
 
 #[test]
@@ -292,10 +292,10 @@ fn a_scheduled_email_is_rescheduled_or_canceled() {
     assert!(service.core().mails("sb_test").is_empty());
     service.core().clock().advance(Duration::from_hours(1));
     assert_eq!(service.core().mails("sb_test")[0].email_id, late);
-    let said = service.posthaste().run(&["emails", "cancel", &late]).fails(3);
-    assert!(said.contains("Only a scheduled email can be canceled"), "{said}");
-    let said = service.posthaste().run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
-    assert_eq!(said, "canceled\n");
+    let stderr = service.posthaste().run(&["emails", "cancel", &late]).fails(3);
+    assert!(stderr.contains("Only a scheduled email can be canceled"), "{stderr}");
+    let stderr = service.posthaste().run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
+    assert_eq!(stderr, "canceled\n");
     service.posthaste().run(&["emails", "update", &late]).fails(2);
     service.posthaste().run(&["emails", "update", &late, "--scheduled-at", " "]).fails(2);
     service.posthaste().run(&["emails", "cancel", UNKNOWN]).fails(5);

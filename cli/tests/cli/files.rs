@@ -91,8 +91,8 @@ fn settings_are_read_from_a_pipe_which_is_never_replaced() {
         }
     });
     assert_eq!(posthaste.run(&["config", "get", "retries", "--color", "never"]).stdout, "7\n");
-    let said = posthaste.run(&["config", "set", "retries", "8"]).fails(1);
-    assert!(said.contains("not a regular file"), "{said}");
+    let stderr = posthaste.run(&["config", "set", "retries", "8"]).fails(1);
+    assert!(stderr.contains("not a regular file"), "{stderr}");
     assert!(is_pipe(&pipe) && file.is_symlink());
 }
 
@@ -102,8 +102,8 @@ fn an_endless_configuration_file_is_refused() {
     let file = posthaste.config_file();
     std::fs::remove_file(&file).unwrap();
     symlink("/dev/zero", &file).unwrap();
-    let said = posthaste.run(&["config", "list"]).fails(2);
-    assert!(said.contains("not a regular file or pipe"), "{said}");
+    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    assert!(stderr.contains("not a regular file or pipe"), "{stderr}");
     posthaste.run(&["config", "set", "retries", "8"]).fails(1);
     assert!(file.is_symlink());
     std::fs::remove_file(&file).unwrap();
@@ -125,8 +125,8 @@ fn a_cursor_that_is_a_pipe_is_refused_at_once() {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let said = Ran::of(child.wait_with_output().unwrap()).fails(1);
-    assert!(said.contains("not a regular file") && is_pipe(&pipe), "{said}");
+    let stderr = Ran::of(child.wait_with_output().unwrap()).fails(1);
+    assert!(stderr.contains("not a regular file") && is_pipe(&pipe), "{stderr}");
 }
 
 /// Pipes `start` and then endless `more` into an import; returns its messages and the number of bytes read.
@@ -144,43 +144,43 @@ fn endless(arguments: &[&str], start: &str, more: &str) -> (String, usize) {
         assert!(taken < 64 << 20, "the command reads without end");
         next = &chunk;
     }
-    let said = Ran::of(child.wait_with_output().unwrap()).fails(2);
+    let stderr = Ran::of(child.wait_with_output().unwrap()).fails(2);
     assert_eq!(
         service.core().requests().iter().filter(|request| request.method == http::Method::POST).count(),
         0
     );
-    (said, taken)
+    (stderr, taken)
 }
 
 #[test]
 fn an_import_stops_at_the_first_field_that_is_too_long() {
-    let (said, taken) = endless(&[], "email,first_name\na@b.test,\"", "x");
+    let (stderr, taken) = endless(&[], "email,first_name\na@b.test,\"", "x");
     assert!(
-        said.contains("row 2 (line 2), column 2") && said.contains("1048576 bytes (found more)"),
-        "{said}"
+        stderr.contains("row 2 (line 2), column 2") && stderr.contains("1048576 bytes (found more)"),
+        "{stderr}"
     );
     assert!(taken < 2 << 20, "{taken}");
-    let (said, taken) = endless(&[], "email", ",x");
+    let (stderr, taken) = endless(&[], "email", ",x");
     assert!(
-        said.contains("row 1 (line 1)") && said.contains("a row may have at most 4194304 bytes"),
-        "{said}"
+        stderr.contains("row 1 (line 1)") && stderr.contains("a row may have at most 4194304 bytes"),
+        "{stderr}"
     );
     assert!(taken < 6 << 20, "{taken}");
 }
 
 #[test]
 fn an_import_stops_when_the_file_is_too_large() {
-    let (said, taken) = endless(&["--max-size", "2MiB"], "email\n", "a@b.test\n");
-    assert!(said.contains("2097152 bytes") && said.contains("--max-size"), "{said}");
+    let (stderr, taken) = endless(&["--max-size", "2MiB"], "email\n", "a@b.test\n");
+    assert!(stderr.contains("2097152 bytes") && stderr.contains("--max-size"), "{stderr}");
     assert!(taken < 3 << 20, "{taken}");
 
     let posthaste = Posthaste::new();
     std::fs::File::create(posthaste.home().join("large.csv")).unwrap().set_len(2 << 30).unwrap();
-    let said = posthaste.run(&["contacts", "import", "large.csv", "--dry-run"]).fails(2);
-    assert!(said.contains("found 2147483648"), "{said}");
-    let said =
+    let stderr = posthaste.run(&["contacts", "import", "large.csv", "--dry-run"]).fails(2);
+    assert!(stderr.contains("found 2147483648"), "{stderr}");
+    let stderr =
         posthaste.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
-    assert!(said.contains("row 1 (line 1), column 1: a field may have"), "{said}");
+    assert!(stderr.contains("row 1 (line 1), column 1: a field may have"), "{stderr}");
     for wrong in ["0", "1PB", "-1", "many"] {
         let size = format!("--max-size={wrong}");
         posthaste.run(&["contacts", "import", "large.csv", "--dry-run", &size]).fails(2);
@@ -199,9 +199,9 @@ fn ctrl_c_ends_an_import_that_waits_for_its_file() {
     crate::support::signal(&child, rustix::process::Signal::INT);
     let begun = Instant::now();
     let stdin = child.stdin.take();
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{stderr}");
     assert!(begun.elapsed() < Duration::from_secs(5));
     drop(stdin);
 }

@@ -9,8 +9,8 @@ fn every_topic_prints_and_a_misspelled_one_gets_a_suggestion() {
     for topic in topics {
         assert!(posthaste.run(&["help", topic]).ok().lines().count() > 3, "{topic}");
     }
-    let said = posthaste.run(&["help", "exit-code"]).fails(2);
-    assert!(said.contains("did you mean `exit-codes`?"), "{said}");
+    let stderr = posthaste.run(&["help", "exit-code"]).fails(2);
+    assert!(stderr.contains("did you mean `exit-codes`?"), "{stderr}");
     for noun in ["segments", "contacts", "domains", "webhooks", "auth grants", "logs", "received"] {
         let noun: Vec<_> = noun.split(' ').collect();
         posthaste.run(&[&noun[..], &["ls", "-h"]].concat()).ok();

@@ -202,8 +202,8 @@ fn no_command_prints_the_key() {
             let by_env = posthaste.env("POSTHASTE_API_KEY", KEY).run(&arguments[..arguments.len() - 2]);
             for ran in [by_file, by_env] {
                 // A misplaced key is shown only to the person who typed it there.
-                let said = ran.stdout.clone() + ran.stderr.as_str();
-                assert!(!said.contains("sentinel") || command.contains(&KEY), "{arguments:?} {ran:?}");
+                let stderr = ran.stdout.clone() + ran.stderr.as_str();
+                assert!(!stderr.contains("sentinel") || command.contains(&KEY), "{arguments:?} {ran:?}");
             }
         }
     }

@@ -34,9 +34,9 @@ fn until_it_reads(child: &Child, arguments: &[&str]) {
 }
 
 fn error_of(output: &std::process::Output) -> Value {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().last().unwrap_or_else(|| panic!("no output: {output:?}"));
-    serde_json::from_str::<Value>(last).unwrap_or_else(|error| panic!("{error}: {said}"))["error"].clone()
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last = stderr.lines().last().unwrap_or_else(|| panic!("no output: {output:?}"));
+    serde_json::from_str::<Value>(last).unwrap_or_else(|error| panic!("{error}: {stderr}"))["error"].clone()
 }
 
 #[cfg(target_os = "linux")]
@@ -93,9 +93,9 @@ fn quiet_does_not_hide_the_idempotency_key_of_an_interrupted_send() {
     for flags in [&["-q"][..], &["--idempotency-key", "order-17", "-q"]] {
         let output = interrupted(&service, flags);
         let key = service.core().requests().last().unwrap().headers["idempotency-key"].clone();
-        let said = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(130));
-        assert!(said.contains(key.to_str().unwrap()), "{said}");
+        assert!(stderr.contains(key.to_str().unwrap()), "{stderr}");
     }
     for flags in [&["--json"][..], &["--json", "-q"], &["-o", "ndjson", "--jq", ".id"]] {
         let error = error_of(&interrupted(&service, flags));
@@ -118,11 +118,11 @@ fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
     let mut first = String::new();
     for flags in [&[][..], &["-q"]] {
         let output = to_a_full_disk(flags);
-        let said = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         // The idempotency key makes all of them one email.
         first = newest_email(&service);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(&first) && said.contains("order-17"), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(&first) && stderr.contains("order-17"), "{stderr}");
     }
     let posthaste = service.posthaste();
     let filtered = posthaste.command().args(SEND).args(["--json", "--jq", ".id|keys"]).output().unwrap();
@@ -145,10 +145,10 @@ fn a_send_to_a_closed_pipe_reports_its_id_and_key() {
         let mut command = posthaste.command();
         command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
         let output = command.stdout(writer).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         let id = newest_email(&service);
-        assert_eq!(output.status.code(), Some(0), "{said}");
-        assert!(said.contains(&id) && said.contains("order-17"), "{said}");
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        assert!(stderr.contains(&id) && stderr.contains("order-17"), "{stderr}");
     }
 }
 
@@ -165,10 +165,13 @@ fn a_batch_to_a_closed_pipe_still_reports_rejected_emails() {
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(batch.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     let id = newest_email(&service);
-    assert_eq!(output.status.code(), Some(10), "{said}");
-    assert!(said.contains(&id) && said.contains("1 email rejected, 1 email accepted\n  /1: "), "{said}");
+    assert_eq!(output.status.code(), Some(10), "{stderr}");
+    assert!(
+        stderr.contains(&id) && stderr.contains("1 email rejected, 1 email accepted\n  /1: "),
+        "{stderr}"
+    );
 }
 
 #[cfg(target_os = "linux")]

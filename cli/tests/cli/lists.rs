@@ -60,8 +60,8 @@ fn an_invalid_part_of_a_list_is_refused_and_nothing_is_sent() {
         (&["--limit", "5", "--all"], "--limit and --all can't be used together"),
         (&["--columns", "sbject"], "did you mean `subject`?"),
     ] {
-        let said = service.posthaste().run(&[&["emails", "list"], flags].concat()).fails(2);
-        assert!(said.contains(expected), "{flags:?} {said}");
+        let stderr = service.posthaste().run(&[&["emails", "list"], flags].concat()).fails(2);
+        assert!(stderr.contains(expected), "{flags:?} {stderr}");
     }
     assert_eq!(service.asked(), 0);
 }

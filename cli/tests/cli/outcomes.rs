@@ -52,8 +52,8 @@ fn success_is_0_also_for_an_empty_list() {
 #[test]
 fn an_invalid_command_line_and_missing_settings_are_2() {
     Posthaste::new().run(&["emails", "sned"]).fails(2);
-    let said = Posthaste::new().run(&["emails", "list"]).fails(2);
-    assert!(said.contains("--base-url"), "{said}");
+    let stderr = Posthaste::new().run(&["emails", "list"]).fails(2);
+    assert!(stderr.contains("--base-url"), "{stderr}");
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn an_unreachable_and_a_failing_service_are_7() {
         Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "sb_x");
     let error = posthaste.run(&send(&["--retries", "0", "--json"])).error(7);
     assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
-    let said = posthaste.run(&send(&["--retries", "0"])).fails(7);
-    assert!(said.contains("refused"), "{said}");
+    let stderr = posthaste.run(&send(&["--retries", "0"])).fails(7);
+    assert!(stderr.contains("refused"), "{stderr}");
     // An idempotency key makes retrying safe.
     let error = failing(Action::error(503, "service_unavailable", "later"), &SEND, 7);
     assert_eq!((&error["outcome"], &error["idempotency_key"]), (&json!("unknown"), &json!("order-17")));
@@ -161,8 +161,8 @@ fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
     let arguments = &SEND[..10];
-    let said = service.posthaste().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
-    let key = said.split("--idempotency-key ").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    let stderr = service.posthaste().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
+    let key = stderr.split("--idempotency-key ").nth(1).unwrap().split('`').next().unwrap().to_owned();
     assert_eq!(service.core().mails("sb_test").len(), 1, "it was accepted");
     service.posthaste().run(&[arguments, &["--idempotency-key", key.as_str()]].concat()).ok();
     assert_eq!(service.core().mails("sb_test").len(), 1, "and not sent twice");
@@ -218,9 +218,9 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
         }
         signal(&child, which);
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains("retry with `--idempotency-key order-17`"), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains("retry with `--idempotency-key order-17`"), "{stderr}");
     }
 }
 
@@ -258,11 +258,11 @@ fn the_service_s_messages_cannot_control_the_terminal() {
     let evil = "\u{1b}]52;c;YQ==\u{7}\u{9b}2J\u{202e}\rbad";
     service.core().faults().add(Rule::new(Action::error(422, "validation_error", evil)).always());
     let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
-    let said = posthaste.run(&SEND).fails(3);
-    assert!(said.contains("\\u{1b}]52;c;YQ==\\u{7}"), "{said:?}");
-    assert!(!said.chars().any(|c| c.is_control() && c != '\n'), "{said:?}");
+    let stderr = posthaste.run(&SEND).fails(3);
+    assert!(stderr.contains("\\u{1b}]52;c;YQ==\\u{7}"), "{stderr:?}");
+    assert!(!stderr.chars().any(|c| c.is_control() && c != '\n'), "{stderr:?}");
     let error = posthaste.run(&send(&["--json"])).error(3);
-    assert_eq!(error["api"]["body"]["message"], evil, "a program gets what was said");
+    assert_eq!(error["api"]["body"]["message"], evil, "a program gets what was stderr");
 }
 
 #[test]

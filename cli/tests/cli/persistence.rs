@@ -147,8 +147,8 @@ fn two_sandboxes_cannot_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
     let first = Sandbox::start(&["--data", &data]);
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
-    assert!(said.contains("another sandbox is using it") && said.contains(&data), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
+    assert!(stderr.contains("another sandbox is using it") && stderr.contains(&data), "{stderr}");
     Line::to(&first.base_url).send().unwrap();
 }
 
@@ -158,14 +158,14 @@ fn an_unusable_folder_is_reported_with_a_hint() {
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
     let under = file.join("data").display().to_string();
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &under]).fails(1);
-    assert!(said.contains("choose a writable folder"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &under]).fails(1);
+    assert!(stderr.contains("choose a writable folder"), "{stderr}");
 
     std::fs::write(folder.path().join("sandbox.redb"), "This is a letter to my grandmother.".repeat(1_000))
         .unwrap();
     let data = folder.path().display().to_string();
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
-    assert!(said.contains("damaged") && said.contains("move it away"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
+    assert!(stderr.contains("damaged") && stderr.contains("move it away"), "{stderr}");
     let kept = std::fs::read_to_string(folder.path().join("sandbox.redb")).unwrap();
     assert!(kept.starts_with("This is a letter"));
 }
@@ -196,8 +196,8 @@ fn on_a_full_disk_the_sandbox_warns_continues_and_catches_up() {
     std::thread::sleep(Duration::from_millis(500));
     sent.push(line.send().unwrap());
     limit_file_size(None);
-    let said = sandbox.stop();
-    assert!(said.contains("changes can't be written to") && said.contains("are written to"), "{said}");
+    let stderr = sandbox.stop();
+    assert!(stderr.contains("changes can't be written to") && stderr.contains("are written to"), "{stderr}");
     let again = Sandbox::start(&["--data", &data]);
     assert_eq!(ids(&Line::to(&again.base_url).all("/emails"), "id"), sent.into_iter().collect());
 }
@@ -208,8 +208,8 @@ fn resetting_a_persistent_sandbox_needs_confirmation() {
     let sandbox = Sandbox::start(&["--data", &folder.path().display().to_string()]);
     Line::to(&sandbox.base_url).send().unwrap();
     let posthaste = sandbox.client();
-    let said = posthaste.run(&["sandbox", "reset"]).fails(2);
-    assert!(said.contains("--yes"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "reset"]).fails(2);
+    assert!(stderr.contains("--yes"), "{stderr}");
     assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok().lines().count(), 1);
     posthaste.run(&["sandbox", "reset", "--yes"]).ok();
     assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok(), "");

@@ -48,20 +48,20 @@ fn a_change_while_the_editor_is_open_is_not_lost() {
     )
     .unwrap();
     let posthaste = posthaste.env("EDITOR", format!("sh {}", editor.display()));
-    let said = posthaste.run(&["config", "edit"]).fails(1);
+    let stderr = posthaste.run(&["config", "edit"]).fails(1);
     assert!(
-        said.contains("changed while the editor was open") && said.contains("edited version is in"),
-        "{said}"
+        stderr.contains("changed while the editor was open") && stderr.contains("edited version is in"),
+        "{stderr}"
     );
     assert_eq!(config(&posthaste), "[defaults]\nretries = 9\n");
     let kept = std::fs::read_dir(posthaste.config_file().parent().unwrap()).unwrap();
     let kept: Vec<_> = kept
         .map(|entry| entry.unwrap().path())
-        .filter(|path| said.contains(&*path.to_string_lossy()))
+        .filter(|path| stderr.contains(&*path.to_string_lossy()))
         .collect();
     assert!(
         kept.iter().any(|path| std::fs::read_to_string(path).unwrap().contains("tsv")),
-        "{kept:?} {said}"
+        "{kept:?} {stderr}"
     );
 
     // A file that doesn't parse isn't saved; a broken file can be repaired.
@@ -166,8 +166,8 @@ fn a_relative_folder_is_refused_with_its_variable() {
         let posthaste = Posthaste::new();
         let mut command = posthaste.command();
         command.args(["config", "set", "retries", "5"]).env(variable, "here");
-        let said = crate::support::Ran::of(command.output().unwrap()).fails(code);
-        assert!(said.contains(&format!("{variable}: must be an absolute path (found `here`)")), "{said}");
+        let stderr = crate::support::Ran::of(command.output().unwrap()).fails(code);
+        assert!(stderr.contains(&format!("{variable}: must be an absolute path (found `here`)")), "{stderr}");
         assert!(!posthaste.home().join("here").exists());
         let mut command = posthaste.command();
         command.args(["auth", "status"]).env(variable, "here");

@@ -60,7 +60,7 @@ fn a_mail_is_composed_from_flags() {
     let email = posthaste.run(&["received", "get", id.trim(), "--json"]).json();
     assert_eq!((&email["subject"], &email["received_for"]), (&json!("Help"), &json!(["in@acme.test"])));
     assert_eq!(email["attachments"][0]["filename"], "log.txt");
-    let said = posthaste.run(&["sandbox", "receive", "--from", "ada@example.com"]).fails(2);
-    assert!(said.contains("--to") && said.contains("--subject"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "receive", "--from", "ada@example.com"]).fails(2);
+    assert!(stderr.contains("--to") && stderr.contains("--subject"), "{stderr}");
     posthaste.run(&["sandbox", "receive", "/nowhere.eml"]).fails(2);
 }

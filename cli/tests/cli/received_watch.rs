@@ -43,17 +43,17 @@ fn printed(ran: Ran) -> Vec<String> {
 struct Watching {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    said: Lines<BufReader<std::process::ChildStderr>>,
+    stderr: Lines<BufReader<std::process::ChildStderr>>,
 }
 
 impl Watching {
     fn start(posthaste: &Posthaste, flags: &[&str]) -> Self {
         let mut child = posthaste.command().args([&WATCH[..], flags].concat()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = said.next().unwrap().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = stderr.next().unwrap().unwrap();
         assert!(first.contains("stop with Ctrl-C"), "{first}");
-        Self { child, lines, said }
+        Self { child, lines, stderr }
     }
 
     fn line(&mut self) -> String {
@@ -61,7 +61,7 @@ impl Watching {
     }
 
     fn says(&mut self) -> String {
-        self.said.next().unwrap().unwrap()
+        self.stderr.next().unwrap().unwrap()
     }
 
     #[cfg(unix)]
@@ -214,8 +214,8 @@ fn an_outage_is_survived_and_emails_from_it_are_printed() {
         assert_eq!(watching.line(), "no 0");
         let before = service.core().faults().pending();
         service.core().faults().add(Rule::new(action.clone()).on(Method::GET, "/emails/receiving"));
-        let said = watching.says();
-        assert!(said.contains("retrying in 1 s"), "{action:?}: {said}");
+        let stderr = watching.says();
+        assert!(stderr.contains("retrying in 1 s"), "{action:?}: {stderr}");
         assert!(watching.says().contains("responds again"));
         assert_eq!(service.core().faults().pending(), before);
         arrive(service.core(), 1..2);
@@ -251,9 +251,9 @@ fn two_watches_cannot_share_a_cursor() {
     let mut first = Watching::start(&posthaste, &["--from-start"]);
     arrive(service.core(), 0..1);
     assert_eq!(first.line(), "no 0");
-    let said = posthaste.run(&WATCH).fails(1);
+    let stderr = posthaste.run(&WATCH).fails(1);
     let holder = format!("process {}", first.child.id());
-    assert!(said.contains(&holder) && said.contains("--cursor FILE"), "{said}");
+    assert!(stderr.contains(&holder) && stderr.contains("--cursor FILE"), "{stderr}");
     let own = ["--cursor", "own.json", "--from-start"];
     assert_eq!(printed(look(&posthaste, &own)), subjects(0..1));
     #[cfg(unix)]
@@ -285,8 +285,8 @@ fn each_profile_and_each_service_has_its_own_cursor() {
     assert_eq!(files.len(), 6, "three cursors with a lock each");
     let wrong = ["--cursor", "c.json", "--base-url"];
     posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&one.base_url()]].concat()).ok();
-    let said = posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&other.base_url()]].concat()).fails(2);
-    assert!(said.contains("this cursor belongs to"), "{said}");
+    let stderr = posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&other.base_url()]].concat()).fails(2);
+    assert!(stderr.contains("this cursor belongs to"), "{stderr}");
 }
 
 #[test]
@@ -312,8 +312,8 @@ fn an_unreadable_cursor_is_reported_and_not_overwritten() {
     let posthaste = service.posthaste();
     arrive(service.core(), 0..1);
     std::fs::write(posthaste.home().join("c.json"), "{").unwrap();
-    let said = look(&posthaste, &["--cursor", "c.json"]).fails(1);
-    assert!(said.contains("couldn't read the cursor") && said.contains("--from-now"), "{said}");
+    let stderr = look(&posthaste, &["--cursor", "c.json"]).fails(1);
+    assert!(stderr.contains("couldn't read the cursor") && stderr.contains("--from-now"), "{stderr}");
     assert_eq!(std::fs::read_to_string(posthaste.home().join("c.json")).unwrap(), "{");
     assert_eq!(printed(look(&posthaste, &["--cursor", "c.json", "--from-start"])), subjects(0..1));
     assert_eq!(printed(look(&posthaste, &["--cursor", "c.json"])), [""; 0]);
@@ -367,10 +367,10 @@ fn an_untrusted_email_cannot_control_the_terminal_or_forge_a_line() {
 #[test]
 fn all_problems_with_the_command_line_are_reported() {
     let wrong = ["--from-now", "--from-start", "--interval", "0s", "--limit", "-1"];
-    let said = Posthaste::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);
+    let stderr = Posthaste::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);
     for part in ["can't be used together", "--interval must be a duration", "--limit must be a whole number"]
     {
-        assert!(said.contains(part), "{said}");
+        assert!(stderr.contains(part), "{stderr}");
     }
 }
 

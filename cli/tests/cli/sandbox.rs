@@ -57,9 +57,9 @@ impl Sandbox {
     pub(crate) fn stop(&mut self) -> String {
         self.signal(Signal::TERM);
         assert_eq!(self.wait(), Some(0));
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut said).unwrap();
-        said
+        let mut stderr = String::new();
+        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut stderr).unwrap();
+        stderr
     }
 
     #[cfg(unix)]
@@ -141,15 +141,15 @@ fn a_stopped_sandbox_exits_with_0() {
 fn a_port_in_use_is_reported_with_a_hint() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", &port]).fails(1);
-    assert!(said.contains(&port) && said.contains("--port 0"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", &port]).fails(1);
+    assert!(stderr.contains(&port) && stderr.contains("--port 0"), "{stderr}");
 }
 
 #[test]
 fn waiting_for_a_missing_sandbox_times_out() {
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
-    let said = posthaste.run(&["sandbox", "wait", "--timeout", "200ms"]).fails(8);
-    assert!(said.contains("after 200 ms") && said.contains("posthaste sandbox serve"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "wait", "--timeout", "200ms"]).fails(8);
+    assert!(stderr.contains("after 200 ms") && stderr.contains("posthaste sandbox serve"), "{stderr}");
     let error = posthaste.run(&["sandbox", "inbox", "list", "--json", "--retries", "0"]).error(7);
     assert_eq!(error["hint"], "start one: posthaste sandbox serve, or posthaste sandbox run -- COMMAND");
 }
@@ -159,8 +159,8 @@ fn the_key_of_a_real_service_is_never_sent_to_sandbox_routes() {
     let posthaste = Posthaste::new().env("POSTHASTE_API_KEY", "re_hidden");
     for command in [&["reset"][..], &["inbox", "list"], &["wait"]] {
         let arguments = [&["--base-url", "https://api.example.com", "sandbox"], command].concat();
-        let said = posthaste.run(&arguments).fails(2);
-        assert!(said.contains("isn't a loopback address"), "{said}");
+        let stderr = posthaste.run(&arguments).fails(2);
+        assert!(stderr.contains("isn't a loopback address"), "{stderr}");
     }
 }
 
@@ -211,8 +211,8 @@ fn run_configures_resend_clients_for_the_sandbox() {
 
 #[test]
 fn a_command_that_cannot_be_started_has_the_shell_s_exit_code() {
-    let said = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);
-    assert!(said.contains("couldn't start `no-such-program`"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);
+    assert!(stderr.contains("couldn't start `no-such-program`"), "{stderr}");
     let posthaste = Posthaste::new();
     posthaste.run(&["sandbox", "run", "--", "/", "--flag"]).fails(126);
 }
@@ -308,8 +308,8 @@ fn unsent_emails_are_listed_by_their_state() {
     assert_eq!(listed["data"][0]["id"], later.as_str());
     let subjects = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
     assert_eq!(subjects, "Left\n", "by default, sent emails");
-    let said = posthaste.run(&["sandbox", "inbox", "list", "--state", "late"]).fails(2);
-    assert!(said.contains("unsent") && said.contains("canceled"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "inbox", "list", "--state", "late"]).fails(2);
+    assert!(stderr.contains("unsent") && stderr.contains("canceled"), "{stderr}");
 }
 
 #[test]
@@ -331,8 +331,8 @@ fn waiting_for_an_email_ends_when_it_arrives() {
 
 #[test]
 fn a_tag_filter_has_a_name_and_a_value() {
-    let said = Posthaste::new().run(&["sandbox", "inbox", "list", "--tag", "welcome"]).fails(2);
-    assert!(said.contains("NAME=VALUE"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "inbox", "list", "--tag", "welcome"]).fails(2);
+    assert!(stderr.contains("NAME=VALUE"), "{stderr}");
 }
 
 #[test]
@@ -342,11 +342,14 @@ fn verbose_logs_requests_without_keys() {
     send(&sandbox.client(), "ada@example.com", "Hi", &[]);
     sandbox.signal(Signal::TERM);
     assert_eq!(sandbox.wait(), Some(0));
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(said.contains("POST /emails → 200"), "{said}");
-    assert!(said.lines().any(|line| line.contains("POST /emails → 200") && line.ends_with(" ms")), "{said}");
-    assert!(!said.contains("sb_local"), "{said}");
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut stderr).unwrap();
+    assert!(stderr.contains("POST /emails → 200"), "{stderr}");
+    assert!(
+        stderr.lines().any(|line| line.contains("POST /emails → 200") && line.ends_with(" ms")),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("sb_local"), "{stderr}");
 }
 
 /// Posts a form and returns the raw response.
@@ -396,18 +399,18 @@ async fn verbose_logs_a_login_without_its_secrets() {
     post_form(&sandbox.base_url, "/oauth/revoke", &revoking);
     sandbox.signal(Signal::TERM);
     assert_eq!(sandbox.wait(), Some(0));
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut stderr).unwrap();
     for line in [
         "GET /oauth/authorize client_id=posthaste-cli response_type=code scope=emails:send → 302,",
         "POST /oauth/token grant_type=authorization_code client_id=posthaste-cli → 200,",
         "POST /oauth/token grant_type=refresh_token client_id=posthaste-cli → 400 invalid_grant,",
         "POST /oauth/revoke client_id=posthaste-cli?[2J → 401 invalid_client,",
     ] {
-        assert!(said.contains(line), "{line}: {said}");
+        assert!(stderr.contains(line), "{line}: {stderr}");
     }
     for secret in [&code, VERIFIER, CHALLENGE, "hidden-state", access, refresh, "sb_rt_", "sb_local"] {
-        assert!(!said.contains(secret), "{secret}: {said}");
+        assert!(!stderr.contains(secret), "{secret}: {stderr}");
     }
 }
 

@@ -68,7 +68,7 @@ fn rules_are_removed() {
 
 #[test]
 fn all_problems_with_a_rule_are_reported() {
-    let said = Posthaste::new()
+    let stderr = Posthaste::new()
         .run(&[
             "sandbox",
             "fail",
@@ -97,7 +97,7 @@ fn all_problems_with_a_rule_are_reported() {
         "--percent and --times can't be used together",
         "--after must be a whole number",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
     for (arguments, part) in [
         (&["POST", "/a/b c"][..], "a method, a path, or both"),
@@ -108,12 +108,12 @@ fn all_problems_with_a_rule_are_reported() {
         (&["--clear", "--status", "500"], "--clear can't be used with a rule or other flags"),
         (&["--slow", "2h"], "at most 1h"),
     ] {
-        let said = Posthaste::new().run(&[&["sandbox", "fail"], arguments].concat()).fails(2);
-        assert!(said.contains(part), "{arguments:?}: {said}");
+        let stderr = Posthaste::new().run(&[&["sandbox", "fail"], arguments].concat()).fails(2);
+        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     let sandbox = Sandbox::start(&[]);
-    let said = sandbox.client().run(&["sandbox", "fail", "POST /emials"]).fails(3);
-    assert!(said.contains("must be a path of the service"), "{said}");
+    let stderr = sandbox.client().run(&["sandbox", "fail", "POST /emials"]).fails(3);
+    assert!(stderr.contains("must be a path of the service"), "{stderr}");
 }
 
 #[test]
@@ -215,16 +215,19 @@ fn emails_are_exported_as_one_file_oldest_first() {
 #[test]
 fn an_impossible_export_is_reported() {
     let posthaste = Posthaste::new();
-    let said = posthaste.run(&["sandbox", "export", "-", "--format", "eml", "--tag", "x"]).fails(2);
-    assert!(said.contains("standard output needs a single file") && said.contains("NAME=VALUE"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "export", "-", "--format", "eml", "--tag", "x"]).fails(2);
+    assert!(
+        stderr.contains("standard output needs a single file") && stderr.contains("NAME=VALUE"),
+        "{stderr}"
+    );
     assert!(
         posthaste.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
     );
     fs::write(posthaste.home().join("file"), "").unwrap();
     assert!(posthaste.run(&["sandbox", "export", "file"]).fails(2).contains("this is a file"));
     let sandbox = Sandbox::start(&[]);
-    let said = sandbox.client().run(&["sandbox", "export", "no/such/folder/all.mbox"]).fails(1);
-    assert!(said.contains("couldn't write"), "{said}");
+    let stderr = sandbox.client().run(&["sandbox", "export", "no/such/folder/all.mbox"]).fails(1);
+    assert!(stderr.contains("couldn't write"), "{stderr}");
 }
 
 #[test]

@@ -169,11 +169,11 @@ fn flags_override_the_document() {
 
 #[test]
 fn all_problems_are_reported_at_once_by_flag() {
-    let said = Posthaste::new()
+    let stderr = Posthaste::new()
         .run(&["emails", "send", "--to", "ada@example.com", "--to", "bob@@example.com", "--tag", "week 47=x"])
         .fails(2);
     assert_eq!(
-        said,
+        stderr,
         "error: 5 problems; nothing was sent\n \
          --> --to (2nd):1:5\n  \
            |\n\
@@ -270,8 +270,8 @@ fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
         (&["--base-url", "http://api.example.com"], "--base-url"),
     ];
     for (flags, expected) in wrong {
-        let said = posthaste.run(&with(flags)).fails(2);
-        assert!(said.contains(expected), "{flags:?}\n{said}");
+        let stderr = posthaste.run(&with(flags)).fails(2);
+        assert!(stderr.contains(expected), "{flags:?}\n{stderr}");
     }
     assert_eq!(service.asked(), 0);
 }
@@ -290,17 +290,17 @@ fn a_document_that_is_not_an_email_is_refused() {
         ("{\"attachments\": [{}]}", "/attachments/0: an attachment needs `content` or `path`"),
         ("{\"react\": 1}", "/react: an email has no field `react`"),
     ] {
-        let said = posthaste.run_with(&["emails", "send", "--input", "-"], text).fails(2);
-        assert!(said.contains(expected), "{text:.40}\n{said}");
+        let stderr = posthaste.run_with(&["emails", "send", "--input", "-"], text).fails(2);
+        assert!(stderr.contains(expected), "{text:.40}\n{stderr}");
         let read = text.starts_with('{');
-        assert!(read || !said.contains("missing:"), "missing fields are unknown: {said}");
+        assert!(read || !stderr.contains("missing:"), "missing fields are unknown: {stderr}");
     }
     std::fs::File::create(posthaste.home().join("huge.json")).unwrap().set_len(2 << 30).unwrap();
-    let said = posthaste.run(&["emails", "send", "--input", "huge.json"]).fails(2);
-    assert!(said.contains("larger than 64 MiB"), "{said}");
+    let stderr = posthaste.run(&["emails", "send", "--input", "huge.json"]).fails(2);
+    assert!(stderr.contains("larger than 64 MiB"), "{stderr}");
     std::fs::write(posthaste.home().join("latin1.json"), b"{\"subject\": \"\xe9\"}").unwrap();
-    let said = posthaste.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
-    assert!(said.contains("not UTF-8 text: invalid byte 13 (line 1)"), "{said}");
+    let stderr = posthaste.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
+    assert!(stderr.contains("not UTF-8 text: invalid byte 13 (line 1)"), "{stderr}");
 }
 
 #[test]
@@ -334,13 +334,16 @@ fn a_document_with_ten_thousand_problems_is_reported_quickly() {
 #[test]
 fn standard_input_has_one_reader() {
     let posthaste = Posthaste::new();
-    let said = posthaste.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
-    assert!(said.contains("standard input can be read only once, and --input already reads it"), "{said}");
-    let said =
+    let stderr = posthaste.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
+    assert!(
+        stderr.contains("standard input can be read only once, and --input already reads it"),
+        "{stderr}"
+    );
+    let stderr =
         posthaste.run_with(&["emails", "send", "--input", "-", "--api-key-file", "-"], "sb_x").fails(2);
     assert!(
-        said.contains("standard input can be read only once, and --api-key-file already reads it"),
-        "{said}"
+        stderr.contains("standard input can be read only once, and --api-key-file already reads it"),
+        "{stderr}"
     );
 }
 

@@ -22,8 +22,8 @@ fn several_addresses_may_follow_one_flag() {
         (&body["cc"], &body["bcc"]),
         (&json!(["c@x.test", "d@x.test"]), &json!(["e@x.test", "f@x.test"]))
     );
-    let said = Posthaste::new().run(&[&send[..], &["--to", "a@x.test", "b@@x.test"]].concat()).fails(2);
-    assert!(said.contains("--to (2nd)"), "{said}");
+    let stderr = Posthaste::new().run(&[&send[..], &["--to", "a@x.test", "b@@x.test"]].concat()).fails(2);
+    assert!(stderr.contains("--to (2nd)"), "{stderr}");
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn a_json_object_sets_all_properties_a_payload_or_a_schema() {
         (&["events", "create", "e", "--schema", r#"{"a":1,"a":2}"#], "given twice"),
         (&["events", "create", "e", "--schema", "{}", "--field", "a=string"], "can't be used together"),
     ] {
-        let said = Posthaste::new().run(arguments).fails(2);
-        assert!(said.contains(part), "{arguments:?}: {said}");
+        let stderr = Posthaste::new().run(arguments).fails(2);
+        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
 }
 
@@ -83,8 +83,8 @@ fn the_log_is_followed_until_a_signal() {
     posthaste.run(&["segments", "list"]).ok();
     let tail = ["logs", "tail", "--interval", "20ms", "--method", "GET", "-o", "ndjson", "--jq", ".endpoint"];
     let mut child = posthaste.command().args(tail).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(said.next().unwrap().unwrap().contains("stop with Ctrl-C"));
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(stderr.next().unwrap().unwrap().contains("stop with Ctrl-C"));
     let before = service.asked();
     while service.asked() < before + 2 {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -96,8 +96,8 @@ fn the_log_is_followed_until_a_signal() {
     assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["/topics", "/domains"]);
     crate::support::signal(&child, rustix::process::Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    let said = posthaste.run(&["logs", "tail", "--status", "x", "--interval", "soon"]).fails(2);
-    assert!(said.contains("--status") && said.contains("--interval"), "{said}");
+    let stderr = posthaste.run(&["logs", "tail", "--status", "x", "--interval", "soon"]).fails(2);
+    assert!(stderr.contains("--status") && stderr.contains("--interval"), "{stderr}");
 }
 
 #[cfg(unix)]
@@ -134,8 +134,8 @@ fn html_comes_from_a_command_and_its_failure_sends_nothing() {
         let error = html(command, &["--json", "--sandbox"]).error(2);
         assert!(error.to_string().contains(part), "{command}: {error}");
     }
-    let said = html("echo x", &["--html", "y", "--tag", "z"]).fails(2);
-    assert!(said.contains("can't be used with --html") && said.contains("NAME=VALUE"), "{said}");
+    let stderr = html("echo x", &["--html", "y", "--tag", "z"]).fails(2);
+    assert!(stderr.contains("can't be used with --html") && stderr.contains("NAME=VALUE"), "{stderr}");
 
     let posthaste = Posthaste::new();
     let mut child = posthaste.command().args(send("touch begun; sleep 60")).arg("-n").spawn().unwrap();
@@ -144,4 +144,51 @@ fn html_comes_from_a_command_and_its_failure_sends_nothing() {
     }
     crate::support::signal(&child, rustix::process::Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// Nouns with the flag of their main field, a value, and what else `create` requires.
+const CREATE: [(&str, &str, &str, &[&str]); 10] = [
+    ("api-keys", "--name", "Build", &[]),
+    ("automations", "--name", "Welcome", &["--definition", "series.json"]),
+    ("contacts", "--email", "ada@example.com", &[]),
+    ("domains", "--name", "acme.test", &[]),
+    ("events", "--name", "user.created", &[]),
+    ("properties", "--key", "city", &["--type", "string"]),
+    ("segments", "--name", "Weekly", &[]),
+    ("templates", "--name", "Welcome", &["--html", "<p>Hello</p>"]),
+    ("topics", "--name", "Weekly", &["--default-subscription", "opt_in"]),
+    ("webhooks", "--endpoint", "https://acme.test/hooks", &["--event", "email.sent"]),
+];
+
+#[test]
+fn the_main_field_of_create_is_an_argument_or_a_flag_but_not_both() {
+    let posthaste = Posthaste::new();
+    let series = r#"{"steps":[{"key":"start","type":"trigger","config":{"event_name":"user.created"}}],"connections":[]}"#;
+    std::fs::write(posthaste.home().join("series.json"), series).unwrap();
+    for (noun, flag, value, more) in CREATE {
+        let create = |field: &[&str]| posthaste.run(&[&[noun, "create", "-n"], field, more].concat());
+        let by_argument = create(&[value]).json();
+        assert!(by_argument.to_string().contains(value), "{noun}: {by_argument}");
+        assert_eq!(by_argument, create(&[flag, value]).json(), "{noun}");
+        let both = create(&[value, flag, value]).fails(2);
+        assert!(both.contains("cannot be used with") && both.contains(flag), "{noun}: {both}");
+        assert_eq!(both.matches("error:").count(), 1, "{noun}: {both}");
+    }
+}
+
+#[test]
+fn a_missing_main_field_of_create_is_reported_by_its_argument() {
+    let missing = |noun: &str, more: &[&str]| {
+        let error = Posthaste::new().run(&[&[noun, "create", "-n", "--json"], more].concat()).error(2);
+        error["missing"].clone()
+    };
+    for (noun, _, _, more) in CREATE.into_iter().filter(|(noun, ..)| *noun != "automations") {
+        let argument = match noun {
+            "contacts" => "EMAIL",
+            "properties" => "KEY",
+            "webhooks" => "ENDPOINT",
+            _ => "NAME",
+        };
+        assert_eq!(missing(noun, more), json!([argument]), "{noun}");
+    }
 }

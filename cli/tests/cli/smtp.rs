@@ -128,8 +128,8 @@ fn run_passes_the_smtp_urls_to_the_command() {
 fn an_smtp_port_in_use_is_reported_with_a_hint() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp-port", &port]).fails(1);
-    assert!(said.contains(&port) && said.contains("--smtp-port 0"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp-port", &port]).fails(1);
+    assert!(stderr.contains(&port) && stderr.contains("--smtp-port 0"), "{stderr}");
 }
 
 #[cfg(unix)]
@@ -158,8 +158,8 @@ fn captured_mails_are_forwarded_unchanged_and_in_order() {
         assert_eq!(file, posthaste.run(&captured).ok());
     }
     let lines = sandbox.lines.join("\n");
-    let said = sandbox.stop();
-    assert_eq!(said, "");
+    let stderr = sandbox.stop();
+    assert_eq!(stderr, "");
     assert!(!lines.contains("hidden"), "{lines}");
 }
 
@@ -189,8 +189,8 @@ fn a_rejected_mail_does_not_stop_forwarding_and_the_sandbox_keeps_all() {
     assert_eq!(mails[0]["subject"], "Taken");
     let kept = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
     assert_eq!(kept, "Taken\nRefused\n");
-    let said = sandbox.stop();
-    assert!(said.contains("wasn't forwarded to smtp://127.0.0.1:") && said.contains("550"), "{said}");
+    let stderr = sandbox.stop();
+    assert!(stderr.contains("wasn't forwarded to smtp://127.0.0.1:") && stderr.contains("550"), "{stderr}");
 }
 
 #[cfg(unix)]
@@ -202,19 +202,19 @@ fn an_unreachable_server_costs_no_captured_mail_and_no_time() {
         send(&posthaste, "ada@example.com", &format!("Mail {n}"), &[]);
     }
     assert_eq!(posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok().lines().count(), 3);
-    let said = sandbox.stop();
-    assert!(said.contains("stopped before 3 mails were forwarded"), "{said}");
-    assert!(!said.contains("hidden"), "{said}");
+    let stderr = sandbox.stop();
+    assert!(stderr.contains("stopped before 3 mails were forwarded"), "{stderr}");
+    assert!(!stderr.contains("hidden"), "{stderr}");
 }
 
 #[test]
 fn an_invalid_forwarding_url_is_reported_without_its_password() {
     for url in ["http://me:hidden@mail.acme.test", "smtp://me:hidden@mail.acme.test?tls=no", "hidden"] {
-        let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]).fails(2);
-        assert!(said.contains("--smtp") && !said.contains("hidden"), "{said}");
+        let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]).fails(2);
+        assert!(stderr.contains("--smtp") && !stderr.contains("hidden"), "{stderr}");
         let unseen = Posthaste::new().env("POSTHASTE_SANDBOX_FORWARD", url);
-        let said = unseen.run(&["sandbox", "serve", "--port", "0"]).fails(2);
-        assert!(said.contains("--smtp") && !said.contains("hidden"), "{said}");
+        let stderr = unseen.run(&["sandbox", "serve", "--port", "0"]).fails(2);
+        assert!(stderr.contains("--smtp") && !stderr.contains("hidden"), "{stderr}");
         assert!(!unseen.run(&["sandbox", "serve", "--help"]).ok().contains("hidden"));
     }
 }

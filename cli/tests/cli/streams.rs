@@ -14,8 +14,8 @@ fn a_full_disk_is_an_error() {
         [&["help", "input"][..], &["--version"], &["completions", "bash"], &["config", "list", "--json"]]
     {
         let output = Posthaste::new().command().args(arguments).stdout(full()).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{arguments:?} {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?} {stderr}");
     }
 }
 
@@ -44,9 +44,9 @@ fn an_invalid_command_line_is_a_json_object_if_json_is_requested() {
 #[test]
 fn an_invalid_filter_is_reported_with_a_caret_before_anything_is_sent() {
     let posthaste = Posthaste::new();
-    let said = posthaste.run(&["config", "set", "retries", "5", "--jq", ".data[.subject"]).fails(2);
+    let stderr = posthaste.run(&["config", "set", "retries", "5", "--jq", ".data[.subject"]).fails(2);
     assert_eq!(
-        said,
+        stderr,
         "error: invalid --jq expression\n \
          --> --jq:1:15\n  \
            |\n\
@@ -85,8 +85,8 @@ fn a_terminal_gets_a_table_and_a_pipe_gets_tabs() {
     let posthaste = Posthaste::new();
     let pipe = posthaste.run(&["config", "list", "--columns", "value,name"]).ok();
     assert!(pipe.contains("human\toutput\n"), "{pipe}");
-    let said = posthaste.run(&["config", "list", "--columns", "vlaue"]).fails(2);
-    assert!(said.contains("did you mean `value`?"), "{said}");
+    let stderr = posthaste.run(&["config", "list", "--columns", "vlaue"]).fails(2);
+    assert!(stderr.contains("did you mean `value`?"), "{stderr}");
 
     let eyes = Posthaste::new().env("POSTHASTE_FORCE_TTY", "40").env("NO_COLOR", "1");
     let table = eyes.run(&["config", "list", "--origin"]).ok();
@@ -119,12 +119,12 @@ fn untrusted_text_cannot_control_the_terminal() {
         &["help", name],
         &["config", "list", "--columns", name],
     ] {
-        let said = posthaste.run(arguments).fails(2);
+        let stderr = posthaste.run(arguments).fails(2);
         assert!(
-            !said.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
-            "{arguments:?} {said:?}"
+            !stderr.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
+            "{arguments:?} {stderr:?}"
         );
-        assert!(said.contains("\\u{1b}]0;owned"), "{arguments:?} {said:?}");
+        assert!(stderr.contains("\\u{1b}]0;owned"), "{arguments:?} {stderr:?}");
     }
 }
 

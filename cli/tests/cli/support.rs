@@ -142,8 +142,8 @@ impl Ran {
     /// Asserts this exit code; returns the error object on the last line.
     #[track_caller]
     pub(crate) fn error(self, code: i32) -> Value {
-        let said = self.fails(code);
-        let error: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        let stderr = self.fails(code);
+        let error: Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
         assert_eq!(error["error"]["exit_code"], code);
         error["error"].clone()
     }

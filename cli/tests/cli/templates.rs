@@ -90,7 +90,7 @@ fn a_template_is_published_under_the_alias_set_by_the_same_update() {
 
 #[test]
 fn all_problems_are_reported_at_once() {
-    let said = Posthaste::new().run(&[
+    let stderr = Posthaste::new().run(&[
         "templates",
         "create",
         "--from",
@@ -104,11 +104,11 @@ fn all_problems_are_reported_at_once() {
         "--html-file",
         "nowhere.html",
     ]);
-    let said = said.fails(2);
+    let stderr = stderr.fails(2);
     for expected in
         ["--from", "A:boolean", "reserved", "a number must be a number", "nowhere.html", "missing: NAME"]
     {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
     let nothing = Posthaste::new().run(&["templates", "update", "welcome"]).fails(2);
     assert!(nothing.contains("what to change"), "{nothing}");

@@ -93,10 +93,10 @@ impl Front {
     /// The program rejects the certificate with this reason after one attempt, and nothing reaches the service.
     #[track_caller]
     fn is_refused(&self, reason: &str) {
-        let said = self.send().fails(7);
+        let stderr = self.send().fails(7);
         let host = self.address.trim_start_matches("https://");
-        assert!(said.contains(host) && said.to_lowercase().contains(reason), "{reason}: {said}");
-        assert_eq!((self.connections.load(Ordering::Relaxed), self.service.asked()), (1, 0), "{said}");
+        assert!(stderr.contains(host) && stderr.to_lowercase().contains(reason), "{reason}: {stderr}");
+        assert_eq!((self.connections.load(Ordering::Relaxed), self.service.asked()), (1, 0), "{stderr}");
     }
 }
 

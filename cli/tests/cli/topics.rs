@@ -68,8 +68,8 @@ fn a_property_is_created_shown_changed_and_deleted() {
     assert_eq!(rows, "age\tnumber\t\norders\tnumber\t-2.5\ncity\tstring\tyour town");
     assert_eq!(done(&service, &["properties", "update", &city, "--clear", "fallback"]), city);
     assert_eq!(done(&service, &["properties", "update", &orders, "--fallback-number", "17"]), orders);
-    let said = service.posthaste().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
-    assert!(said.contains("fallback_value"), "{said}");
+    let stderr = service.posthaste().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
+    assert!(stderr.contains("fallback_value"), "{stderr}");
     let property = service.posthaste().run(&["properties", "get", &orders, "--json"]).json();
     assert_eq!((&property["key"], &property["fallback_value"]), (&json!("orders"), &json!(17)));
     assert_eq!(done(&service, &["properties", "delete", &city]), city);
@@ -93,13 +93,13 @@ fn a_contact_subscribes_and_unsubscribes() {
     let service = Service::start();
     let (news, offers) = (topic(&service, "News", "opt_in"), topic(&service, "Offers", "opt_out"));
     let contact = done(&service, &["contacts", "create", "ada@example.com"]);
-    let said = |service: &Service| {
+    let subscriptions = |service: &Service| {
         done(service, &["contacts", "topics", "ada@example.com", "--columns", "name,subscription"])
     };
-    assert_eq!(said(&service), "Offers\topt_out\nNews\topt_in");
+    assert_eq!(subscriptions(&service), "Offers\topt_out\nNews\topt_in");
     let update = ["contacts", "update-topics", "ada@example.com", "--opt-in", &offers, "--opt-out", &news];
     assert_eq!(done(&service, &update), contact);
-    assert_eq!(said(&service), "Offers\topt_in\nNews\topt_out");
+    assert_eq!(subscriptions(&service), "Offers\topt_in\nNews\topt_out");
     assert_eq!(
         service.bodies().pop().unwrap(),
         json!([{"id": offers, "subscription": "opt_in"}, {"id": news, "subscription": "opt_out"}])
@@ -130,9 +130,9 @@ fn a_contact_subscribes_and_unsubscribes() {
 fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let fails = |arguments: &[&str], parts: &[&str]| {
-        let said = service.posthaste().run(arguments).fails(2);
+        let stderr = service.posthaste().run(arguments).fails(2);
         for part in parts {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(stderr.contains(part), "{part}: {stderr}");
         }
     };
     fails(&["topics", "create"], &["missing: NAME", "--default-subscription"]);

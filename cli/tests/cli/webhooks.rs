@@ -56,12 +56,12 @@ fn a_secret_is_shown_only_on_request() {
 
 #[test]
 fn all_problems_are_reported_at_once() {
-    let said = Posthaste::new().run(&["webhooks", "create", "--endpoint", "acme.test"]).fails(2);
-    assert!(said.contains("/endpoint") && said.contains("missing: --event"), "{said}");
-    let said = Posthaste::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);
-    assert!(said.contains("enabled or disabled"), "{said}");
-    let said = Posthaste::new().run(&["webhooks", "update", "x"]).fails(2);
-    assert!(said.contains("what to change"), "{said}");
+    let stderr = Posthaste::new().run(&["webhooks", "create", "--endpoint", "acme.test"]).fails(2);
+    assert!(stderr.contains("/endpoint") && stderr.contains("missing: --event"), "{stderr}");
+    let stderr = Posthaste::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);
+    assert!(stderr.contains("enabled or disabled"), "{stderr}");
+    let stderr = Posthaste::new().run(&["webhooks", "update", "x"]).fails(2);
+    assert!(stderr.contains("what to change"), "{stderr}");
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn a_rotated_secret_is_written_where_requested() {
     let (old, new) = (read("old"), read("new"));
     assert!(new.starts_with("whsec_") && new != old);
     assert!(!ran.stderr.contains(new.trim()) && ran.stdout.trim() == id, "{ran:?}");
-    let said = posthaste.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
-    assert!(said.contains("couldn't create new"), "{said}");
+    let stderr = posthaste.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
+    assert!(stderr.contains("couldn't create new"), "{stderr}");
     assert_eq!(
         posthaste.run(&["webhooks", "get", id, "--jq", ".signing_secret"]).ok(),
         new,

@@ -50,9 +50,9 @@ impl Listener {
         let mut line = String::new();
         self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
         if line.is_empty() {
-            let mut said = String::new();
-            self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            panic!("exited: {said}");
+            let mut stderr = String::new();
+            self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            panic!("exited: {stderr}");
         }
         serde_json::from_str(&line).unwrap()
     }
@@ -165,9 +165,9 @@ fn a_filter_applies_to_deliveries_only() {
     std::fs::write(posthaste.home().join("secret"), SECRET).unwrap();
     let listen = ["webhooks", "listen", "--secret-file", "secret", "--jq", ".payload.data.email_id"];
     let mut child = posthaste.command().args(listen).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    stderr.read_line(&mut line).unwrap();
     let url = line.trim().strip_prefix("listening on ").unwrap();
     // An unsigned request is rejected and doesn't reach the filter; a delivery that the filter fails on is skipped.
     assert_eq!(request(&url.replace("/hooks", "/favicon.ico"), "GET", "", b"").0 / 100, 4);
@@ -176,7 +176,7 @@ fn a_filter_applies_to_deliveries_only() {
     signal(&child, Signal::TERM);
     assert_eq!(wait_for(&mut child), Some(0));
     let (mut printed, mut warned) = (String::new(), String::new());
-    said.read_to_string(&mut warned).unwrap();
+    stderr.read_to_string(&mut warned).unwrap();
     assert!(warned.contains("the --jq expression failed"), "{warned}");
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     assert_eq!(printed, "e1\n", "an acknowledged delivery is shown, even on immediate exit");
@@ -305,8 +305,8 @@ fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
     assert_eq!(wait_for(&mut listener.child), Some(0));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 
-    let said = posthaste.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
-    assert!(said.contains("`events[0]` must be one of"), "{said}");
+    let stderr = posthaste.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
+    assert!(stderr.contains("`events[0]` must be one of"), "{stderr}");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     posthaste.run(&["webhooks", "listen", "--port", &port]).fails(1);
@@ -332,8 +332,8 @@ fn only_a_local_sandbox_needs_no_public_url() {
     let posthaste = Posthaste::new()
         .env("POSTHASTE_BASE_URL", "https://api.example.com")
         .env("POSTHASTE_API_KEY", "re_hidden");
-    let said = posthaste.run(&["webhooks", "listen"]).fails(2);
-    assert!(said.contains("--public-url") && !said.contains("re_hidden"), "{said}");
+    let stderr = posthaste.run(&["webhooks", "listen"]).fails(2);
+    assert!(stderr.contains("--public-url") && !stderr.contains("re_hidden"), "{stderr}");
     let wrong = [
         "webhooks",
         "listen",
@@ -346,9 +346,9 @@ fn only_a_local_sandbox_needs_no_public_url() {
         "--path",
         "/x",
     ];
-    let said = posthaste.run(&wrong).fails(2);
+    let stderr = posthaste.run(&wrong).fails(2);
     for flag in ["--public-url", "--forward-to", "--event", "--path"] {
-        assert!(said.contains(flag), "{flag}: {said}");
+        assert!(stderr.contains(flag), "{flag}: {stderr}");
     }
 }
 
@@ -394,8 +394,8 @@ fn a_webhook_whose_creation_fails_is_not_left_behind() {
         let service = Service::start();
         let posthaste = service.posthaste();
         service.core().faults().add(Rule::new(action).on(http::Method::POST, "/webhooks"));
-        let said = posthaste.run(&["webhooks", "listen"]).fails(7);
-        assert!(said.contains("none was left behind"), "{said}");
+        let stderr = posthaste.run(&["webhooks", "listen"]).fails(7);
+        assert!(stderr.contains("none was left behind"), "{stderr}");
         let requests = service.core().requests();
         assert!(requests.iter().any(|request| request.method == http::Method::DELETE), "there was one");
         assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
@@ -421,9 +421,9 @@ fn a_signal_during_creation_leaves_no_webhook_behind() {
     let mut child = posthaste.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
     signal(&child, Signal::TERM);
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    stderr.read_line(&mut line).unwrap();
     assert!(line.contains("so that no webhook is left behind"), "{line}");
     signal(&child, Signal::TERM);
     assert_eq!(wait_for(&mut child), Some(143));
@@ -440,9 +440,9 @@ fn a_webhook_that_cannot_be_deleted_is_reported() {
     let rule = Rule::new(broken).on(http::Method::DELETE, "/webhooks/{webhook_id}");
     service.core().faults().add(rule.always());
     assert_eq!(listener.stop(Signal::INT), Some(7));
-    let mut said = String::new();
-    listener.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.contains(&format!("posthaste webhooks delete {id}")), "{said}");
+    let mut stderr = String::new();
+    listener.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(stderr.contains(&format!("posthaste webhooks delete {id}")), "{stderr}");
 
     // Deleted by someone else in the meantime: equally fine.
     service.core().faults().clear();
@@ -473,6 +473,6 @@ fn the_secret_of_the_temporary_webhook_is_shown_and_written_on_request() {
     assert_eq!(listener.stop(Signal::INT), Some(0));
     posthaste.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let said = posthaste.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
-    assert!(said.contains("chmod 600"), "{said}");
+    let stderr = posthaste.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
+    assert!(stderr.contains("chmod 600"), "{stderr}");
 }

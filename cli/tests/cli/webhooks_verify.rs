@@ -71,8 +71,8 @@ fn an_invalid_delivery_is_rejected_with_its_own_exit_code_and_a_reason() {
     let posthaste = posthaste();
     let put = |name: &str, content: &[u8]| std::fs::write(posthaste.home().join(name), content).unwrap();
     let refused = |flags: &[&str], why: &str| {
-        let said = posthaste.run(flags).fails(3);
-        assert!(said.contains(why) && !said.contains("MfKQ"), "{said}");
+        let stderr = posthaste.run(flags).fails(3);
+        assert!(stderr.contains(why) && !stderr.contains("MfKQ"), "{stderr}");
     };
     refused(&FILES, "`svix-timestamp` is at most 300 s ago");
     refused(&[&FILES[..], &["--at", "2021-02-25T14:57:09Z"]].concat(), "found 301 s ahead");
@@ -109,9 +109,9 @@ fn a_binary_body_is_verified_unchanged() {
 #[test]
 fn all_problems_with_the_command_line_are_reported_at_once_and_never_the_secret() {
     let posthaste = posthaste();
-    let said = posthaste.run(&["webhooks", "verify"]).fails(2);
+    let stderr = posthaste.run(&["webhooks", "verify"]).fails(2);
     for missing in ["--secret-file", "--headers or --header", "--payload"] {
-        assert!(said.contains(missing), "{said}");
+        assert!(stderr.contains(missing), "{stderr}");
     }
     for (secret, why) in [
         ("", "found nothing"),
@@ -119,15 +119,15 @@ fn all_problems_with_the_command_line_are_reported_at_once_and_never_the_secret(
         ("whsec_MfKQ9", "5 characters"),
     ] {
         std::fs::write(posthaste.home().join("secret"), secret).unwrap();
-        let said = posthaste.run(&verify(&[])).fails(2);
-        assert!(said.contains(why) && !said.contains("MfKQ"), "{said}");
+        let stderr = posthaste.run(&verify(&[])).fails(2);
+        assert!(stderr.contains(why) && !stderr.contains("MfKQ"), "{stderr}");
     }
     let wrong = ["--payload", "nowhere", "--header", "x", "--at", "noon", "--tolerance", "0"];
-    let said = posthaste.run(&[&["webhooks", "verify"], &wrong[..]].concat()).fails(2);
+    let stderr = posthaste.run(&[&["webhooks", "verify"], &wrong[..]].concat()).fails(2);
     for why in ["couldn't read", "NAME: VALUE", "ISO 8601", "duration"] {
-        assert!(said.contains(why), "{why}: {said}");
+        assert!(stderr.contains(why), "{why}: {stderr}");
     }
-    let said = posthaste.run(&[
+    let stderr = posthaste.run(&[
         "webhooks",
         "verify",
         "--secret-file",
@@ -137,5 +137,5 @@ fn all_problems_with_the_command_line_are_reported_at_once_and_never_the_secret(
         "--headers",
         "headers",
     ]);
-    assert!(said.fails(2).contains("standard input can be read only once"));
+    assert!(stderr.fails(2).contains("standard input can be read only once"));
 }

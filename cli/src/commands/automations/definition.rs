@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::body_builder::{BodyBuilder, flag_origin};
 use crate::input::flags::{DryRun, Flags};
+use crate::input::name::argument_or_flag;
 
 /// Create an automation
 ///
@@ -17,11 +18,14 @@ use crate::input::flags::{DryRun, Flags};
 ///
 /// Prints the ID. Without a status the automation is disabled: events don't start runs.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("name", |name| name.hide(true).help("Same as NAME").conflicts_with("named")), after_help = "Examples:\n  \
     posthaste automations create --definition series.json\n  \
-    posthaste automations create --definition series.json --name 'Welcome series' --status enabled\n  \
+    posthaste automations create 'Welcome series' --definition series.json --status enabled\n  \
     posthaste automations get ID --jq '{name, steps, connections}' | posthaste automations create --definition -")]
 pub(crate) struct CreateArgs {
+    /// Display name of the automation
+    #[arg(value_name = "NAME")]
+    named: Option<String>,
     /// File with the definition; - reads standard input
     #[arg(long, value_name = "FILE", required = true)]
     definition: Option<String>,
@@ -64,7 +68,9 @@ struct Fields {
 }
 
 pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
-    let CreateArgs { definition, fields, dry_run } = args;
+    let CreateArgs { named, definition, fields, dry_run } = args;
+    let (label, name) = argument_or_flag(named, "NAME", fields.name, "--name");
+    let fields = [("name", label, name), ("status", "--status", fields.status)];
     let (automation, dry_run) = read(definition, fields, &dry_run, context, "", NewAutomation::from_json)?;
     let unknown_outcome = "the automation may have been created; check: posthaste automations list --limit 1";
     let done = mutation::execute(dry_run, unknown_outcome, context, |client| {
@@ -79,6 +85,7 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
 pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     let UpdateArgs { id, definition, fields, dry_run } = args;
     let nothing = "--name, --status or --definition";
+    let fields = [("name", "--name", fields.name), ("status", "--status", fields.status)];
     let (patch, dry_run) = read(definition, fields, &dry_run, context, nothing, AutomationPatch::from_json)?;
     let unknown_outcome =
         format!("the automation may have been changed; check: posthaste automations get {id}");
@@ -91,10 +98,11 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     }
 }
 
-/// Applies the flags to the file's contents and validates the result. `nothing` names the flags of which one is required.
+/// Applies the flags to the file's contents and validates the result. `fields` are names in the body, flags and values; `nothing` names
+/// the flags of which one is required.
 fn read<T>(
     definition: Option<String>,
-    fields: Fields,
+    fields: [(&str, &str, Option<String>); 2],
     dry_run: &DryRunFlag,
     context: &Context,
     nothing: &str,
@@ -109,7 +117,7 @@ fn read<T>(
             Err(found) => builder.push(*found),
         }
     }
-    for (field, flag, value) in [("name", "--name", fields.name), ("status", "--status", fields.status)] {
+    for (field, flag, value) in fields {
         if let Some(value) = value {
             let origin = flag_origin(flag, 1, &value);
             builder.set(field, value, origin);

@@ -6,7 +6,8 @@ use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Flags, Required};
+use crate::input::name::argument_or_flag;
 use crate::input::pair::Pair;
 
 /// Create a contact and print its ID
@@ -19,8 +20,11 @@ use crate::input::pair::Pair;
     --topic b6d24b8e-af0b-4c3c-be0c-359bbd97381e=opt_in")]
 pub(crate) struct Args {
     /// Email address of the contact, without a display name
-    #[arg(value_name = "EMAIL")]
-    email: String,
+    #[arg(value_name = "EMAIL", add = Required)]
+    email: Option<String>,
+    /// Same as EMAIL
+    #[arg(long = "email", value_name = "EMAIL", hide = true, conflicts_with = "email")]
+    email_flag: Option<String>,
     #[command(flatten)]
     fields: fields::Args,
     /// Segment to add the contact to; repeatable
@@ -33,13 +37,17 @@ pub(crate) struct Args {
     dry_run: DryRunFlag,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(mut args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
+    flags.help("posthaste contacts create ada@example.com");
+    let (label, email) = argument_or_flag(args.email.take(), "EMAIL", args.email_flag.take(), "--email");
+    flags.field("/email", label, email.as_deref());
+    let email = email.unwrap_or_default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
-    let contact = contact(&args, &mut flags);
+    let contact = contact(&email, &args, &mut flags);
     flags.add_problems(contact.check());
     flags.finish()?;
-    let unknown_outcome = format!("the contact may have been created; check: {}", show_command(&args.email));
+    let unknown_outcome = format!("the contact may have been created; check: {}", show_command(&email));
     match mutation::execute(dry_run, &unknown_outcome, context, |client| client.contacts().create(&contact))
         .await?
     {
@@ -48,9 +56,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-fn contact(args: &Args, flags: &mut Flags) -> NewContact {
-    let mut contact = NewContact::new(&args.email);
-    flags.field("/email", "EMAIL", Some(&args.email));
+fn contact(email: &str, args: &Args, flags: &mut Flags) -> NewContact {
+    let mut contact = NewContact::new(email);
     args.fields.name(flags);
     if let Some(name) = &args.fields.first_name {
         contact = contact.first_name(name);

@@ -75,7 +75,7 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
                 flags.wrong_nth("empty", format!("{flag} must not be empty"), flag, i + 1, &topic);
             }
             if choice == Subscription::OptOut
-                && choices.iter().any(|(known, said)| *known == topic && *said != choice)
+                && choices.iter().any(|(known, chosen)| *known == topic && *chosen != choice)
             {
                 let rule = "this topic is also named by --opt-in";
                 flags.wrong_nth("exclusive", rule, flag, i + 1, &topic);

@@ -7,6 +7,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags, Required};
+use crate::input::name::argument_or_flag;
 
 /// Create a contact property and print its ID
 ///
@@ -43,8 +44,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 
 fn plan(args: Args) -> Result<(NewContactProperty, Option<DryRun>), Fail> {
     let Args { key, key_flag, r#type, fallback, dry_run } = args;
-    let label = if key_flag.is_some() { "--key" } else { "KEY" };
-    let key = key.or(key_flag);
+    let (label, key) = argument_or_flag(key, "KEY", key_flag, "--key");
     let mut flags = Flags::default();
     flags.help("posthaste properties create city --type string");
     flags.field("/key", label, key.as_deref());

@@ -228,7 +228,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_about_the_url_never_contains_its_password() {
-        for (text, said) in [
+        for (text, expected) in [
             ("http://me:hidden@mail.acme.test", "smtp://"),
             ("smtp://", "no host"),
             ("smtp://me:hidden@", "not a valid URL"),
@@ -239,7 +239,7 @@ mod tests {
         ] {
             let Err(Fail::Usage(report)) = Target::read(text) else { panic!("{text} was accepted") };
             let shown = format!("{report:?}");
-            assert!(shown.contains(said), "{text}: {shown}");
+            assert!(shown.contains(expected), "{text}: {shown}");
             assert!(!shown.contains("hidden"), "{text}: {shown}");
         }
     }

@@ -7,6 +7,7 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Flags, Required};
+use crate::input::name::argument_or_flag;
 
 /// Create a template and print its ID
 ///
@@ -37,15 +38,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 
     let mut flags = Flags::default();
     flags.help("posthaste templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME");
-    let label = if content.name.is_some() { "--name" } else { "NAME" };
-    content.name = content.name.or(named);
-    flags.field("/name", label, content.name.as_deref());
+    let (label, name) = argument_or_flag(named, "NAME", content.name.take(), "--name");
+    flags.field("/name", label, name.as_deref());
     let bodies = content.bodies(&mut flags, context);
     flags.field("/html", "--html or --html-file", None);
     let variables = content.variables(&mut flags);
     // An unreadable body has been reported.
     let html = bodies.html.or_else(|| bodies.unread.then(|| "-".to_owned())).unwrap_or_default();
-    let mut template = NewTemplate::new(content.name.unwrap_or_default(), html);
+    let mut template = NewTemplate::new(name.unwrap_or_default(), html);
     let setters: [(Option<String>, Setter); 4] = [
         (content.alias, NewTemplate::alias),
         (content.from, NewTemplate::from),

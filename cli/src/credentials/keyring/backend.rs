@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn errors_name_the_kind_of_failure_and_never_the_secret() {
         let cause = |text: &str| -> Box<dyn std::error::Error + Send + Sync> { text.into() };
-        for (error, said) in [
+        for (error, expected) in [
             (keyring::Error::NoStorageAccess(cause("Secret Service: object locked")), "locked"),
             (
                 keyring::Error::NoStorageAccess(cause("Secret Service: unlock prompt was dismissed")),
@@ -201,7 +201,7 @@ mod tests {
             (keyring::Error::Invalid("user".to_owned(), "is empty".to_owned()), "user is empty"),
         ] {
             let message = classify(&error).to_string();
-            assert!(message.contains(said) && !message.contains("sentinel"), "{message}");
+            assert!(message.contains(expected) && !message.contains("sentinel"), "{message}");
         }
     }
 }

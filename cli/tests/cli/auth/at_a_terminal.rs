@@ -153,9 +153,9 @@ fn without_a_port_the_address_is_pasted() {
     // On a machine without IPv6 there is no second address to bind.
     let _v6 = std::net::TcpListener::bind(("::1", port));
     let port = port.to_string();
-    let said =
+    let stderr =
         without_credentials(&service).run(&["auth", "login", "--no-browser", "--port", &port]).fails(1);
-    assert!(said.contains("no port could be opened") && said.contains("--with-token"), "{said}");
+    assert!(stderr.contains("no port could be opened") && stderr.contains("--with-token"), "{stderr}");
 
     let mut session = Session::with(&service, &["--port", &port]);
     assert_eq!(session.parameter("redirect_uri"), "http://127.0.0.1/callback");

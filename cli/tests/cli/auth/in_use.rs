@@ -33,8 +33,8 @@ fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
     let service = service();
     let posthaste = without_credentials(&service);
     for wrong in ["", "two words", "sb_a\nsb_b\n"] {
-        let said = posthaste.run_with(&["auth", "login", "--with-token"], wrong).fails(2);
-        assert!(!said.contains("sb_a"), "{said}");
+        let stderr = posthaste.run_with(&["auth", "login", "--with-token"], wrong).fails(2);
+        assert!(!stderr.contains("sb_a"), "{stderr}");
     }
     let ran = posthaste.run_with(&["auth", "login", "--with-token"], "sb_test\n");
     assert!(!ran.stdout.contains("sb_test") && !ran.stderr.contains("sb_test"), "{ran:?}");
@@ -67,8 +67,8 @@ fn a_login_is_sent_only_to_its_own_service() {
     let service = service();
     let other = Service::start();
     let posthaste = logged_in(&service, &[]);
-    let said = posthaste.run(&[&SEND[..], &["--base-url", &other.base_url()]].concat()).fails(4);
-    assert!(said.contains("nothing was sent") && said.contains("--profile"), "{said}");
+    let stderr = posthaste.run(&[&SEND[..], &["--base-url", &other.base_url()]].concat()).fails(4);
+    assert!(stderr.contains("nothing was sent") && stderr.contains("--profile"), "{stderr}");
     assert_eq!(other.asked(), 0);
 }
 
@@ -145,8 +145,8 @@ fn a_grant_revoked_elsewhere_ends_the_login() {
     let owner = service.posthaste();
     assert_eq!(owner.run(&["auth", "grants", "revoke", &id]).ok(), format!("{id}\n"));
     owner.run(&["auth", "grants", "revoke", &id]).fails(5);
-    let said = posthaste.run(&["emails", "list"]).fails(4);
-    assert!(said.contains("auth login"), "{said}");
+    let stderr = posthaste.run(&["emails", "list"]).fails(4);
+    assert!(stderr.contains("auth login"), "{stderr}");
     let ran = posthaste.run(&["auth", "status"]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(ran.stderr.contains("has ended"), "{ran:?}");

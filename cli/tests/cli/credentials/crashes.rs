@@ -32,8 +32,8 @@ fn killed_while_the_service_responds(setup: &Setup) {
             kill(u32::try_from(holder["pid"].as_u64().unwrap()).unwrap());
         }
     });
-    let said = setup.posthaste.run(&super::CALL).fails(7);
-    assert!(said.contains("interrupted"), "{said}");
+    let stderr = setup.posthaste.run(&super::CALL).fails(7);
+    assert!(stderr.contains("interrupted"), "{stderr}");
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn a_lost_response_ends_the_login_and_is_reported_once() {
     super::until(|| setup.events().len() == 1);
     assert!(setup.is_pending());
     setup.age();
-    let said = setup.posthaste.run(&super::CALL).fails(4);
-    assert!(said.contains("the response to a refresh was lost"), "{said}");
+    let stderr = setup.posthaste.run(&super::CALL).fails(4);
+    assert!(stderr.contains("the response to a refresh was lost"), "{stderr}");
     let events = setup.events();
     assert!(
         matches!(events[..], [TokenEventKind::Rotated { .. }, TokenEventKind::Reused { .. }]),
@@ -104,7 +104,7 @@ fn a_lost_response_ends_the_login_and_is_reported_once() {
     );
     // TOK-28: an ended login sends no further request.
     for _ in 0..3 {
-        assert_eq!(setup.posthaste.run(&super::CALL).fails(4), said);
+        assert_eq!(setup.posthaste.run(&super::CALL).fails(4), stderr);
     }
     assert_eq!(setup.shown(), 2);
     // Once the login has ended, the lost refresh isn't reported again.

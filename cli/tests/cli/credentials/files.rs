@@ -189,8 +189,8 @@ fn a_login_is_bound_to_its_service() {
 fn with_few_file_descriptors_it_fails_cleanly() {
     let setup = Setup::expired();
     let output = shell(&setup, "ulimit -n 16; exec \"$0\" \"$@\"");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code().is_some_and(|code| code != 101) && !said.contains("bug in"), "{output:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code().is_some_and(|code| code != 101) && !stderr.contains("bug in"), "{output:?}");
     setup.age();
     setup.works();
 }

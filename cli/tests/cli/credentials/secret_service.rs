@@ -137,8 +137,8 @@ impl Setup {
                 return child.wait_with_output().unwrap();
             }
         }
-        let said: Value = serde_json::from_str(&line).unwrap();
-        let page = Url::parse(said["open"]["url"].as_str().unwrap()).unwrap();
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let page = Url::parse(message["open"]["url"].as_str().unwrap()).unwrap();
         let consent = location(&self.ask("GET", &page, ""));
         let text = String::from_utf8_lossy(self.ask("GET", &consent, "").body()).into_owned();
         let token = text.split("name=token value=\"").nth(1).unwrap().split('"').next().unwrap();
@@ -330,8 +330,8 @@ fn without_a_keyring_the_file_store_is_never_used_implicitly() {
         let mut command = setup.posthaste.command();
         command.args(["auth", "login", "--no-browser"]).env("DBUS_SESSION_BUS_ADDRESS", address);
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains("--store file"), "{output:?}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && message.contains("--store file"), "{output:?}");
         assert!(!setup.posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
     }
     assert!(setup.desktop.folder.path().exists());
@@ -348,7 +348,7 @@ fn an_unresponsive_bus_times_out() {
     command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", silent.display()));
     let output = command.output().unwrap();
     drop(listener);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("didn't respond within 5 s"), "{output:?}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && message.contains("didn't respond within 5 s"), "{output:?}");
     assert!(begun.elapsed() < Duration::from_secs(20));
 }

@@ -53,9 +53,9 @@ fn lost() -> Setup {
 fn a_timeout_ends_the_wait_for_a_lost_refresh() {
     let setup = lost();
     let begun = Instant::now();
-    let said = setup.posthaste.run(&["--timeout", "1s", "emails", "list"]).fails(7);
+    let stderr = setup.posthaste.run(&["--timeout", "1s", "emails", "list"]).fails(7);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert!(said.contains("timed out waiting for the login's refresh"), "{said}");
+    assert!(stderr.contains("timed out waiting for the login's refresh"), "{stderr}");
     assert_eq!(setup.shown(), 1);
 }
 

@@ -210,8 +210,11 @@ mod tests {
             format!("email,x\n\"a\nb\",{}\n", "x".repeat(usize::try_from(MAX_FIELD + more).unwrap()))
         };
         assert!(check(&field(0), u64::MAX).is_ok());
-        let said = check(&field(1), u64::MAX).unwrap_err();
-        assert!(said.contains("row 2 (line 2), column 2: a field may have at most 1048576 bytes"), "{said}");
+        let error = check(&field(1), u64::MAX).unwrap_err();
+        assert!(
+            error.contains("row 2 (line 2), column 2: a field may have at most 1048576 bytes"),
+            "{error}"
+        );
         let row = |fields: usize| format!("a\n{}", "xxxxxxx,".repeat(fields));
         assert!(check(&row(512 * 1024), u64::MAX).is_ok());
         assert!(

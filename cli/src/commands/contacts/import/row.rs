@@ -47,18 +47,18 @@ impl Row {
     }
 
     fn set(&mut self, field: &Field, text: &str) -> Result<(), String> {
-        let said = || (!text.is_empty()).then(|| text.to_owned());
+        let value = || (!text.is_empty()).then(|| text.to_owned());
         match field {
             Field::Email => {
                 text.trim().clone_into(&mut self.email);
                 validated(&NewContact::new(&self.email))
             }
             Field::FirstName => {
-                self.first_name = said();
+                self.first_name = value();
                 validated(&NewContact::new("a@b.c").first_name(text))
             }
             Field::LastName => {
-                self.last_name = said();
+                self.last_name = value();
                 validated(&NewContact::new("a@b.c").last_name(text))
             }
             Field::Unsubscribed => {
