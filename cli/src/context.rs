@@ -115,8 +115,8 @@ impl Context {
 
     /// Reports on standard error what was done if standard output is closed, even with `--quiet`.
     pub(crate) fn report_unread(&self) {
-        if let Some(begun) = self.in_flight.unreported() {
-            report::begun(&begun, self.out.messages_are_json());
+        if let Some(operation) = self.in_flight.unreported() {
+            report::unreported(&operation, self.out.messages_are_json());
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) sandbox: bool,
     /// Output format: human, json, ndjson or tsv
-    #[arg(short, long, global = true, value_name = "FORM", value_parser = Choices(&["human", "json", "ndjson", "tsv"]), hide_possible_values = true)]
+    #[arg(short, long, global = true, value_name = "FORMAT", value_parser = Choices(&["human", "json", "ndjson", "tsv"]), hide_possible_values = true)]
     pub(crate) output: Option<String>,
     /// Print JSON; with =FIELDS only those fields, comma-separated
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -60,13 +60,13 @@ pub(crate) struct Global {
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
     /// Timeout of a request including retries: 30s, 2m
-    #[arg(long, global = true, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, global = true, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) timeout: Option<String>,
     /// Maximum number of retries, where retrying is safe
     #[arg(long, global = true, value_name = "N", allow_hyphen_values = true)]
     pub(crate) retries: Option<String>,
     /// Upload progress: auto, plain, json or none
-    #[arg(long, global = true, value_name = "HOW", value_parser = Choices(&["auto", "plain", "json", "none"]), hide_possible_values = true)]
+    #[arg(long, global = true, value_name = "STYLE", value_parser = Choices(&["auto", "plain", "json", "none"]), hide_possible_values = true)]
     pub(crate) progress: Option<String>,
     /// Whether the profile may not exist yet because the command creates it.
     #[arg(skip)]

@@ -69,7 +69,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     let json = asks_json.unwrap_or(json);
     let in_flight = in_flight.unreported();
     match (&fail, &in_flight) {
-        (Fail::BrokenPipe, Some(begun)) => report::begun(begun, json),
+        (Fail::BrokenPipe, Some(operation)) => report::unreported(operation, json),
         (Fail::BrokenPipe, None) => {}
         (Fail::Child { message: None, .. }, _) if json => {}
         _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref())),

@@ -6,7 +6,7 @@ use super::mutation::DryRunFlag;
 // For commands that read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ById {
-    /// ID
+    /// ID of the resource
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 }
@@ -14,7 +14,7 @@ pub(crate) struct ById {
 // For commands that change or delete.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangeById {
-    /// ID
+    /// ID of the resource
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     #[command(flatten)]

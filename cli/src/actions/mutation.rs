@@ -22,7 +22,7 @@ pub(crate) struct DryRunFlag {
     /// Validate everything and show the request without sending it; =curl shows a curl command
     ///
     /// Needs neither a credential nor a base URL.
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
+    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     pub(crate) dry_run: Option<String>,
 }
 

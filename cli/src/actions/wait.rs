@@ -15,8 +15,8 @@ use crate::settings::keys;
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct TimeoutFlag {
-    /// Maximum wait: 30s, 2m; the exit code is then 8
-    #[arg(long, value_name = "TIME", default_value = "2m", hide_short_help = true)]
+    /// Maximum time to wait, such as 30s or 2m; exits with 8 on timeout
+    #[arg(long, value_name = "DURATION", default_value = "2m", hide_short_help = true)]
     pub(crate) wait_timeout: String,
 }
 

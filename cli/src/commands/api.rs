@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
     /// Validate everything and show the request without sending it; =curl shows a curl command
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
+    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
     dry_run: Option<String>,
 }
 

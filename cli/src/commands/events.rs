@@ -59,7 +59,7 @@ pub(crate) struct CreateArgs {
 #[command(after_help = "Example:\n  posthaste events get user.created --jq .schema")]
 pub(crate) struct GetArgs {
     /// ID or name of the event
-    #[arg(value_name = "ID_OR_NAME")]
+    #[arg(value_name = "ID|NAME")]
     event: String,
 }
 
@@ -70,13 +70,13 @@ pub(crate) struct GetArgs {
     posthaste events update user.created --clear schema")]
 pub(crate) struct UpdateArgs {
     /// ID or name of the event
-    #[arg(value_name = "ID_OR_NAME")]
+    #[arg(value_name = "ID|NAME")]
     event: String,
     /// Payload field and its type: string, number, boolean or date; replaces all previous fields; repeatable
     #[arg(long, value_name = "KEY=TYPE")]
     field: Vec<String>,
     /// Clear the schema, so that any payload is accepted
-    #[arg(long, value_name = "WHAT", value_parser = Choices(&["schema"]), hide_possible_values = true)]
+    #[arg(long, value_name = "FIELD", value_parser = Choices(&["schema"]), hide_possible_values = true)]
     clear: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
@@ -89,7 +89,7 @@ pub(crate) struct UpdateArgs {
 #[command(after_help = "Example:\n  posthaste events delete user.created")]
 pub(crate) struct DeleteArgs {
     /// ID or name of the event
-    #[arg(value_name = "ID_OR_NAME")]
+    #[arg(value_name = "ID|NAME")]
     event: String,
     #[command(flatten)]
     dry_run: DryRunFlag,

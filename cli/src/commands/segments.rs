@@ -41,7 +41,7 @@ pub(crate) enum Command {
 
 /// Create an empty segment and print its ID
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste segments create 'Readers of the weekly'")]
+#[command(mut_arg("name", |name| name.help("Name of the segment")), after_help = "Example:\n  posthaste segments create 'Readers of the weekly'")]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     name: NameArg,

@@ -82,7 +82,7 @@ pub(crate) struct CreateArgs {
 
 /// Change a webhook
 ///
-/// Fields without a flag stay as they are. --event replaces all subscribed event types.
+/// Fields not set by a flag stay unchanged. --event replaces all subscribed event types.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --status disabled\n  \

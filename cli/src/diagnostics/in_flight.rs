@@ -35,7 +35,7 @@ impl InFlight {
     /// The service accepted it, with these IDs.
     pub(crate) fn accepted(&self, ids: Vec<String>) {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let idempotency_key = place.take().and_then(|begun| begun.idempotency_key);
+        let idempotency_key = place.take().and_then(|operation| operation.idempotency_key);
         let mut sentence = "the service accepted it".to_owned();
         if !ids.is_empty() {
             sentence = format!("{sentence}: {}", ids.join(", "));
@@ -48,13 +48,13 @@ impl InFlight {
 
     /// The service accepted it earlier and continues: what the command waits for.
     pub(crate) fn wait(&self, sentence: &str) {
-        let begun = Operation {
+        let operation = Operation {
             outcome: Outcome::Accepted,
             sentence: sentence.to_owned(),
             ids: Vec::new(),
             idempotency_key: None,
         };
-        self.set(Some(begun));
+        self.set(Some(operation));
     }
 
     /// The result was reported, or its error will be.
@@ -67,7 +67,7 @@ impl InFlight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn set(&self, begun: Option<Operation>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+    fn set(&self, operation: Option<Operation>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = operation;
     }
 }

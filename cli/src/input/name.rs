@@ -6,7 +6,7 @@ use super::flags::{Flags, Required};
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct NameArg {
-    /// Name
+    /// Name of the resource
     #[arg(value_name = "NAME", add = Required)]
     name: Option<String>,
     /// Same as NAME

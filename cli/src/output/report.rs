@@ -41,7 +41,7 @@ pub(crate) fn human(
             cause = error.source();
         }
     }
-    let hints = in_flight.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail));
+    let hints = in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail));
     lines.extend(hints.map(|hint| labelled("help:", color::HINT, &safe(&hint), terminal)));
     lines.join("\n") + "\n"
 }
@@ -74,12 +74,12 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
     let key = sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned());
     let key = key.or_else(|| in_flight?.idempotency_key.clone());
     let hints: Vec<String> =
-        in_flight.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail)).collect();
+        in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail)).collect();
     let mut error = json!({
         "kind": fail.kind().name(),
         "exit_code": fail.exit_code(),
         "message": report.as_ref().map_or_else(|| message(fail), title),
-        "outcome": in_flight.map_or_else(|| outcome(fail), |begun| outcome_name(begun.outcome)),
+        "outcome": in_flight.map_or_else(|| outcome(fail), |operation| outcome_name(operation.outcome)),
         "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(posthaste::Error::is_retryable),
         "http": sdk.and_then(http),
         "api": sdk.and_then(api),
@@ -95,15 +95,15 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
             error["problems_omitted"] = json!(report.omitted);
         }
     }
-    if let Some(begun) = in_flight.filter(|begun| !begun.ids.is_empty()) {
-        error["ids"] = json!(begun.ids);
+    if let Some(operation) = in_flight.filter(|operation| !operation.ids.is_empty()) {
+        error["ids"] = json!(operation.ids);
     }
     json!({ "error": error })
 }
 
 /// Reports what was done when the result couldn't be written.
-pub(crate) fn begun(begun: &Operation, json: bool) {
-    let Operation { outcome, sentence, ids, idempotency_key } = begun;
+pub(crate) fn unreported(operation: &Operation, json: bool) {
+    let Operation { outcome, sentence, ids, idempotency_key } = operation;
     if json {
         let note = json!({ "message": sentence, "outcome": outcome_name(*outcome), "ids": ids, "idempotency_key": idempotency_key });
         return write_stderr_json(&json!({ "note": note }));

@@ -67,10 +67,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// Where to store the login: keyring, or file (readable only by you)
-    #[arg(long, value_name = "WHERE", value_parser = Choices(&["keyring", "file"]), hide_possible_values = true)]
+    #[arg(long, value_name = "STORE", value_parser = Choices(&["keyring", "file"]), hide_possible_values = true)]
     store: Option<String>,
     /// Time limit for the login in the browser; --timeout limits API calls
-    #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", allow_hyphen_values = true)]
     login_timeout: String,
     /// Store an API key read from standard input instead
     #[arg(long)]

@@ -12,7 +12,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID")]
     pub(super) segment_id: Option<String>,
     /// Sender: `you@x.test` or `You <you@x.test>`
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDRESS")]
     pub(super) from: Option<String>,
     /// Subject; may contain placeholders, like the body
     #[arg(long, value_name = "TEXT")]
@@ -20,7 +20,7 @@ pub(super) struct Args {
     #[command(flatten)]
     bodies: bodies::Args,
     /// Reply-to address; repeatable
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDRESS")]
     pub(super) reply_to: Vec<String>,
     /// Preview text shown beside the subject in mail clients
     #[arg(long, value_name = "TEXT")]

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Time to send: ISO 8601, or a phrase such as `in 1 hour`
     ///
     /// The text is passed to the service unchanged.
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "TIME")]
     scheduled_at: Option<String>,
     /// Wait until the broadcast is sent
     #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = confirm_send::SENT)]

@@ -11,7 +11,7 @@ use crate::input::flags::{Choices, Flags};
 
 /// Change a draft or a scheduled broadcast
 ///
-/// Fields without a flag stay as they are. A scheduled broadcast stays scheduled.
+/// Fields not set by a flag stay unchanged. A scheduled broadcast stays scheduled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --subject 'Your week, corrected'\n  \

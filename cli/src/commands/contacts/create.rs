@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     segment_id: Vec<String>,
     /// Topic subscription, opt_in or opt_out; repeatable
-    #[arg(long, value_name = "ID=CHOICE")]
+    #[arg(long, value_name = "ID=SUBSCRIPTION")]
     topic: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

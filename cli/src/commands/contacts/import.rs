@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID", visible_alias = "segment")]
     segment_id: Vec<String>,
     /// If a contact already has the address: update, skip or fail
-    #[arg(long, value_name = "HOW", default_value = "update", value_parser = Choices(&["update", "skip", "fail"]), hide_possible_values = true)]
+    #[arg(long, value_name = "ACTION", default_value = "update", value_parser = Choices(&["update", "skip", "fail"]), hide_possible_values = true)]
     on_conflict: String,
     /// Number of rows to send concurrently, from 1 to 32
     #[arg(long, value_name = "N", default_value = "4", allow_negative_numbers = true)]

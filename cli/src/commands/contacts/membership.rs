@@ -37,7 +37,7 @@ pub(crate) struct ChangeArgs {
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
     /// ID of the segment
-    #[arg(value_name = "SEGMENT")]
+    #[arg(value_name = "SEGMENT_ID")]
     segment: String,
     #[command(flatten)]
     dry_run: DryRunFlag,

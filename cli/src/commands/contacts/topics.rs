@@ -38,10 +38,10 @@ pub(crate) struct UpdateArgs {
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
     /// Topic to opt in to; repeatable
-    #[arg(long, value_name = "TOPIC")]
+    #[arg(long, value_name = "TOPIC_ID")]
     opt_in: Vec<String>,
     /// Topic to opt out of; repeatable
-    #[arg(long, value_name = "TOPIC")]
+    #[arg(long, value_name = "TOPIC_ID")]
     opt_out: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

@@ -10,7 +10,7 @@ use crate::input::flags::{Choices, Flags};
 
 /// Change a contact
 ///
-/// Fields and properties without a flag stay as they are.
+/// Fields and properties not set by a flag stay unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste contacts update ada@example.com --email ada@example.org --clear last-name\n  \

@@ -18,13 +18,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "LABEL")]
     tracking_subdomain: Option<String>,
     /// TLS mode for delivery: opportunistic falls back to plaintext, enforced doesn't
-    #[arg(long, value_name = "HOW", value_parser = Choices(&["opportunistic", "enforced"]), hide_possible_values = true)]
+    #[arg(long, value_name = "MODE", value_parser = Choices(&["opportunistic", "enforced"]), hide_possible_values = true)]
     tls: Option<String>,
     /// Sending from the domain: enabled or disabled
-    #[arg(long, value_name = "SWITCH", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
+    #[arg(long, value_name = "STATE", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     sending: Option<String>,
     /// Receiving at the domain: enabled or disabled; requires an MX record
-    #[arg(long, value_name = "SWITCH", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
+    #[arg(long, value_name = "STATE", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     receiving: Option<String>,
 }
 

@@ -13,7 +13,7 @@ const TRACKING_SUBDOMAIN: &str = "tracking-subdomain";
 
 /// Change a domain's settings
 ///
-/// Settings without a flag stay as they are. If the change adds DNS records, publish and verify them too.
+/// Settings not set by a flag stay unchanged. If the change adds DNS records, publish and verify them too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste domains update d91cd9bd-1176-453e-8fc1-35364d380206 --tracking-subdomain links --open-tracking\n  \

@@ -22,7 +22,7 @@ const VERIFIED: &str = "verified";
 #[command(after_help = "Examples:\n  \
     posthaste domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n  \
     posthaste domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait --wait-timeout 30m\n\n\
-    Exit codes: 0 begun, with --wait verified; 3 not verified; 8 still being checked")]
+    Exit codes: 0 started, or with --wait verified; 3 verification failed; 8 timed out")]
 pub(crate) struct Args {
     /// ID of the domain
     #[arg(value_name = "ID")]

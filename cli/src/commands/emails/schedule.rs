@@ -21,7 +21,7 @@ pub(crate) struct UpdateArgs {
     /// New time: ISO 8601, or a phrase such as `in 1 min`
     ///
     /// The text is passed to the service unchanged.
-    #[arg(long, value_name = "WHEN", add = Required)]
+    #[arg(long, value_name = "TIME", add = Required)]
     scheduled_at: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

@@ -43,19 +43,19 @@ use crate::output::progress::Upload;
         posthaste emails send --template welcome --to ada@example.com --var NAME=Ada --var-json APPLES=17\n  \
         posthaste emails send --input mail.json --idempotency-key order-17\n  \
         posthaste emails send --input mail.json --to test@example.com --dry-run\n\n\
-        Exit codes: 0 accepted, 2 wrong input, 3 rejected or bounced, 4 credential, 6 rate limit, 7 unavailable,\n\
+        Exit codes: 0 accepted, 2 invalid input, 3 rejected or bounced, 4 credential, 6 rate limit, 7 unavailable,\n\
         8 wait timeout, 9 unknown outcome: retry with the printed key. All of them: posthaste help exit-codes"
 )]
 pub(crate) struct Args {
     /// Sender: `you@x.test` or `You <you@x.test>`
     ///
     /// Defaults to the profile's `from`, unless a template is used: that may define a sender.
-    #[arg(long, value_name = "ADDR", add = Required)]
+    #[arg(long, value_name = "ADDRESS", add = Required)]
     from: Option<String>,
     /// Recipients, at most 50; several values or repeated flags
     ///
     /// Separate addresses with spaces: a comma can be part of a name, as in `"Doe, J" <j@x.test>`.
-    #[arg(long, value_name = "ADDR", add = Required, num_args = 1..)]
+    #[arg(long, value_name = "ADDRESS", add = Required, num_args = 1..)]
     to: Vec<String>,
     /// Subject; required unless the template has one
     #[arg(long, value_name = "TEXT", add = Required)]
@@ -101,18 +101,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", hide_short_help = true)]
     attach_url: Vec<String>,
     /// Cc recipient; repeatable
-    #[arg(long, value_name = "ADDR", hide_short_help = true, num_args = 1..)]
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true, num_args = 1..)]
     cc: Vec<String>,
     /// Bcc recipient; repeatable
-    #[arg(long, value_name = "ADDR", hide_short_help = true, num_args = 1..)]
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true, num_args = 1..)]
     bcc: Vec<String>,
     /// Reply-to address; repeatable
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
     reply_to: Vec<String>,
     /// Custom email header; repeatable
     #[arg(long, value_name = "NAME: VALUE", hide_short_help = true)]
     header: Vec<String>,
-    /// Tag of A-Z a-z 0-9 _ -, at most 256 characters each; repeatable
+    /// Tag; name and value of A-Z a-z 0-9 _ -, at most 256 characters each; repeatable
     #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
     tag: Vec<String>,
     /// Topic; recipients who opted out of it are skipped
@@ -121,7 +121,7 @@ pub(crate) struct Args {
     /// Time to send: ISO 8601, or a phrase such as `in 1 min`
     ///
     /// The text is passed to the service unchanged.
-    #[arg(long, value_name = "WHEN", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
     scheduled_at: Option<String>,
     /// Idempotency key: within 24 hours, the same key and email are sent only once
     ///
@@ -142,7 +142,7 @@ pub(crate) struct Args {
     /// Validate everything and show the request without sending it; =curl shows a curl command
     ///
     /// Needs neither a credential nor a base URL.
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
+    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     dry_run: Option<String>,
     /// Leave validation to the service, in case its limits have changed
     #[arg(long, hide_short_help = true)]

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, visible_alias = "contact", value_name = "ID")]
     contact_id: Option<String>,
     /// Email address of the contact, who is created if unknown
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "EMAIL")]
     email: Option<String>,
     /// Payload field as text, KEY=TEXT, or the whole payload as a JSON object; repeatable
     #[arg(long, value_name = "KEY=TEXT|JSON")]

@@ -28,7 +28,7 @@ use crate::output::table::{Column, Kind};
 )]
 pub(crate) struct Args {
     /// ID of the email
-    #[arg(value_name = "EMAIL_ID")]
+    #[arg(value_name = "ID")]
     id: String,
     /// Save all attachments to this folder, creating it if needed, and print their paths
     #[arg(long, value_name = "DIR", conflicts_with_all = ["limit", "after", "before", "all"])]

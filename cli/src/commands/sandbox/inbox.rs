@@ -35,7 +35,7 @@ pub(crate) struct EmailFilter {
     /// Part of the subject
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
-    /// Tag
+    /// Tag, as NAME=VALUE
     #[arg(long, value_name = "NAME=VALUE")]
     tag: Option<String>,
 }
@@ -110,7 +110,7 @@ pub(crate) struct LatestArgs {
 
 /// Wait for an email and show it
 ///
-/// An email already captured counts. Waits for --timeout, 30s by default; the exit code is then 8.
+/// An email already captured counts. Waits up to --timeout, 30s by default, and exits with 8 on timeout.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste sandbox inbox wait --to ada@example.com --subject Welcome --timeout 10s"

@@ -90,16 +90,16 @@ impl SandboxServer {
 
     /// The sandbox's addresses for programs.
     pub(super) fn describe(&self) -> Value {
-        let mut told =
+        let mut addresses =
             json!({ "base_url": self.base_url, "inbox": format!("{}/_/", self.base_url), "api_key": KEY });
         let smtp =
             [("smtp", self.smtp_url()), ("smtps", self.smtps_url()), ("tls_sha256", self.fingerprint())];
         for (name, value) in smtp {
             if let Some(value) = value {
-                told[name] = value.into();
+                addresses[name] = value.into();
             }
         }
-        told
+        addresses
     }
 
     /// Serves on all sockets until `stop` is ready.
@@ -145,11 +145,11 @@ fn resume(
     context: &Context,
 ) -> Result<(Arc<Service>, Keeper), Fail> {
     let (warn, shown) = (context.out.warner(), folder.display().to_string());
-    let told = move |outcome: Result<(), &NotKept>| match outcome {
+    let report = move |outcome: Result<(), &NotKept>| match outcome {
         Err(error) => warn(&format!("changes can't be written to {shown}: {error}; retrying")),
         Ok(()) => warn(&format!("all changes are written to {shown} again")),
     };
-    keep::open(folder, server_args.settings(), told).map_err(|error| {
+    keep::open(folder, server_args.settings(), report).map_err(|error| {
         let hint = match &error {
             NotKept::InUse => "stop the other sandbox, or choose another folder",
             NotKept::Newer { .. } => "use the newer version, or choose another folder",

@@ -18,7 +18,7 @@ pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Wait until the sandbox is ready
 ///
-/// Waits for --timeout, 30s by default; the exit code is then 8.
+/// Waits up to --timeout, 30s by default, and exits with 8 on timeout.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste sandbox serve & posthaste sandbox wait --timeout 10s")]
 pub(crate) struct Args {}

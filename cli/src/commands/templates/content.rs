@@ -18,13 +18,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     pub(super) alias: Option<String>,
     /// Default sender: `you@x.test` or `You <you@x.test>`
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDRESS")]
     pub(super) from: Option<String>,
     /// Default subject; may contain placeholders, like the body
     #[arg(long, value_name = "TEXT")]
     pub(super) subject: Option<String>,
     /// Default reply-to address; repeatable
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDRESS")]
     pub(super) reply_to: Vec<String>,
     #[command(flatten)]
     bodies: bodies::Args,

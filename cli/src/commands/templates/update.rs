@@ -11,7 +11,7 @@ use crate::input::flags::{Choices, Flags};
 
 /// Change a template
 ///
-/// Fields without a flag stay as they are. A published template is sent as published until the change is published too; its name and alias
+/// Fields not set by a flag stay unchanged. A published template is sent as published until the change is published too; its name and alias
 /// change immediately. --variable replaces all existing variables.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \

@@ -20,13 +20,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     name: NameArg,
     /// Default: opt_in or opt_out
-    #[arg(long, value_name = "CHOICE", add = Required, value_parser = Choices(&["opt_in", "opt_out"]), hide_possible_values = true)]
+    #[arg(long, value_name = "SUBSCRIPTION", add = Required, value_parser = Choices(&["opt_in", "opt_out"]), hide_possible_values = true)]
     default_subscription: Option<String>,
     /// Description shown to contacts, at most 200 characters
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Visibility: public or private [default: private]
-    #[arg(long, value_name = "WHO", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
+    #[arg(long, value_name = "VISIBILITY", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
     visibility: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,

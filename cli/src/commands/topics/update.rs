@@ -13,7 +13,7 @@ const DESCRIPTION: &str = "description";
 
 /// Change a topic
 ///
-/// Fields without a flag stay as they are. The default subscription can't be changed.
+/// Fields not set by a flag stay unchanged. The default subscription can't be changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --name 'Monthly digest'\n  \
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Visibility: public or private
-    #[arg(long, value_name = "WHO", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
+    #[arg(long, value_name = "VISIBILITY", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
     visibility: Option<String>,
     /// Clear a field: description
     #[arg(long, value_name = "FIELD", value_parser = Choices(&["description"]), hide_possible_values = true)]

@@ -39,8 +39,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Receive webhook deliveries on this machine until Ctrl-C; verify and forward them
 ///
-/// With --secret-file, receives the deliveries of an existing webhook. Otherwise creates a webhook and deletes it on exit: automatically for a
-/// sandbox on this machine, and with --public-url, the URL of a tunnel to this machine, for the service.
+/// With --secret-file, receives the deliveries of an existing webhook. Otherwise creates a temporary webhook, deleted on exit: a sandbox on this
+/// machine can reach it directly; the service needs --public-url, the URL of a tunnel to this machine.
 ///
 /// Deliveries without a valid signature are rejected (401) and shown. With --forward-to, valid ones are forwarded to an application with
 /// headers and body unchanged, and its response is returned: 502 if it can't be reached, 504 if it takes longer than 14 seconds.

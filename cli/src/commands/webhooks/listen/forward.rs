@@ -66,7 +66,7 @@ impl Forward {
 
     /// Forwards a delivery and returns the response.
     pub(super) async fn pass(&self, headers: &HeaderMap, body: Bytes) -> Answer {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut passed = HeaderMap::new();
         for (name, value) in headers.iter().filter(|(name, _)| !NOT_PASSED.contains(name)) {
             passed.append(name, value.clone());
@@ -76,7 +76,7 @@ impl Forward {
             Ok(answer) => read(answer).await,
             Err(error) => Err(error),
         };
-        let took = begun.elapsed();
+        let took = started.elapsed();
         let error = match answered {
             Ok((status, content_type, body)) => {
                 return Answer { status, content_type, body, took, error: None };
