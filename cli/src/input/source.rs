@@ -46,7 +46,7 @@ impl Source {
                 let stdin = io::stdin();
                 if stdin.is_terminal() {
                     crate::output::write_stderr(
-                        "reading from the terminal; end with Ctrl-D on a line of its own\n",
+                        "reading from the terminal; finish with Ctrl-D on an empty line\n",
                     );
                 }
                 read(stdin.lock(), limit).map_err(|error| error.to_string())

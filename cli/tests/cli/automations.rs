@@ -96,7 +96,7 @@ fn an_event_starts_a_run_that_can_be_awaited_and_stopped() {
     ]);
     let run = run.ok().trim().to_owned();
     let ran = service.posthaste().run(&["automations", "run", &id, &run, "--wait"]);
-    assert!(ran.stderr.contains("the run did not complete: cancelled"), "{ran:?}");
+    assert!(ran.stderr.contains("the run didn't complete: cancelled"), "{ran:?}");
     assert!(ran.stdout.contains("skipped"), "a failed run is shown: {ran:?}");
     assert_eq!(ran.code, Some(3));
 }

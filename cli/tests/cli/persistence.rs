@@ -197,7 +197,7 @@ fn on_a_full_disk_the_sandbox_warns_continues_and_catches_up() {
     sent.push(line.send().unwrap());
     limit_file_size(None);
     let stderr = sandbox.stop();
-    assert!(stderr.contains("changes can't be written to") && stderr.contains("are written to"), "{stderr}");
+    assert!(stderr.contains("couldn't write changes to") && stderr.contains("are written to"), "{stderr}");
     let again = Sandbox::start(&["--data", &data]);
     assert_eq!(ids(&Line::to(&again.base_url).all("/emails"), "id"), sent.into_iter().collect());
 }

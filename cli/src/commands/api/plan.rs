@@ -136,7 +136,7 @@ fn headers(values: &[String], problems: &mut Problems) -> Vec<(String, String)> 
             (_, Err(_)) => {
                 problems.add(
                     "header",
-                    "a header's value must not hold control characters such as line breaks",
+                    "a header's value must not contain control characters such as line breaks",
                     origin(pair.value_at),
                 );
             }
@@ -188,7 +188,7 @@ fn body(
             };
             match source.text() {
                 Ok(text) => drop(object.insert(pair.name.to_owned(), (*text).into())),
-                Err(rule) => problems.add("file", format!("{source} can't be read: {rule}"), origin),
+                Err(rule) => problems.add("file", format!("couldn't read {source}: {rule}"), origin),
             }
             continue;
         }
@@ -215,7 +215,7 @@ fn document(name: &str, stdin: &mut StdinReaders, problems: &mut Problems) -> Op
     let text = match source.text() {
         Ok(text) => text,
         Err(rule) => {
-            problems.add("file", format!("{source} can't be read: {rule}"), flag_origin("--input", 1, name));
+            problems.add("file", format!("couldn't read {source}: {rule}"), flag_origin("--input", 1, name));
             return None;
         }
     };

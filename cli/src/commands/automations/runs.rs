@@ -133,7 +133,7 @@ async fn until_ended(args: &GetArgs, timeout: Duration, context: &Context) -> Re
         left: "the run continues".to_owned(),
         open: "the run hasn't ended".to_owned(),
         goes_on: "it continues".to_owned(),
-        failed: "the run did not complete".to_owned(),
+        failed: "the run didn't complete".to_owned(),
         check: format!("posthaste automations run {} {}", args.id, args.run),
     };
     let wait = context.client()?.automations().wait_for_run(args.id.as_str(), args.run.as_str());

@@ -84,7 +84,7 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let source =
         source.map_err(|found| Fail::Usage(Diagnostics { found: vec![*found], ..Diagnostics::default() }))?;
     let text = source.text().map_err(|rule| {
-        let problem = Problem::new("", "file", format!("{source} can't be read: {rule}"));
+        let problem = Problem::new("", "file", format!("couldn't read {source}: {rule}"));
         Fail::Usage(Diagnostics { found: vec![at_flag(problem, "FILE", &file)], ..Diagnostics::default() })
     })?;
     let (documents, mut found) = Documents::read(source, text)

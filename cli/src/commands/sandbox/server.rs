@@ -146,7 +146,7 @@ fn resume(
 ) -> Result<(Arc<Service>, Keeper), Fail> {
     let (warn, shown) = (context.out.warner(), folder.display().to_string());
     let report = move |outcome: Result<(), &NotKept>| match outcome {
-        Err(error) => warn(&format!("changes can't be written to {shown}: {error}; retrying")),
+        Err(error) => warn(&format!("couldn't write changes to {shown}: {error}; retrying")),
         Ok(()) => warn(&format!("all changes are written to {shown} again")),
     };
     keep::open(folder, server_args.settings(), report).map_err(|error| {

@@ -38,7 +38,7 @@ impl Paste {
                 Some(address) => match authorization.code_from(address) {
                     Err(AuthError::Callback(CallbackError::Address)) => {
                         format!(
-                            "paste the complete address; it begins with {}?",
+                            "paste the complete address; it starts with {}?",
                             authorization.redirect_uri()
                         )
                     }

@@ -48,7 +48,7 @@ impl Columns {
             if let Ok(text) = std::str::from_utf8(cell) {
                 names.push(text.trim().to_owned());
             } else {
-                wrong(flags, "charset", format!("{name}:1, column {}: this is not UTF-8 text", i + 1));
+                wrong(flags, "charset", format!("{name}:1, column {}: not UTF-8 text", i + 1));
                 return None;
             }
         }

@@ -40,7 +40,7 @@ impl Row {
             let problem_of = |rule: String| CellProblem { column: Some((i + 1, name.clone())), rule };
             match std::str::from_utf8(cell) {
                 Ok(text) => wrong.extend(row.set(field, text).err().map(problem_of)),
-                Err(_) => wrong.push(problem_of("this is not UTF-8 text".to_owned())),
+                Err(_) => wrong.push(problem_of("not UTF-8 text".to_owned())),
             }
         }
         if wrong.is_empty() { Ok(row) } else { Err(wrong) }

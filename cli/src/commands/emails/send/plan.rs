@@ -223,7 +223,7 @@ fn body(
                 Err(rule) => {
                     builder.set(field, "stand-in", origin.clone());
                     builder.placeholder(&format!("/{field}"));
-                    builder.malformed("file", format!("{source} can't be read: {rule}"), origin, None);
+                    builder.malformed("file", format!("couldn't read {source}: {rule}"), origin, None);
                 }
             },
             Err(found) => builder.push(*found),
@@ -258,7 +258,7 @@ fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text:
         Some(literal) if literal.starts_with('@') => literal.to_owned(),
         Some(path) => {
             let read = match stdin.claim("--var", path) {
-                Ok(source) => source.text().map_err(|rule| format!("{source} can't be read: {rule}")),
+                Ok(source) => source.text().map_err(|rule| format!("couldn't read {source}: {rule}")),
                 Err(found) => return builder.push(*found),
             };
             match read {
