@@ -105,7 +105,7 @@ impl Context {
         let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
             Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
             Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
-            None => match self.kept(base_url)? {
+            None => match self.stored_credential(base_url)? {
                 Stored::Key(key) => builder.api_key(key.expose_secret()),
                 Stored::Login(session) => builder.session(session),
             },
@@ -157,9 +157,9 @@ impl Context {
     }
 
     /// The stored credential of the active profile, if it belongs to this service.
-    fn kept(&self, base_url: &Url) -> Result<Stored, Fail> {
+    fn stored_credential(&self, base_url: &Url) -> Result<Stored, Fail> {
         let credentials = self.credentials()?;
-        let Some(kept) = credentials.overview().map_err(|error| credentials::of_store(&error))? else {
+        let Some(overview) = credentials.overview().map_err(|error| credentials::of_store(&error))? else {
             return Err(Fail::Auth {
                 message: "no credential; nothing was sent".to_owned(),
                 hint: Some(format!(
@@ -169,18 +169,18 @@ impl Context {
             });
         };
         let asked = base_url.origin().ascii_serialization();
-        if kept.metadata.origin != asked {
+        if overview.metadata.origin != asked {
             return Err(Fail::Auth {
                 message: format!(
                     "profile `{}` holds credentials for {}, not for {asked}; nothing was sent",
-                    kept.profile, kept.metadata.origin
+                    overview.profile, overview.metadata.origin
                 ),
                 hint: Some(format!(
                     "log in there with another profile: posthaste --profile NAME --base-url {asked} auth login"
                 )),
             });
         }
-        match kept.metadata.kind {
+        match overview.metadata.kind {
             CredentialKind::Login => Ok(Stored::Login(self.session(&credentials))),
             CredentialKind::ApiKey => {
                 let key = credentials.api_key_here().map_err(|error| credentials::of_store(&error))?;

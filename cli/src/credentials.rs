@@ -109,8 +109,9 @@ impl Credentials {
             (Some(state.metadata), None)
         } else {
             let record = file::peek(&self.place)?;
-            let metadata = record.as_ref().map(|record| CredentialMetadata::of(&record.kept));
-            *self.peeked.lock().unwrap_or_else(PoisonError::into_inner) = record.map(|record| record.kept);
+            let metadata = record.as_ref().map(|record| CredentialMetadata::of(&record.credential));
+            *self.peeked.lock().unwrap_or_else(PoisonError::into_inner) =
+                record.map(|record| record.credential);
             (metadata, Some(self.place.file(place::FileKind::Cred)))
         };
         let profile = self.place.profile().to_owned();
@@ -134,7 +135,7 @@ impl Credentials {
                 StoreKind::File => {
                     // A unique name: two logins may probe at the same time.
                     let path = place
-                        .file(place::FileKind::Mark)
+                        .file(place::FileKind::Temporary)
                         .with_extension(uuid::Uuid::new_v4().simple().to_string());
                     private_file::StagedFile::reserve(&path, private_file::RESERVED_BYTES).map(drop)?;
                     private_file::remove(&path)

@@ -30,8 +30,8 @@ impl Drop for CriticalSection {
     }
 }
 
-/// Handles signals from its creation on: a signal that arrives before anyone waits for it is neither lost nor
-/// ends the program.
+/// Handles signals from its creation on: a signal that arrives before anyone waits for it is not lost and doesn't
+/// end the program.
 #[derive(Debug)]
 pub(crate) struct Signals {
     #[cfg(unix)]

@@ -158,7 +158,7 @@ async fn walk(
             rows.reverse();
         }
         let mut cut = false;
-        let mut kept = Vec::new();
+        let mut matching = Vec::new();
         for row in rows {
             if count == wanted {
                 cut = true;
@@ -167,13 +167,13 @@ async fn walk(
             seen = vec![row.clone()];
             if keep.is_none_or(|keep| keep(&row)) {
                 count += 1;
-                kept.push(row);
+                matching.push(row);
             }
         }
         if streams {
-            context.out.rows(&kept, columns)?;
+            context.out.rows(&matching, columns)?;
         } else {
-            merged.extend(kept);
+            merged.extend(matching);
         }
         more = cut || has_more;
         if count == wanted {

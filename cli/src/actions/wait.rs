@@ -40,11 +40,11 @@ pub(crate) fn plan(wait: Option<&str>, timeout: &str, state: &str) -> Result<Opt
 #[derive(Debug)]
 pub(crate) struct Messages {
     /// After a signal: `the email was accepted; delivery continues in the background`.
-    pub(crate) left: String,
+    pub(crate) interrupted: String,
     /// After a timeout: `the email isn't delivered`.
-    pub(crate) open: String,
+    pub(crate) timed_out: String,
     /// What continues then: `delivery continues in the background`.
-    pub(crate) goes_on: String,
+    pub(crate) continues: String,
     /// A failure: `the email was accepted, but delivery failed`.
     pub(crate) failed: String,
     /// The command that shows the current state.
@@ -68,7 +68,7 @@ pub(crate) async fn until<T: Send + 'static>(
     context: &Context,
     end: impl Fn(&T) -> End,
 ) -> Result<T, Fail> {
-    context.in_flight.wait(&messages.left);
+    context.in_flight.wait(&messages.interrupted);
     let started = std::time::Instant::now();
     let ended = wait.max_wait(timeout).await;
     context.in_flight.finish();
@@ -88,8 +88,8 @@ pub(crate) async fn until<T: Send + 'static>(
             let state =
                 state.map_or_else(|| "its state is unknown".to_owned(), |state| format!("it is {state}"));
             Err(Fail::Pending {
-                message: format!("{} after {} s: {state}", messages.open, timeout.as_secs()),
-                hint: Some(format!("{}; check: {}", messages.goes_on, messages.check)),
+                message: format!("{} after {} s: {state}", messages.timed_out, timeout.as_secs()),
+                hint: Some(format!("{}; check: {}", messages.continues, messages.check)),
             })
         }
         Err(error) => Err(error.into()),

@@ -61,9 +61,9 @@ impl Label {
             form: FORMAT_VERSION,
             store: place.store_id(),
             profile: place.profile().to_owned(),
-            origin: record.kept.origin().to_owned(),
+            origin: record.credential.origin().to_owned(),
             login: record.login.clone(),
-            generation: record.kept.generation(),
+            generation: record.credential.generation(),
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) fn peek(place: &Place) -> Result<Option<Record>, StoreError> {
 
 /// Reads the record under the lock, after recovering what a dead writer left behind.
 pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
-    private_file::remove_quietly(&place.file(FileKind::Mark));
+    private_file::remove_quietly(&place.file(FileKind::Temporary));
     let current = peek(place)?;
     let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
     let Some(current) = current else {
@@ -38,7 +38,7 @@ pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
     };
     if let Some(bytes) = private_file::read(&next)? {
         match stored::from_file(&bytes) {
-            Ok(found) if found.follows(&current.login, current.kept.generation()) => {
+            Ok(found) if found.follows(&current.login, current.credential.generation()) => {
                 // It may never have been synced to disk.
                 let done = std::fs::File::open(&next).and_then(|file| file.sync_all());
                 done.map_err(|error| private_file::failed("write", &next, error))?;
@@ -50,13 +50,15 @@ pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
             _ => private_file::remove(&next)?,
         }
     }
-    if !current.kept.is_pending() {
+    if !current.credential.is_pending() {
         return Ok(Some(current));
     }
     let found =
         fallback_file::read(place).into_iter().filter_map(|(_, bytes)| stored::from_file(&bytes).ok());
-    let found = found.filter(|found| found.follows(&current.login, current.kept.generation()));
-    let Some(found) = found.max_by_key(|found| found.kept.generation()) else { return Ok(Some(current)) };
+    let found = found.filter(|found| found.follows(&current.login, current.credential.generation()));
+    let Some(found) = found.max_by_key(|found| found.credential.generation()) else {
+        return Ok(Some(current));
+    };
     private_file::replace(&cred, &next, &stored::to_file(&found), private_file::RESERVED_BYTES)?;
     fallback_file::remove(place)?;
     Ok(Some(found))
@@ -72,20 +74,20 @@ pub(super) fn write(
 ) -> Result<(), StoreError> {
     let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
     let bytes = stored::to_file(record);
-    let renewed = before.is_some_and(|before| record.follows(&before.login, before.kept.generation()));
+    let renewed = before.is_some_and(|before| record.follows(&before.login, before.credential.generation()));
     if renewed {
         let saved = save(place, staged.take(), &bytes);
         return saved.or_else(|error| fallback_file::write(place, &bytes, error));
     }
     lock.still_holds()?;
-    let announces = record.kept.is_pending();
+    let announces = record.credential.is_pending();
     if announces {
         point("C2");
         // Space first: once the refresh is marked as pending, a request may have been sent.
         *staged = None;
         *staged = Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES.max(bytes.len() * 2))?);
     }
-    let mark = place.file(FileKind::Mark);
+    let mark = place.file(FileKind::Temporary);
     let mut file = StagedFile::reserve(&mark, private_file::RESERVED_BYTES)?;
     let written = file.fill(&mark, &bytes).and_then(|()| {
         point(if announces { "C3" } else { "C13" });

@@ -87,14 +87,14 @@ impl KeyringStore<'_> {
             // A login was interrupted between its entry and its state: the entry is newer.
             return Ok(Some(record));
         }
-        let (kept, known) = (record.kept.generation(), state.metadata.generation);
-        if kept < known {
+        let (stored, known) = (record.credential.generation(), state.metadata.generation);
+        if stored < known {
             return Err(StoreError::unreadable(format!(
-                "the keyring has generation {kept}, but {known} was written last: it may have been restored from a backup; log in again"
+                "the keyring has generation {stored}, but {known} was written last: it may have been restored from a backup; log in again"
             )));
         }
-        if kept == known
-            && let StoredCredential::Login(tokens) = &mut record.kept
+        if stored == known
+            && let StoredCredential::Login(tokens) = &mut record.credential
         {
             tokens.pending.clone_from(&state.metadata.pending);
             tokens.ended.clone_from(&state.metadata.ended);
@@ -109,7 +109,7 @@ impl KeyringStore<'_> {
         lock_state: &mut LockState,
     ) -> Result<Option<Record>, StoreError> {
         let next = self.place.file(FileKind::Next);
-        private_file::remove_quietly(&self.place.file(FileKind::Mark));
+        private_file::remove_quietly(&self.place.file(FileKind::Temporary));
         if let Some(bytes) = private_file::read(&next)? {
             match self.adoptable(state, &bytes, lock_state)? {
                 Some(record) => {
@@ -137,7 +137,7 @@ impl KeyringStore<'_> {
         }
         let record = self.peek(state)?;
         if let Some(record) = &record
-            && (record.login != state.login || record.kept.generation() != state.metadata.generation)
+            && (record.login != state.login || record.credential.generation() != state.metadata.generation)
         {
             State::of(StoreKind::Keyring, record).write(self.place)?;
         }
@@ -181,9 +181,9 @@ impl KeyringStore<'_> {
         lock_state: &mut LockState,
     ) -> Result<(), StoreError> {
         let same_step = |before: &&Record| {
-            before.login == record.login && before.kept.generation() == record.kept.generation()
+            before.login == record.login && before.credential.generation() == record.credential.generation()
         };
-        if before.is_some_and(|before| record.follows(&before.login, before.kept.generation())) {
+        if before.is_some_and(|before| record.follows(&before.login, before.credential.generation())) {
             return self.save(record, lock_state);
         }
         lock.still_holds()?;
@@ -192,7 +192,7 @@ impl KeyringStore<'_> {
             if bare(before).to_json() != bare(record).to_json() {
                 self.put(record)?;
             }
-            return self.mark(lock, record, lock_state);
+            return self.mark_pending(lock, record, lock_state);
         }
         // A new login. Its key comes first: without it no refresh could be saved.
         if self.key(lock_state)?.is_none() {
@@ -208,9 +208,14 @@ impl KeyringStore<'_> {
     }
 
     /// Records the progress of a refresh. The tokens stay unchanged.
-    fn mark(&self, lock: &Lock, record: &Record, lock_state: &mut LockState) -> Result<(), StoreError> {
+    fn mark_pending(
+        &self,
+        lock: &Lock,
+        record: &Record,
+        lock_state: &mut LockState,
+    ) -> Result<(), StoreError> {
         let next = self.place.file(FileKind::Next);
-        let announces = record.kept.is_pending();
+        let announces = record.credential.is_pending();
         if announces {
             if lock_state.unsettled {
                 return Err(StoreError::unavailable(
@@ -302,7 +307,7 @@ impl KeyringStore<'_> {
             .ok()
             .and_then(|entry| entry.get(TOKEN_KEY).and_then(Value::as_str).and_then(Key::from_text));
         if let (Some(key), label) = (key, Label::of(self.place, &record))
-            && let StoredCredential::Login(tokens) = &mut record.kept
+            && let StoredCredential::Login(tokens) = &mut record.credential
         {
             // Without it the login is still complete: its access token is refreshed earlier.
             let file = private_file::read(&self.place.file(FileKind::Token)).ok().flatten();
@@ -323,7 +328,7 @@ impl KeyringStore<'_> {
             return Ok(());
         }
         let mut token = None;
-        if let StoredCredential::Login(tokens) = &mut short.kept {
+        if let StoredCredential::Login(tokens) = &mut short.credential {
             token = tokens.access_token.take();
         }
         let Some(token) = token else {
@@ -333,7 +338,7 @@ impl KeyringStore<'_> {
         let file = encrypted::seal(&key, Label::of(self.place, record), token.expose().as_bytes())?;
         private_file::replace(
             &self.place.file(FileKind::Token),
-            &self.place.file(FileKind::Mark),
+            &self.place.file(FileKind::Temporary),
             &file,
             private_file::RESERVED_BYTES,
         )?;
@@ -359,7 +364,7 @@ impl KeyringStore<'_> {
 /// The record without the parts stored in the state.
 fn bare(record: &Record) -> Record {
     let mut bare = record.clone();
-    if let StoredCredential::Login(tokens) = &mut bare.kept {
+    if let StoredCredential::Login(tokens) = &mut bare.credential {
         tokens.pending = None;
         tokens.ended = None;
     }

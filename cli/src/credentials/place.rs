@@ -34,7 +34,7 @@ pub(super) enum FileKind {
     /// The next record: created before the token exchange, so that a full disk can't lose it.
     Next,
     /// A temporary record or state that may be lost.
-    Mark,
+    Temporary,
     /// The metadata without secrets.
     State,
     /// The encrypted access token, if the keyring's entry would be too long.
@@ -46,7 +46,7 @@ impl FileKind {
         match self {
             Self::Cred => "cred",
             Self::Lock => "lock",
-            Self::Mark => "mark",
+            Self::Temporary => "mark",
             Self::Next => "next",
             Self::State => "state",
             Self::Token => "token",

@@ -315,8 +315,8 @@ mod tests {
         let (path, way) = (home.path().join("a"), home.path().join("b"));
         for text in ["first", "second"] {
             replace(&path, &way, text.as_bytes(), 64).unwrap();
-            let kept = read(&path).unwrap().unwrap();
-            assert_eq!((kept.len(), String::from_utf8_lossy(&kept).trim_end()), (64, text));
+            let content = read(&path).unwrap().unwrap();
+            assert_eq!((content.len(), String::from_utf8_lossy(&content).trim_end()), (64, text));
         }
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);

@@ -64,8 +64,8 @@ pub(crate) enum CredentialKind {
 }
 
 impl CredentialMetadata {
-    pub(super) fn of(kept: &StoredCredential) -> Self {
-        match kept {
+    pub(super) fn of(credential: &StoredCredential) -> Self {
+        match credential {
             StoredCredential::Login(record) => {
                 let TokenRecord { generation, expires_in, .. } = **record;
                 Self {
@@ -108,7 +108,7 @@ impl State {
             form: FORMAT_VERSION,
             store,
             login: record.login.clone(),
-            metadata: CredentialMetadata::of(&record.kept),
+            metadata: CredentialMetadata::of(&record.credential),
         }
     }
 
@@ -133,7 +133,7 @@ impl State {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
         private_file::replace(
             &place.file(FileKind::State),
-            &place.file(FileKind::Mark),
+            &place.file(FileKind::Temporary),
             &bytes,
             RESERVED_BYTES,
         )

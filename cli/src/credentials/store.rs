@@ -40,22 +40,22 @@ impl ProfileStore {
             }
             _ => file::peek(&self.place)?,
         };
-        Ok(record.map(|record| record.kept))
+        Ok(record.map(|record| record.credential))
     }
 
     /// Copies the credential to a profile without one, in the same store. `None` if there is nothing to copy.
     pub(super) async fn copy_to(&self, mut to: Self) -> Result<Option<Copied>, StoreError> {
         let Some((store, _)) = recorded(&self.place)? else { return Ok(None) };
         let mut from = Locked(Some(self.lock_profile(TIMEOUT).await?));
-        let Some(kept) = from.with(LockedProfile::read).await? else { return Ok(None) };
-        if kept.is_pending() {
+        let Some(credential) = from.with(LockedProfile::read).await? else { return Ok(None) };
+        if credential.is_pending() {
             return Err(StoreError::unavailable(
                 "a token refresh of this login hasn't finished; first run a command that uses the login, such as posthaste auth token",
             ));
         }
         to.wanted = Some(store);
         Locked(Some(to.lock_profile(TIMEOUT).await?))
-            .with(move |locked_profile| locked_profile.write(kept))
+            .with(move |locked_profile| locked_profile.write(credential))
             .await?;
         Ok(Some(Copied(from)))
     }
@@ -129,12 +129,12 @@ impl LockedProfile {
             _ => file::read(place)?,
         };
         record.as_ref().map_or(Ok(()), Record::check_host)?;
-        let kept = record.as_ref().map(|record| record.kept.clone());
+        let credential = record.as_ref().map(|record| record.credential.clone());
         self.seen = Some((Some(store), record));
-        Ok(kept)
+        Ok(credential)
     }
 
-    pub(super) fn write(&mut self, kept: StoredCredential) -> Result<(), StoreError> {
+    pub(super) fn write(&mut self, credential: StoredCredential) -> Result<(), StoreError> {
         if self.seen.is_none() {
             // An unreadable credential can be replaced only by a login.
             let store = match self.read() {
@@ -147,12 +147,14 @@ impl LockedProfile {
         // An explicit store means a login, unless a refresh was pending before.
         let is_renewal = self.staged.is_some() || self.ring.is_prepared();
         let goes_on = |before: &&Record| {
-            self.store.wanted.is_none() || is_renewal || before.kept.generation() == kept.generation()
+            self.store.wanted.is_none()
+                || is_renewal
+                || before.credential.generation() == credential.generation()
         };
-        let record = Record::after(before.as_ref().filter(goes_on), kept);
+        let record = Record::after(before.as_ref().filter(goes_on), credential);
         let goes_on = before.as_ref().is_some_and(|before| before.login == record.login);
         let store = if goes_on { last } else { self.store.wanted.or(last) }.unwrap_or_default();
-        if record.kept.is_pending() && self.held.is_none() {
+        if record.credential.is_pending() && self.held.is_none() {
             self.held = Some(signals::hold());
         }
         let written = self.put(store, last, before.as_ref(), &record);
@@ -254,8 +256,8 @@ impl LockedStore for Locked {
     }
 
     fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
-        let kept = StoredCredential::Login(Box::new(record.clone()));
-        Box::pin(self.with(move |locked_profile| locked_profile.write(kept)))
+        let credential = StoredCredential::Login(Box::new(record.clone()));
+        Box::pin(self.with(move |locked_profile| locked_profile.write(credential)))
     }
 
     fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -263,8 +265,8 @@ impl LockedStore for Locked {
     }
 }
 
-fn tokens(kept: StoredCredential) -> Option<TokenRecord> {
-    match kept {
+fn tokens(credential: StoredCredential) -> Option<TokenRecord> {
+    match credential {
         StoredCredential::Login(record) => Some(*record),
         StoredCredential::ApiKey(_) => None,
     }

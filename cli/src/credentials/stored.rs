@@ -36,7 +36,7 @@ pub(crate) struct StoredKey {
 /// A stored credential with the ID of its login, which stays the same while its tokens are refreshed.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
-    pub(super) kept: StoredCredential,
+    pub(super) credential: StoredCredential,
     pub(super) login: String,
     host: Option<String>,
 }
@@ -86,8 +86,8 @@ impl StoredCredential {
 
 impl Record {
     /// The record to write over `before`: the next generation of the same login, or another login.
-    pub(super) fn after(before: Option<&Self>, kept: StoredCredential) -> Self {
-        let goes_on = |before: &&Self| match (&before.kept, &kept) {
+    pub(super) fn after(before: Option<&Self>, credential: StoredCredential) -> Self {
+        let goes_on = |before: &&Self| match (&before.credential, &credential) {
             (StoredCredential::Login(old), StoredCredential::Login(new)) => {
                 let same = old.refresh_token.expose() == new.refresh_token.expose();
                 old.origin == new.origin
@@ -99,16 +99,16 @@ impl Record {
         let login = before
             .filter(goes_on)
             .map_or_else(|| uuid::Uuid::new_v4().simple().to_string(), |before| before.login.clone());
-        Self { kept, login, host: host_id() }
+        Self { credential, login, host: host_id() }
     }
 
     /// Whether this is the next generation of the same login.
     pub(super) fn follows(&self, login: &str, generation: u64) -> bool {
-        self.login == login && generation.checked_add(1) == Some(self.kept.generation())
+        self.login == login && generation.checked_add(1) == Some(self.credential.generation())
     }
 
     pub(super) fn to_json(&self) -> Zeroizing<Vec<u8>> {
-        let (tokens, api_key) = match &self.kept {
+        let (tokens, api_key) = match &self.credential {
             StoredCredential::Login(record) => (serde_json::to_value(record).ok(), None),
             StoredCredential::ApiKey(key) => {
                 let written = WrittenKey {
@@ -142,7 +142,7 @@ impl Record {
         }
         let written: Written = serde_json::from_value(value)
             .map_err(|_| wrong("`login`, `tokens` or `api_key` is missing or invalid"))?;
-        let kept = match (written.tokens, written.api_key) {
+        let credential = match (written.tokens, written.api_key) {
             (Some(tokens), None) => {
                 let bytes = Zeroizing::new(serde_json::to_vec(&tokens).unwrap_or_default());
                 StoredCredential::Login(Box::new(TokenRecord::from_json(&bytes)?))
@@ -154,14 +154,14 @@ impl Record {
             }),
             _ => return Err(wrong("it contains neither tokens nor an API key")),
         };
-        Ok(Self { kept, login: written.login, host: written.host })
+        Ok(Self { credential, login: written.login, host: written.host })
     }
 
     /// Rejects a record copied from another machine: both would refresh it.
     pub(super) fn check_host(&self) -> Result<(), StoreError> {
         match (&self.host, host_id()) {
             (Some(written), Some(here))
-                if *written != here && matches!(self.kept, StoredCredential::Login(_)) =>
+                if *written != here && matches!(self.credential, StoredCredential::Login(_)) =>
             {
                 Err(StoreError::unreadable(
                     "it was copied from another machine, and two machines can't share one login: log in here",
@@ -276,7 +276,7 @@ pub(super) mod tests {
         };
         assert!(!format!("{key:?}").contains("sentinel"));
         let record = Record::after(None, StoredCredential::ApiKey(key));
-        let StoredCredential::ApiKey(read) = from_file(&to_file(&record)).unwrap().kept else {
+        let StoredCredential::ApiKey(read) = from_file(&to_file(&record)).unwrap().credential else {
             panic!("no key")
         };
         assert_eq!((read.key.expose_secret(), read.origin.as_str()), ("re_sentinel", "https://a.test"));

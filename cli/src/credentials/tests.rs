@@ -17,7 +17,7 @@ use super::*;
 #[derive(Debug, Default)]
 struct TestBackend {
     entries: Mutex<BTreeMap<String, String>>,
-    trouble: Mutex<Failure>,
+    failure: Mutex<Failure>,
     calls: Mutex<Vec<&'static str>>,
 }
 
@@ -35,15 +35,15 @@ enum Failure {
 }
 
 impl TestBackend {
-    fn trouble(&self, trouble: Failure) {
-        *self.trouble.lock().unwrap() = trouble;
+    fn failure(&self, failure: Failure) {
+        *self.failure.lock().unwrap() = failure;
     }
 }
 
 impl SecretBackend for TestBackend {
     fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError> {
         self.calls.lock().unwrap().push("get");
-        match *self.trouble.lock().unwrap() {
+        match *self.failure.lock().unwrap() {
             Failure::Locked => Err(SecretBackendError::Locked),
             _ => Ok(self.entries.lock().unwrap().get(user).cloned().map(Zeroizing::new)),
         }
@@ -52,7 +52,7 @@ impl SecretBackend for TestBackend {
     fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError> {
         self.calls.lock().unwrap().push("set");
         let keep = || drop(self.entries.lock().unwrap().insert(user.to_owned(), secret.to_owned()));
-        match *self.trouble.lock().unwrap() {
+        match *self.failure.lock().unwrap() {
             Failure::None => keep(),
             Failure::Locked | Failure::ReadOnly => return Err(SecretBackendError::Locked),
             Failure::Forgets => {}
@@ -72,13 +72,13 @@ impl SecretBackend for TestBackend {
 }
 
 /// A folder, a keyring, and a store over both.
-struct Bench {
+struct Fixture {
     home: tempfile::TempDir,
     backend: Arc<TestBackend>,
     store: ProfileStore,
 }
 
-impl Bench {
+impl Fixture {
     fn of(kind: StoreKind) -> Self {
         let home = tempfile::tempdir().unwrap();
         let folder = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
@@ -93,9 +93,9 @@ impl Bench {
 
     /// With a login of this generation in it.
     fn with(kind: StoreKind, generation: u64) -> Self {
-        let bench = Self::of(kind);
-        bench.locked(|store| write(store, &login(generation)).unwrap());
-        bench
+        let fixture = Self::of(kind);
+        fixture.locked(|store| write(store, &login(generation)).unwrap());
+        fixture
     }
 
     fn file(&self, part: FileKind) -> PathBuf {
@@ -119,7 +119,7 @@ impl Bench {
     fn renew(&self, from: u64) -> Result<(), StoreError> {
         self.locked(|store| {
             read(store)?;
-            write(store, &marked(from))?;
+            write(store, &pending_login(from))?;
             write(store, &login(from + 1))
         })
     }
@@ -147,7 +147,7 @@ fn read(store: &mut Box<dyn LockedStore>) -> Result<Option<TokenRecord>, StoreEr
 }
 
 /// A login with a pending refresh.
-fn marked(generation: u64) -> TokenRecord {
+fn pending_login(generation: u64) -> TokenRecord {
     let mut record = login(generation);
     let mark = serde_json::json!({"since": "2026-01-01T00:00:00Z", "attempts": 1});
     record.pending = serde_json::from_value::<Option<RefreshPending>>(mark).unwrap();
@@ -159,46 +159,46 @@ const BOTH: [StoreKind; 2] = [StoreKind::File, StoreKind::Keyring];
 #[test]
 fn a_login_is_stored_refreshed_and_removed_without_leftovers() {
     for kind in BOTH {
-        let bench = Bench::of(kind);
-        assert!(bench.found().unwrap().is_none());
-        bench.locked(|store| write(store, &login(1)).unwrap());
+        let fixture = Fixture::of(kind);
+        assert!(fixture.found().unwrap().is_none());
+        fixture.locked(|store| write(store, &login(1)).unwrap());
         for generation in 1..50 {
-            bench.renew(generation).unwrap();
-            let read = now(bench.store.read()).unwrap().unwrap();
+            fixture.renew(generation).unwrap();
+            let read = now(fixture.store.read()).unwrap().unwrap();
             assert_eq!(read.to_json(), login(generation + 1).to_json(), "{kind:?}");
         }
         let expected: &[&str] = match kind {
             StoreKind::File => &["work.cred", "work.state"],
             StoreKind::Keyring => &["work.state"],
         };
-        assert_eq!(bench.files(), expected);
-        bench.locked(|store| now(store.remove()).unwrap());
-        assert!(bench.found().unwrap().is_none());
-        assert!(bench.files().is_empty() && bench.backend.entries.lock().unwrap().is_empty());
+        assert_eq!(fixture.files(), expected);
+        fixture.locked(|store| now(store.remove()).unwrap());
+        assert!(fixture.found().unwrap().is_none());
+        assert!(fixture.files().is_empty() && fixture.backend.entries.lock().unwrap().is_empty());
     }
 }
 
 #[test]
 fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
     for kind in BOTH {
-        let bench = Bench::with(kind, 1);
-        bench.locked(|store| {
+        let fixture = Fixture::with(kind, 1);
+        fixture.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(1)).unwrap();
+            write(store, &pending_login(1)).unwrap();
             // Reading again in between keeps the reserved space.
             assert!(read(store).unwrap().unwrap().pending.is_some());
-            assert!(bench.file(FileKind::Next).exists());
+            assert!(fixture.file(FileKind::Next).exists());
         });
-        let seen = now(bench.store.read()).unwrap().unwrap();
-        assert_eq!(seen.pending, marked(1).pending);
+        let seen = now(fixture.store.read()).unwrap().unwrap();
+        assert_eq!(seen.pending, pending_login(1).pending);
         // A process after one that died finds the pending refresh, and unused reserved space.
-        assert_eq!(bench.found().unwrap().unwrap().pending, marked(1).pending);
-        assert!(!bench.file(FileKind::Next).exists());
-        bench.locked(|store| {
+        assert_eq!(fixture.found().unwrap().unwrap().pending, pending_login(1).pending);
+        assert!(!fixture.file(FileKind::Next).exists());
+        fixture.locked(|store| {
             read(store).unwrap();
             write(store, &login(1)).unwrap();
         });
-        assert!(bench.found().unwrap().unwrap().pending.is_none());
+        assert!(fixture.found().unwrap().unwrap().pending.is_none());
     }
 }
 
@@ -211,57 +211,57 @@ fn a_new_login_replaces_any_other_regardless_of_generation_and_store() {
         (StoreKind::Keyring, StoreKind::Keyring),
     ] {
         for generation in [1, 8] {
-            let mut bench = Bench::with(first, 7);
-            bench.store.wanted = Some(second);
-            bench.locked(|store| write(store, &login(generation)).unwrap());
-            bench.store.wanted = None;
-            assert_eq!(bench.generation(), generation);
-            bench.renew(generation).unwrap();
-            assert_eq!(bench.generation(), generation + 1);
+            let mut fixture = Fixture::with(first, 7);
+            fixture.store.wanted = Some(second);
+            fixture.locked(|store| write(store, &login(generation)).unwrap());
+            fixture.store.wanted = None;
+            assert_eq!(fixture.generation(), generation);
+            fixture.renew(generation).unwrap();
+            assert_eq!(fixture.generation(), generation + 1);
             assert_eq!(
-                bench.file(FileKind::Cred).exists(),
+                fixture.file(FileKind::Cred).exists(),
                 second == StoreKind::File,
                 "{first:?} {second:?}"
             );
-            assert_eq!(bench.backend.entries.lock().unwrap().is_empty(), second == StoreKind::File);
+            assert_eq!(fixture.backend.entries.lock().unwrap().is_empty(), second == StoreKind::File);
         }
     }
 }
 
 #[test]
 fn an_unreadable_file_is_reported_with_its_path_and_stays_until_a_login_replaces_it() {
-    let bench = Bench::with(StoreKind::File, 1);
-    let path = bench.file(FileKind::Cred);
+    let fixture = Fixture::with(StoreKind::File, 1);
+    let path = fixture.file(FileKind::Cred);
     let whole = std::fs::read(&path).unwrap();
     for bad in [b"".to_vec(), b" \n".to_vec(), b"{bad".to_vec(), b"\xff".to_vec(), whole[..200].to_vec()] {
         std::fs::write(&path, &bad).unwrap();
-        for error in [bench.found().unwrap_err(), now(bench.store.read()).unwrap_err()] {
+        for error in [fixture.found().unwrap_err(), now(fixture.store.read()).unwrap_err()] {
             assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), bad);
     }
-    bench.locked(|store| write(store, &login(1)).unwrap());
-    assert_eq!(bench.generation(), 1);
+    fixture.locked(|store| write(store, &login(1)).unwrap());
+    assert_eq!(fixture.generation(), 1);
 }
 
 /// The bytes that a writer of this step would have left in `.next`.
-fn next_of(bench: &Bench, kind: StoreKind, generation: u64, another_login: bool) -> Vec<u8> {
-    let place = &bench.store.place;
+fn next_of(fixture: &Fixture, kind: StoreKind, generation: u64, another_login: bool) -> Vec<u8> {
+    let place = &fixture.store.place;
     let mut record = match kind {
         StoreKind::File => file::peek(place).unwrap().unwrap(),
         StoreKind::Keyring => {
             let state = state::State::read(place).unwrap().unwrap();
-            KeyringStore { place, backend: &*bench.backend }.peek(&state).unwrap().unwrap()
+            KeyringStore { place, backend: &*fixture.backend }.peek(&state).unwrap().unwrap()
         }
     };
     if another_login {
         "another".clone_into(&mut record.login);
     }
-    record.kept = StoredCredential::Login(Box::new(login(generation)));
+    record.credential = StoredCredential::Login(Box::new(login(generation)));
     match kind {
         StoreKind::File => stored::to_file(&record).to_vec(),
         StoreKind::Keyring => {
-            let entries = bench.backend.entries.lock().unwrap();
+            let entries = fixture.backend.entries.lock().unwrap();
             let key = entries.iter().find(|(user, _)| user.ends_with("key")).unwrap().1;
             let key = encrypted::Key::from_text(key).unwrap();
             encrypted::seal(&key, encrypted::Label::of(place, &record), &record.to_json()).unwrap()
@@ -272,185 +272,185 @@ fn next_of(bench: &Bench, kind: StoreKind, generation: u64, another_login: bool)
 #[test]
 fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
     for kind in BOTH {
-        let bench = Bench::with(kind, 3);
-        bench.locked(|store| {
+        let fixture = Fixture::with(kind, 3);
+        fixture.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(3)).unwrap();
+            write(store, &pending_login(3)).unwrap();
         });
         let put = |bytes: &[u8]| {
             private_file::replace(
-                &bench.file(FileKind::Next),
-                &bench.file(FileKind::Mark),
+                &fixture.file(FileKind::Next),
+                &fixture.file(FileKind::Temporary),
                 bytes,
                 private_file::RESERVED_BYTES,
             )
             .unwrap();
         };
-        let good = next_of(&bench, kind, 4, false);
-        let old = next_of(&bench, kind, 2, false);
-        let far = next_of(&bench, kind, 5, false);
-        let untrusted = next_of(&bench, kind, 4, true);
+        let good = next_of(&fixture, kind, 4, false);
+        let old = next_of(&fixture, kind, 2, false);
+        let far = next_of(&fixture, kind, 5, false);
+        let untrusted = next_of(&fixture, kind, 4, true);
         let mut changed = good.clone();
         changed[good.len() / 2] ^= 1;
         for useless in [&old[..], &far, &untrusted, &changed, &good[..good.len() / 2]] {
             put(useless);
-            assert_eq!(bench.generation(), 3, "{kind:?}");
-            assert!(!bench.file(FileKind::Next).exists());
+            assert_eq!(fixture.generation(), 3, "{kind:?}");
+            assert!(!fixture.file(FileKind::Next).exists());
         }
         put(&good);
-        let found = bench.found().unwrap().unwrap();
+        let found = fixture.found().unwrap().unwrap();
         assert_eq!((found.generation, found.pending), (4, None));
-        assert!(!bench.file(FileKind::Next).exists());
-        bench.renew(4).unwrap();
+        assert!(!fixture.file(FileKind::Next).exists());
+        fixture.renew(4).unwrap();
     }
 }
 
 #[test]
 fn a_refreshed_record_that_cannot_be_saved_is_recovered_from_a_fallback_file() {
     for kind in BOTH {
-        let bench = Bench::with(kind, 1);
-        bench.locked(|store| {
+        let fixture = Fixture::with(kind, 1);
+        fixture.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(1)).unwrap();
-            bench.backend.trouble(Failure::ReadOnly);
+            write(store, &pending_login(1)).unwrap();
+            fixture.backend.failure(Failure::ReadOnly);
             // The folder is missing when the response arrives.
-            let aside = bench.home.path().join("aside");
-            std::fs::rename(bench.store.place.folder(), &aside).unwrap();
+            let aside = fixture.home.path().join("aside");
+            std::fs::rename(fixture.store.place.folder(), &aside).unwrap();
             write(store, &login(2)).unwrap();
-            std::fs::rename(&aside, bench.store.place.folder()).unwrap();
+            std::fs::rename(&aside, fixture.store.place.folder()).unwrap();
         });
-        bench.backend.trouble(Failure::None);
-        let spilled = || bench.store.place.fallback_files().iter().any(|path| path.exists());
+        fixture.backend.failure(Failure::None);
+        let spilled = || fixture.store.place.fallback_files().iter().any(|path| path.exists());
         assert!(spilled(), "{kind:?}");
         // Not through the file that is still open.
-        std::fs::remove_file(bench.file(FileKind::Next)).unwrap_or_default();
-        assert_eq!(bench.generation(), 2, "{kind:?}");
+        std::fs::remove_file(fixture.file(FileKind::Next)).unwrap_or_default();
+        assert_eq!(fixture.generation(), 2, "{kind:?}");
         assert!(!spilled());
-        bench.renew(2).unwrap();
+        fixture.renew(2).unwrap();
     }
 }
 
 #[test]
 fn a_keyring_failure_after_the_exchange_loses_nothing() {
-    for trouble in [Failure::Locked, Failure::ReadOnly, Failure::Forgets, Failure::SlowToAnswer] {
-        let bench = Bench::with(StoreKind::Keyring, 1);
-        bench.locked(|store| {
+    for failure in [Failure::Locked, Failure::ReadOnly, Failure::Forgets, Failure::SlowToAnswer] {
+        let fixture = Fixture::with(StoreKind::Keyring, 1);
+        fixture.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(1)).unwrap();
-            bench.backend.trouble(trouble);
+            write(store, &pending_login(1)).unwrap();
+            fixture.backend.failure(failure);
             write(store, &login(2)).unwrap();
         });
-        assert_eq!(bench.file(FileKind::Next).exists(), trouble != Failure::SlowToAnswer, "{trouble:?}");
+        assert_eq!(fixture.file(FileKind::Next).exists(), failure != Failure::SlowToAnswer, "{failure:?}");
         // While it fails, the token in the file is used and never refreshed.
-        if matches!(trouble, Failure::ReadOnly | Failure::Forgets) {
-            bench.locked(|store| {
+        if matches!(failure, Failure::ReadOnly | Failure::Forgets) {
+            fixture.locked(|store| {
                 assert_eq!(read(store).unwrap().unwrap().generation, 2);
-                let error = write(store, &marked(2)).unwrap_err();
+                let error = write(store, &pending_login(2)).unwrap_err();
                 assert!(error.to_string().contains("not written"), "{error}");
             });
-            assert!(bench.file(FileKind::Next).exists());
+            assert!(fixture.file(FileKind::Next).exists());
         }
-        if trouble == Failure::Locked {
-            assert!(bench.found().unwrap_err().to_string().contains("locked"));
-            assert!(bench.file(FileKind::Next).exists());
+        if failure == Failure::Locked {
+            assert!(fixture.found().unwrap_err().to_string().contains("locked"));
+            assert!(fixture.file(FileKind::Next).exists());
         }
-        bench.backend.trouble(Failure::None);
-        assert_eq!(bench.generation(), 2, "{trouble:?}");
-        assert!(!bench.file(FileKind::Next).exists());
-        bench.renew(2).unwrap();
+        fixture.backend.failure(Failure::None);
+        assert_eq!(fixture.generation(), 2, "{failure:?}");
+        assert!(!fixture.file(FileKind::Next).exists());
+        fixture.renew(2).unwrap();
     }
 }
 
 #[test]
 fn a_keyring_failure_before_the_exchange_prevents_it() {
-    let bench = Bench::with(StoreKind::Keyring, 1);
-    let written = bench.locked(|store| {
+    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    let written = fixture.locked(|store| {
         read(store).unwrap();
-        bench.backend.trouble(Failure::Locked);
-        write(store, &marked(1))
+        fixture.backend.failure(Failure::Locked);
+        write(store, &pending_login(1))
     });
     assert!(written.unwrap_err().to_string().contains("locked"));
-    bench.backend.trouble(Failure::None);
-    assert!(bench.found().unwrap().unwrap().pending.is_none());
+    fixture.backend.failure(Failure::None);
+    assert!(fixture.found().unwrap().unwrap().pending.is_none());
 }
 
 #[test]
 fn a_keyring_restored_from_a_backup_is_rejected() {
-    let bench = Bench::with(StoreKind::Keyring, 1);
-    let copy = bench.backend.entries.lock().unwrap().clone();
-    bench.renew(1).unwrap();
-    *bench.backend.entries.lock().unwrap() = copy;
-    let error = bench.found().unwrap_err().to_string();
+    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    let copy = fixture.backend.entries.lock().unwrap().clone();
+    fixture.renew(1).unwrap();
+    *fixture.backend.entries.lock().unwrap() = copy;
+    let error = fixture.found().unwrap_err().to_string();
     assert!(error.contains("generation 1") && error.contains("log in again"), "{error}");
 }
 
 #[test]
 fn a_long_access_token_is_written_to_an_encrypted_file_and_the_entry_stays_short() {
-    let bench = Bench::with(StoreKind::Keyring, 1);
+    let fixture = Fixture::with(StoreKind::Keyring, 1);
     let mut long = login(1);
     let token = "a".repeat(2000);
     long.access_token = Some(posthaste::types::AccessToken::new(token.clone()).unwrap());
     // Of the same generation: a response that contained only an access token.
-    bench.locked(|store| write(store, &long).unwrap());
-    for entry in bench.backend.entries.lock().unwrap().values() {
+    fixture.locked(|store| write(store, &long).unwrap());
+    for entry in fixture.backend.entries.lock().unwrap().values() {
         assert!(entry.encode_utf16().count() <= 1280 && !entry.contains(&token));
     }
-    let file = std::fs::read(bench.file(FileKind::Token)).unwrap();
+    let file = std::fs::read(fixture.file(FileKind::Token)).unwrap();
     assert!(!String::from_utf8_lossy(&file).contains(&token));
-    bench.backend.calls.lock().unwrap().clear();
-    let read = now(bench.store.read()).unwrap().unwrap();
+    fixture.backend.calls.lock().unwrap().clear();
+    let read = now(fixture.store.read()).unwrap().unwrap();
     assert_eq!(read.access_token.unwrap().expose(), token);
-    assert_eq!(*bench.backend.calls.lock().unwrap(), ["get"]);
+    assert_eq!(*fixture.backend.calls.lock().unwrap(), ["get"]);
     // Without the file only the access token is missing.
-    std::fs::remove_file(bench.file(FileKind::Token)).unwrap();
-    assert!(bench.found().unwrap().unwrap().access_token.is_none());
+    std::fs::remove_file(fixture.file(FileKind::Token)).unwrap();
+    assert!(fixture.found().unwrap().unwrap().access_token.is_none());
 }
 
 #[test]
 fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
     for kind in BOTH {
-        let bench = Bench::of(kind);
+        let fixture = Fixture::of(kind);
         let key = StoredKey {
             origin: "https://a.test".to_owned(),
             key: SecretString::from("re_sentinel"),
             since: Timestamp::UNIX_EPOCH,
         };
-        let mut locked_profile = now(bench.store.lock_profile(Duration::ZERO)).unwrap();
+        let mut locked_profile = now(fixture.store.lock_profile(Duration::ZERO)).unwrap();
         locked_profile.write(StoredCredential::ApiKey(key)).unwrap();
         drop(locked_profile);
-        let Some(StoredCredential::ApiKey(read)) = bench.store.peek().unwrap() else { panic!("no key") };
+        let Some(StoredCredential::ApiKey(read)) = fixture.store.peek().unwrap() else { panic!("no key") };
         assert_eq!(read.key.expose_secret(), "re_sentinel");
-        assert!(bench.found().unwrap().is_none());
-        bench.locked(|store| write(store, &login(1)).unwrap());
-        assert_eq!(bench.generation(), 1);
+        assert!(fixture.found().unwrap().is_none());
+        fixture.locked(|store| write(store, &login(1)).unwrap());
+        assert_eq!(fixture.generation(), 1);
     }
 }
 
 #[test]
 fn an_overview_contains_no_secret_and_needs_no_keyring() {
     for kind in BOTH {
-        let bench = Bench::with(kind, 4);
-        bench.backend.calls.lock().unwrap().clear();
-        let overview = Credentials { place: bench.store.place.clone(), peeked: Arc::default() }
+        let fixture = Fixture::with(kind, 4);
+        fixture.backend.calls.lock().unwrap().clear();
+        let overview = Credentials { place: fixture.store.place.clone(), peeked: Arc::default() }
             .overview()
             .unwrap()
             .unwrap();
         assert_eq!((overview.metadata.generation, overview.store), (4, kind));
         assert_eq!(overview.metadata.origin, "https://a.test");
         assert!(!format!("{overview:?}").contains("sentinel"));
-        assert!(bench.backend.calls.lock().unwrap().is_empty());
+        assert!(fixture.backend.calls.lock().unwrap().is_empty());
     }
 }
 
 #[test]
 fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
-    let bench = Bench::with(StoreKind::File, 1);
+    let fixture = Fixture::with(StoreKind::File, 1);
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut looks = 0_u32;
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                let Some(StoredCredential::Login(record)) = bench.store.peek().unwrap() else {
+                let Some(StoredCredential::Login(record)) = fixture.store.peek().unwrap() else {
                     panic!("no login")
                 };
                 assert_eq!(record.refresh_token.expose(), format!("rt_sentinel_{}", record.generation));
@@ -458,7 +458,7 @@ fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
             }
             looks
         });
-        (1..40).for_each(|generation| bench.renew(generation).unwrap());
+        (1..40).for_each(|generation| fixture.renew(generation).unwrap());
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(reader.join().unwrap() > 10);
     });
@@ -467,34 +467,34 @@ fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
 #[test]
 fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
     for kind in [StoreKind::File, StoreKind::Keyring] {
-        let bench = Bench::with(kind, 3);
-        let folder = |name: &str| bench.home.path().join(name).to_str().unwrap().to_owned();
+        let fixture = Fixture::with(kind, 3);
+        let folder = |name: &str| fixture.home.path().join(name).to_str().unwrap().to_owned();
         let env =
             Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
         let place = Place::of(&env, Some("acme")).unwrap();
-        let other = || ProfileStore { place: place.clone(), wanted: None, ..bench.store.clone() };
+        let other = || ProfileStore { place: place.clone(), wanted: None, ..fixture.store.clone() };
         let other_has = || now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.read())).unwrap();
 
-        bench.backend.trouble(Failure::ReadOnly);
-        let refused = now(bench.store.copy_to(other())).is_err();
-        bench.backend.trouble(Failure::None);
+        fixture.backend.failure(Failure::ReadOnly);
+        let refused = now(fixture.store.copy_to(other())).is_err();
+        fixture.backend.failure(Failure::None);
         if kind == StoreKind::Keyring {
-            assert!(refused && other_has().is_none() && bench.generation() == 3);
+            assert!(refused && other_has().is_none() && fixture.generation() == 3);
         } else {
             now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.remove())).unwrap();
         }
-        let copied = now(bench.store.copy_to(other())).unwrap().unwrap();
-        assert!(matches!(now(bench.store.lock(Duration::ZERO)), Err(StoreError::Busy { .. })));
+        let copied = now(fixture.store.copy_to(other())).unwrap().unwrap();
+        assert!(matches!(now(fixture.store.lock(Duration::ZERO)), Err(StoreError::Busy { .. })));
         now(copied.remove()).unwrap();
-        assert!(bench.found().unwrap().is_none());
+        assert!(fixture.found().unwrap().is_none());
         assert_eq!(recorded(&place).unwrap().unwrap().0, kind);
         assert_eq!(other_has().unwrap().refresh_token.expose(), login(3).refresh_token.expose());
-        assert!(now(bench.store.copy_to(other())).unwrap().is_none());
+        assert!(now(fixture.store.copy_to(other())).unwrap().is_none());
 
-        let unsettled = Bench::with(kind, 3);
+        let unsettled = Fixture::with(kind, 3);
         unsettled.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(3)).unwrap();
+            write(store, &pending_login(3)).unwrap();
         });
         assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("hasn't finished"));
     }

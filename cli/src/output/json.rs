@@ -87,15 +87,15 @@ pub(crate) fn project(value: &Value, fields: &[String]) -> (Value, Vec<String>) 
 }
 
 fn project_item(item: &Value, fields: &[String], unknown: &mut Vec<String>) -> Value {
-    let mut kept = Map::new();
+    let mut selected = Map::new();
     for field in fields {
         let reached = field.split('.').try_fold(item, |value, part| value.get(part));
         if let Some(value) = reached {
-            kept.insert(field.clone(), value.clone());
+            selected.insert(field.clone(), value.clone());
             unknown.retain(|name| name != field);
         }
     }
-    Value::Object(kept)
+    Value::Object(selected)
 }
 
 #[cfg(test)]
@@ -139,10 +139,13 @@ mod tests {
     #[test]
     fn selecting_fields_keeps_the_envelope_and_reports_unknown_names() {
         let list = json!({"object":"list","data":[{"id":"a","x":{"y":1}},{"id":"b"}],"has_more":false});
-        let (kept, unknown) = project(&list, &["id".into(), "x.y".into(), "idd".into()]);
-        assert_eq!(kept, json!({"object":"list","data":[{"id":"a","x.y":1},{"id":"b"}],"has_more":false}));
+        let (selected, unknown) = project(&list, &["id".into(), "x.y".into(), "idd".into()]);
+        assert_eq!(
+            selected,
+            json!({"object":"list","data":[{"id":"a","x.y":1},{"id":"b"}],"has_more":false})
+        );
         assert_eq!(unknown, ["idd"]);
-        let (kept, _) = project(&json!({"id":"a","object":"email"}), &["id".into()]);
-        assert_eq!(kept, json!({"id":"a"}));
+        let (selected, _) = project(&json!({"id":"a","object":"email"}), &["id".into()]);
+        assert_eq!(selected, json!({"id":"a"}));
     }
 }

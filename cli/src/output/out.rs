@@ -211,8 +211,8 @@ impl Out {
     fn text_of(&self, document: &Value, indented: bool) -> Result<String, Fail> {
         let mut document = std::borrow::Cow::Borrowed(document);
         if !self.fields.is_empty() {
-            let (kept, unknown) = json::project(&document, &self.fields);
-            document = std::borrow::Cow::Owned(kept);
+            let (selected, unknown) = json::project(&document, &self.fields);
+            document = std::borrow::Cow::Owned(selected);
             for field in unknown {
                 self.warn(&format!("unknown field `{field}`"));
             }

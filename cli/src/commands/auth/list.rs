@@ -32,19 +32,19 @@ const COLUMNS: &[Column] = &[
 pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let columns = context.out.columns(COLUMNS)?;
-    let kept = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
+    let stored = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
     let used = profile::shown(context)?;
     let written =
         settings.file.iter().flat_map(|file| file.profiles().into_iter().map(move |name| (file, name)));
     let mut rows: Vec<Value> = Vec::new();
-    for (file, name) in written.filter(|(_, name)| !kept.iter().any(|(known, _)| known == name)) {
+    for (file, name) in written.filter(|(_, name)| !stored.iter().any(|(known, _)| known == name)) {
         let address = file.get(Some(name), "base_url").or_else(|| file.get(None, "base_url"));
         let origin = address
             .and_then(|entry| url::Url::parse(&entry.text).ok())
             .map(|url| url.origin().ascii_serialization());
         rows.push(json!({ "profile": name, "origin": origin, "state": "logged_out" }));
     }
-    for (name, overview) in &kept {
+    for (name, overview) in &stored {
         rows.push(match overview {
             Ok(overview) => described(overview),
             Err(error) => {

@@ -257,8 +257,8 @@ impl Grant {
             Session::start(store, record.clone()).await?;
             Ok(record)
         });
-        let kept = saving.await.map_err(|error| Fail::local("the login couldn't be stored", error))?;
-        kept.map_err(failed)
+        let saved = saving.await.map_err(|error| Fail::local("the login couldn't be stored", error))?;
+        saved.map_err(failed)
     }
 }
 

@@ -81,8 +81,8 @@ fn forget(context: &Context) -> Result<(), Fail> {
 }
 
 async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
-    let kept = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
-    let names: Vec<String> = kept.into_iter().map(|(name, _)| name).collect();
+    let stored = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
+    let names: Vec<String> = stored.into_iter().map(|(name, _)| name).collect();
     if names.len() > 1 {
         confirm(&format!("Log out of {} profiles ({})?", names.len(), names.join(", ")), context).await?;
     }
@@ -91,13 +91,13 @@ async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
 
 async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, Fail> {
     let credentials = Credentials::of(&context.env, profile).map_err(|error| of_store(&error))?;
-    let kept = credentials.overview();
-    if matches!(kept, Ok(None)) {
+    let stored = credentials.overview();
+    if matches!(stored, Ok(None)) {
         return Ok(None);
     }
     let name = profile.unwrap_or(DEFAULT);
     // Unreadable credentials are treated as a login: the session then reports why.
-    if matches!(&kept, Ok(Some(kept)) if kept.metadata.kind == CredentialKind::ApiKey) {
+    if matches!(&stored, Ok(Some(stored)) if stored.metadata.kind == CredentialKind::ApiKey) {
         credentials.remove().await.map_err(|error| of_store(&error))?;
         return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));
     }

@@ -24,7 +24,7 @@ pub(crate) struct Args {}
 pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let credentials = context.credentials()?;
-    let kept = credentials.overview();
+    let overview = credentials.overview();
     let name = profile::shown(context)?;
     if let Some(given) = &settings.credential {
         let kind = match given.value {
@@ -42,26 +42,26 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
             given.source
         );
         context.out.result(&[line], &document)?;
-        if matches!(kept, Ok(Some(_))) {
+        if matches!(overview, Ok(Some(_))) {
             context.out.note(&format!("a login is stored too; {} takes precedence over it", given.source));
         }
         return Ok(());
     }
-    let Some(kept) = kept.map_err(|error| of_store(&error))? else {
+    let Some(overview) = overview.map_err(|error| of_store(&error))? else {
         return Err(Fail::Auth {
             message: format!("profile `{name}` isn't logged in"),
             hint: Some(LOGIN.to_owned()),
         });
     };
-    let mut document = described(&kept);
+    let mut document = described(&overview);
     if let Some(holder) = credentials.holder() {
         document["renewed_by"] = holder.to_string().into();
     }
-    context.out.result(&[line(&kept)], &document)?;
+    context.out.result(&[line(&overview)], &document)?;
     if let Some(holder) = credentials.holder() {
         context.out.note(&format!("token refresh in progress: {holder}"));
     }
-    if let (Some(pending), None) = (&kept.metadata.pending, &kept.metadata.ended) {
+    if let (Some(pending), None) = (&overview.metadata.pending, &overview.metadata.ended) {
         let since = Timestamp::try_from(pending.since).unwrap_or_default();
         context.out.note(&format!(
             "a token refresh started {} and its outcome is unknown",
@@ -69,48 +69,48 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         ));
     }
     if let Some(base_url) = &settings.base_url
-        && base_url.value.origin().ascii_serialization() != kept.metadata.origin
+        && base_url.value.origin().ascii_serialization() != overview.metadata.origin
     {
         return Err(Fail::Auth {
             message: format!(
                 "the login is for {}, but {} requests {}",
-                kept.metadata.origin, base_url.source, base_url.value
+                overview.metadata.origin, base_url.source, base_url.value
             ),
             hint: Some("log in there with another profile: posthaste --profile NAME auth login".to_owned()),
         });
     }
-    match &kept.metadata.ended {
+    match &overview.metadata.ended {
         Some(ended) => Err(super::refused(&posthaste::auth::AuthError::Ended(ended.clone()))),
         None => Ok(()),
     }
 }
 
 /// The login's state as one word.
-pub(super) fn state_of(kept: Result<&Overview, &StoreError>) -> &'static str {
-    match kept {
-        Ok(kept) if kept.metadata.ended.is_some() => "ended",
+pub(super) fn state_of(overview: Result<&Overview, &StoreError>) -> &'static str {
+    match overview {
+        Ok(overview) if overview.metadata.ended.is_some() => "ended",
         Ok(_) => "logged_in",
         Err(_) => "unreadable",
     }
 }
 
 /// The status for programs; contains no secrets.
-pub(super) fn described(kept: &Overview) -> Value {
-    let metadata = &kept.metadata;
+pub(super) fn described(overview: &Overview) -> Value {
+    let metadata = &overview.metadata;
     let login = metadata.kind == CredentialKind::Login;
     json!({
-        "profile": kept.profile,
+        "profile": overview.profile,
         "origin": metadata.origin,
         "kind": if login { "login" } else { "api_key" },
-        "state": state_of(Ok(kept)),
+        "state": state_of(Ok(overview)),
         "scope": login.then_some(&metadata.scope),
         "client_id": login.then_some(&metadata.client_id),
         "expires_at": metadata.expires_at().and_then(rfc3339),
         "obtained_at": metadata.obtained_at,
         "generation": login.then_some(metadata.generation),
         "pending_since": metadata.pending.as_ref().and_then(|pending| rfc3339(pending.since)),
-        "store": kept.store.word(),
-        "path": kept.path,
+        "store": overview.store.word(),
+        "path": overview.path,
     })
 }
 
@@ -118,8 +118,8 @@ fn rfc3339(time: SystemTime) -> Option<String> {
     Timestamp::try_from(time).ok().map(|at| format!("{at:.0}"))
 }
 
-fn line(kept: &Overview) -> String {
-    let metadata = &kept.metadata;
+fn line(overview: &Overview) -> String {
+    let metadata = &overview.metadata;
     let what = match metadata.expires_at().and_then(rfc3339) {
         Some(at) => {
             let ends = relative(&at, Timestamp::now());
@@ -128,7 +128,9 @@ fn line(kept: &Overview) -> String {
         }
         None => "API key".to_owned(),
     };
-    let place =
-        kept.path.as_ref().map_or_else(|| kept.store.word().to_owned(), |path| path.display().to_string());
-    format!("{}  {}  {what}  {place}", kept.profile, metadata.origin)
+    let place = overview
+        .path
+        .as_ref()
+        .map_or_else(|| overview.store.word().to_owned(), |path| path.display().to_string());
+    format!("{}  {}  {what}  {place}", overview.profile, metadata.origin)
 }

@@ -29,7 +29,7 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     }
     let credentials = context.credentials()?;
     match credentials.overview().map_err(|error| of_store(&error))? {
-        Some(kept) if kept.metadata.kind == CredentialKind::ApiKey => {
+        Some(overview) if overview.metadata.kind == CredentialKind::ApiKey => {
             let key = credentials.api_key().await.map_err(|error| of_store(&error))?;
             let key = key.ok_or_else(|| super::refused(&AuthError::LoggedOut))?;
             print(key.key.expose_secret())

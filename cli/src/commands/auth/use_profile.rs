@@ -25,8 +25,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         return Err(profile::unknown(&args.name, &profiles));
     }
     profile::write(None, &[("default_profile", &args.name)], context)?;
-    let is_kept = Credentials::of(&context.env, Some(&args.name)).and_then(|kept| kept.overview());
-    if is_kept.map_err(|error| of_store(&error))?.is_none() {
+    let is_stored =
+        Credentials::of(&context.env, Some(&args.name)).and_then(|credentials| credentials.overview());
+    if is_stored.map_err(|error| of_store(&error))?.is_none() {
         context
             .out
             .note(&format!("this profile isn't logged in: posthaste --profile {} auth login", args.name));

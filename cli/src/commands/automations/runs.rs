@@ -130,9 +130,9 @@ pub(super) async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
 
 async fn until_ended(args: &GetArgs, timeout: Duration, context: &Context) -> Result<(), Fail> {
     let words = Messages {
-        left: "the run continues".to_owned(),
-        open: "the run hasn't ended".to_owned(),
-        goes_on: "it continues".to_owned(),
+        interrupted: "the run continues".to_owned(),
+        timed_out: "the run hasn't ended".to_owned(),
+        continues: "it continues".to_owned(),
         failed: "the run didn't complete".to_owned(),
         check: format!("posthaste automations run {} {}", args.id, args.run),
     };

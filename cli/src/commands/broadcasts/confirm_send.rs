@@ -58,9 +58,9 @@ pub(super) async fn wait(
     context: &Context,
 ) -> Result<(), Fail> {
     let words = Messages {
-        left: "sending continues in the background".to_owned(),
-        open: "the broadcast isn't sent".to_owned(),
-        goes_on: "sending continues in the background".to_owned(),
+        interrupted: "sending continues in the background".to_owned(),
+        timed_out: "the broadcast isn't sent".to_owned(),
+        continues: "sending continues in the background".to_owned(),
         failed: "the broadcast failed".to_owned(),
         check: show_command(id.as_str()),
     };

@@ -58,9 +58,9 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let file = match edited {
         Ok(file) => file,
         Err(fail) => {
-            let (_, kept) = copy.keep().map_err(|error| failed(error.error))?;
+            let (_, edited) = copy.keep().map_err(|error| failed(error.error))?;
             let hint =
-                format!("{} is unchanged; the edited version is in {}", path.display(), kept.display());
+                format!("{} is unchanged; the edited version is in {}", path.display(), edited.display());
             return Err(match fail {
                 Fail::Usage(report) => Fail::Usage(Diagnostics { help: Some(hint), ..report }),
                 Fail::Local { message, source, .. } => Fail::Local { message, source, hint: Some(hint) },

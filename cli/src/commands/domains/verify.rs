@@ -58,9 +58,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 
 async fn until_checked(timeout: Duration, id: DomainId, context: &Context) -> Result<(), Fail> {
     let words = Messages {
-        left: "verification continues in the background".to_owned(),
-        open: "the domain isn't verified".to_owned(),
-        goes_on: "verification continues in the background".to_owned(),
+        interrupted: "verification continues in the background".to_owned(),
+        timed_out: "the domain isn't verified".to_owned(),
+        continues: "verification continues in the background".to_owned(),
         failed: "verification failed".to_owned(),
         check: show_command(id.as_str()),
     };

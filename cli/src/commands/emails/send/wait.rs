@@ -26,9 +26,9 @@ pub(super) async fn until_final(
     context: &Context,
 ) -> Result<(), Fail> {
     let words = Messages {
-        left: "the email was accepted; delivery continues in the background".to_owned(),
-        open: "the email isn't delivered".to_owned(),
-        goes_on: "delivery continues in the background".to_owned(),
+        interrupted: "the email was accepted; delivery continues in the background".to_owned(),
+        timed_out: "the email isn't delivered".to_owned(),
+        continues: "delivery continues in the background".to_owned(),
         failed: "the email was accepted, but delivery failed".to_owned(),
         check: format!("posthaste emails get {id}"),
     };

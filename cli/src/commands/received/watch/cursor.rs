@@ -33,7 +33,7 @@ pub(super) struct Cursor {
     file: Option<PathBuf>,
     /// Dropping the open file releases the lock.
     _lock: Option<File>,
-    kept: CursorFile,
+    content: CursorFile,
     /// Whether it holds a position.
     set: bool,
     unsaved: bool,
@@ -79,22 +79,22 @@ impl Cursor {
         let lock =
             files::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
         let lock = lock.map_err(|error| of_lock(error, &path))?;
-        let kept = if anew { None } else { read(&path)? };
-        if let (Some(kept), Some(file)) = (&kept, file)
-            && kept.service != service.as_str()
+        let content = if anew { None } else { read(&path)? };
+        if let (Some(content), Some(file)) = (&content, file)
+            && content.service != service.as_str()
         {
-            let rule = format!("this cursor belongs to {}, not to {service}", kept.service);
+            let rule = format!("this cursor belongs to {}, not to {service}", content.service);
             let value = file.display().to_string();
             let origin = Origin::Flag { name: "--cursor".to_owned(), n: 1, value, span: None };
             return Err(Fail::Usage(Diagnostics::one(Problem::new("", "file", rule), Some(origin))));
         }
-        let set = kept.is_some();
-        let kept = kept.unwrap_or_else(|| CursorFile::nothing(service.to_string()));
-        Ok(Self::new(Some(path), Some(lock), kept, set))
+        let set = content.is_some();
+        let content = content.unwrap_or_else(|| CursorFile::nothing(service.to_string()));
+        Ok(Self::new(Some(path), Some(lock), content, set))
     }
 
-    fn new(file: Option<PathBuf>, lock: Option<File>, kept: CursorFile, set: bool) -> Self {
-        Self { file, _lock: lock, kept, set, unsaved: false, saved: Instant::now() }
+    fn new(file: Option<PathBuf>, lock: Option<File>, content: CursorFile, set: bool) -> Self {
+        Self { file, _lock: lock, content, set, unsaved: false, saved: Instant::now() }
     }
 
     /// Whether it holds a position.
@@ -104,17 +104,17 @@ impl Cursor {
 
     /// The last printed email, if any.
     pub(super) fn last(&self) -> Option<&Printed> {
-        self.kept.last.as_ref()
+        self.content.last.as_ref()
     }
 
     /// Whether this email is among the recently printed ones.
     pub(super) fn contains(&self, id: &str) -> bool {
-        self.kept.recent.iter().rev().any(|known| known == id)
+        self.content.recent.iter().rev().any(|known| known == id)
     }
 
     /// Starts after this email, as if it had been printed; with `None`, before all emails.
     pub(super) fn start_after(&mut self, newest: Option<&Value>) {
-        self.kept = CursorFile::nothing(std::mem::take(&mut self.kept.service));
+        self.content = CursorFile::nothing(std::mem::take(&mut self.content.service));
         (self.set, self.unsaved) = (true, true);
         if let Some(newest) = newest {
             self.advance(newest);
@@ -124,11 +124,11 @@ impl Cursor {
     /// Records that this email has been printed.
     pub(super) fn advance(&mut self, row: &Value) {
         let printed = Printed { id: at(row, "/id"), created_at: at(row, "/created_at") };
-        self.kept.recent.push_back(printed.id.clone());
-        if self.kept.recent.len() > RECENT {
-            self.kept.recent.pop_front();
+        self.content.recent.push_back(printed.id.clone());
+        if self.content.recent.len() > RECENT {
+            self.content.recent.pop_front();
         }
-        self.kept.last = Some(printed);
+        self.content.last = Some(printed);
         self.unsaved = true;
     }
 
@@ -140,7 +140,7 @@ impl Cursor {
     /// Saves the cursor if it has changed.
     pub(super) fn save(&mut self) -> Result<(), Fail> {
         let (Some(path), true) = (&self.file, self.unsaved) else { return Ok(()) };
-        let text = serde_json::to_string(&self.kept).map_err(io::Error::from);
+        let text = serde_json::to_string(&self.content).map_err(io::Error::from);
         text.and_then(|text| files::write(path, (text + "\n").as_bytes()))
             .map_err(|error| Fail::local(format!("couldn't save the cursor {}", path.display()), error))?;
         (self.unsaved, self.saved) = (false, Instant::now());
@@ -184,12 +184,12 @@ fn read(path: &Path) -> Result<Option<CursorFile>, Fail> {
         hint: Some("start over: posthaste received watch --from-now, or --from-start".to_owned()),
     };
     let Some(text) = files::read(path, MAX_BYTES, false).map_err(unreadable)? else { return Ok(None) };
-    let kept: CursorFile = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
-    if kept.version != VERSION {
-        let error = format!("its version is {}; this program supports version {VERSION}", kept.version);
+    let content: CursorFile = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
+    if content.version != VERSION {
+        let error = format!("its version is {}; this program supports version {VERSION}", content.version);
         return Err(unreadable(io::Error::other(error)));
     }
-    Ok(Some(kept))
+    Ok(Some(content))
 }
 
 /// Takes the lock. The kernel releases it when the process exits, however it exits; the file stays.
@@ -231,12 +231,12 @@ mod tests {
     use super::*;
 
     fn cursor(path: &Path) -> Cursor {
-        let kept = read(path).unwrap();
-        let set = kept.is_some();
+        let content = read(path).unwrap();
+        let set = content.is_some();
         Cursor::new(
             Some(path.to_owned()),
             None,
-            kept.unwrap_or_else(|| CursorFile::nothing("s".to_owned())),
+            content.unwrap_or_else(|| CursorFile::nothing("s".to_owned())),
             set,
         )
     }
