@@ -40,7 +40,7 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
             context.out.trace(&response(error.status, &error.headers, &error.body, took, level));
         }
         Err(error) => {
-            context.out.trace(&format!("< no complete response after {} ms: {error}", took.as_millis()))
+            context.out.trace(&format!("< no complete response after {} ms: {error}", took.as_millis()));
         }
     }
     result

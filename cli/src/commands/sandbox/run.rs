@@ -26,7 +26,7 @@ const VENDOR_API_KEY: &str = "RESEND_API_KEY";
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    server_args: ServerArgs,
+    service: ServerArgs,
     /// Leave RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY unchanged; the command may then send real emails
     #[arg(long)]
     no_vendor_env: bool,
@@ -37,13 +37,13 @@ pub(crate) struct Args {
 
 /// Starts the sandbox and the command, and waits for the command.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let server = SandboxServer::open(0, &args.server_args, context).await?;
+    let server = SandboxServer::open(0, &args.service, context).await?;
     let base_url = server.base_url().to_owned();
     let smtp =
         [("POSTHASTE_SANDBOX_SMTP", server.smtp_url()), ("POSTHASTE_SANDBOX_SMTPS", server.smtps_url())];
     let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
     let (stop, stopped) = oneshot::channel::<()>();
-    let served = tokio::spawn(server.serve(async {
+    let serving = tokio::spawn(server.serve(async {
         // Dropping the sender also stops the server.
         let _ = stopped.await;
     }));
@@ -70,7 +70,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     context.out.note(&format!("sandbox: {base_url}   inbox: {base_url}/_/   (stops with the command)"));
     let status = wait(child, signals).await;
     let _ = stop.send(());
-    let _ = served.await;
+    let _ = serving.await;
     let status = status.map_err(|error| Fail::local("couldn't wait for the command", error))?;
     match code(status) {
         0 => Ok(()),

@@ -39,12 +39,12 @@ pub(crate) struct Args {
     #[arg(long)]
     open: bool,
     #[command(flatten)]
-    pub(super) server_args: ServerArgs,
+    pub(super) service: ServerArgs,
 }
 
 /// Runs the command.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let server = SandboxServer::open(args.port, &args.server_args, context).await?;
+    let server = SandboxServer::open(args.port, &args.service, context).await?;
     let base_url = server.base_url();
     // The whole output can be pasted into a shell.
     let mut lines = vec![
@@ -61,7 +61,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         );
         lines.push(format!("#         mail without AUTH is received by {KEY}"));
     }
-    lines.extend(args.server_args.data.iter().map(|folder| format!("# data    {}", folder.display())));
+    lines.extend(args.service.data.iter().map(|folder| format!("# data    {}", folder.display())));
     lines.extend(server.forwards_to().map(|server| format!("# forward {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
     lines.push(format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"));

@@ -33,7 +33,7 @@ pub(super) struct Cursor {
     file: Option<PathBuf>,
     /// Dropping the open file releases the lock.
     _lock: Option<File>,
-    content: CursorFile,
+    stored: CursorFile,
     /// Whether it holds a position.
     set: bool,
     unsaved: bool,
@@ -79,22 +79,22 @@ impl Cursor {
         let lock =
             files::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
         let lock = lock.map_err(|error| of_lock(error, &path))?;
-        let content = if anew { None } else { read(&path)? };
-        if let (Some(content), Some(file)) = (&content, file)
-            && content.service != service.as_str()
+        let stored = if anew { None } else { read(&path)? };
+        if let (Some(stored), Some(file)) = (&stored, file)
+            && stored.service != service.as_str()
         {
-            let rule = format!("this cursor belongs to {}, not to {service}", content.service);
+            let rule = format!("this cursor belongs to {}, not to {service}", stored.service);
             let value = file.display().to_string();
             let origin = Origin::Flag { name: "--cursor".to_owned(), n: 1, value, span: None };
             return Err(Fail::Usage(Diagnostics::one(Problem::new("", "file", rule), Some(origin))));
         }
-        let set = content.is_some();
-        let content = content.unwrap_or_else(|| CursorFile::nothing(service.to_string()));
-        Ok(Self::new(Some(path), Some(lock), content, set))
+        let set = stored.is_some();
+        let stored = stored.unwrap_or_else(|| CursorFile::nothing(service.to_string()));
+        Ok(Self::new(Some(path), Some(lock), stored, set))
     }
 
-    fn new(file: Option<PathBuf>, lock: Option<File>, content: CursorFile, set: bool) -> Self {
-        Self { file, _lock: lock, content, set, unsaved: false, saved: Instant::now() }
+    fn new(file: Option<PathBuf>, lock: Option<File>, stored: CursorFile, set: bool) -> Self {
+        Self { file, _lock: lock, stored, set, unsaved: false, saved: Instant::now() }
     }
 
     /// Whether it holds a position.
@@ -104,17 +104,17 @@ impl Cursor {
 
     /// The last printed email, if any.
     pub(super) fn last(&self) -> Option<&Printed> {
-        self.content.last.as_ref()
+        self.stored.last.as_ref()
     }
 
     /// Whether this email is among the recently printed ones.
     pub(super) fn contains(&self, id: &str) -> bool {
-        self.content.recent.iter().rev().any(|known| known == id)
+        self.stored.recent.iter().rev().any(|known| known == id)
     }
 
     /// Starts after this email, as if it had been printed; with `None`, before all emails.
     pub(super) fn start_after(&mut self, newest: Option<&Value>) {
-        self.content = CursorFile::nothing(std::mem::take(&mut self.content.service));
+        self.stored = CursorFile::nothing(std::mem::take(&mut self.stored.service));
         (self.set, self.unsaved) = (true, true);
         if let Some(newest) = newest {
             self.advance(newest);
@@ -124,11 +124,11 @@ impl Cursor {
     /// Records that this email has been printed.
     pub(super) fn advance(&mut self, row: &Value) {
         let printed = Printed { id: at(row, "/id"), created_at: at(row, "/created_at") };
-        self.content.recent.push_back(printed.id.clone());
-        if self.content.recent.len() > RECENT {
-            self.content.recent.pop_front();
+        self.stored.recent.push_back(printed.id.clone());
+        if self.stored.recent.len() > RECENT {
+            self.stored.recent.pop_front();
         }
-        self.content.last = Some(printed);
+        self.stored.last = Some(printed);
         self.unsaved = true;
     }
 
@@ -140,7 +140,7 @@ impl Cursor {
     /// Saves the cursor if it has changed.
     pub(super) fn save(&mut self) -> Result<(), Fail> {
         let (Some(path), true) = (&self.file, self.unsaved) else { return Ok(()) };
-        let text = serde_json::to_string(&self.content).map_err(io::Error::from);
+        let text = serde_json::to_string(&self.stored).map_err(io::Error::from);
         text.and_then(|text| files::write(path, (text + "\n").as_bytes()))
             .map_err(|error| Fail::local(format!("couldn't save the cursor {}", path.display()), error))?;
         (self.unsaved, self.saved) = (false, Instant::now());
@@ -184,12 +184,12 @@ fn read(path: &Path) -> Result<Option<CursorFile>, Fail> {
         hint: Some("start over: posthaste received watch --from-now, or --from-start".to_owned()),
     };
     let Some(text) = files::read(path, MAX_BYTES, false).map_err(unreadable)? else { return Ok(None) };
-    let content: CursorFile = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
-    if content.version != VERSION {
-        let error = format!("its version is {}; this program supports version {VERSION}", content.version);
+    let stored: CursorFile = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
+    if stored.version != VERSION {
+        let error = format!("its version is {}; this program supports version {VERSION}", stored.version);
         return Err(unreadable(io::Error::other(error)));
     }
-    Ok(Some(content))
+    Ok(Some(stored))
 }
 
 /// Takes the lock. The kernel releases it when the process exits, however it exits; the file stays.
@@ -231,12 +231,12 @@ mod tests {
     use super::*;
 
     fn cursor(path: &Path) -> Cursor {
-        let content = read(path).unwrap();
-        let set = content.is_some();
+        let stored = read(path).unwrap();
+        let set = stored.is_some();
         Cursor::new(
             Some(path.to_owned()),
             None,
-            content.unwrap_or_else(|| CursorFile::nothing("s".to_owned())),
+            stored.unwrap_or_else(|| CursorFile::nothing("s".to_owned())),
             set,
         )
     }
